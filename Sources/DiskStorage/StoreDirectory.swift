@@ -32,6 +32,8 @@ public struct StoreDirectory: Hashable, Sendable {
   package var quarantine: StorePath { place.appending("quarantine") }
   /// The folder of the files that are locked while open pages use releases.
   package var views: StorePath { place.appending("views") }
+  /// The folder of the files that are locked while pages of releases on trial are being opened.
+  package var openings: StorePath { place.appending("openings") }
   /// A file whose time is that of the last search for files that no entry names.
   package var searched: StorePath { place.appending("searched") }
   /// The lock file: writers lock it shared, the collector exclusively.

@@ -20,6 +20,10 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   case releaseGone(name: String)
   /// The release cannot become current, since the entries `missing` are not stored.
   case incompleteRelease(name: String, missing: [String])
+  /// The release cannot become current, since it is bad on this device.
+  case badRelease(name: String)
+  /// The release cannot be marked as bad, since the store has no good one to take its place.
+  case noGoodRelease(name: String)
 
   public var description: String {
     switch self {
@@ -36,6 +40,10 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
     case .absent(let path): "there is no store at \(path): run \"bundlectl preload\" first"
     case .incompleteRelease(let name, let missing):
       "release \(name) is not complete, \(missing.prefix(3).joined(separator: ", "))\(missing.count > 3 ? " and \(missing.count - 3) more are" : missing.count == 1 ? " is" : " are") missing: run \"bundlectl preload\" first"
+    case .badRelease(let name):
+      "release \(name) is bad on this device: \"bundlectl release mark \(name) trial\" gives it another trial"
+    case .noGoodRelease(let name):
+      "release \(name) cannot be marked as bad: the store has no good release to take its place"
     case .releaseGone(let name): "release \(name) was removed from the store meanwhile: try again"
     }
   }

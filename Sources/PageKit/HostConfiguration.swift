@@ -27,6 +27,10 @@ public struct HostConfiguration: Sendable {
   /// It is stored before the first page opens, unless the store has a release with its sequence or a higher one. With
   /// ``trust`` its signatures must hold at the time for which its manifest was signed, also when that is over.
   public var embedded: String?
+  /// The trial of new releases; `nil` to take each release as good.
+  public var trial: ReleaseTrial? = ReleaseTrial()
+  /// `false` for a tool whose openings do not decide about releases.
+  package var decidesAboutReleases = true
   /// The options of preloads.
   package var preload = PreloadOptions()
   /// The retries of the preload that a launch starts, and the signs that start it again.

@@ -10,6 +10,7 @@ extension PageHost {
     preloading?.cancel()
     await prerenderer.empty()
     await stack.empty()
+    await trials?.shutDown()
     await transport.shutDown()
     await resources.shutDown()
     await bundles.shutDown()

@@ -42,6 +42,8 @@ public final class PageHost: Sendable {
   /// The pages that are rendered before they are opened.
   package let prerenderer: Prerenderer
 
+  /// `nil` if pages do not decide about releases.
+  package let trials: ReleaseTrials?
   private let following: Task<Void, Never>
   private let launchPreload = Mutex<Preload?>(nil)
 
@@ -65,13 +67,22 @@ public final class PageHost: Sendable {
       releaseGrace: configuration.releaseGrace, formerReleases: configuration.formerReleases,
       quotas: configuration.quotas,
       allowsReadOnly: configuration.allowsReadOnlyStore, requiresSignatures: configuration.trust != nil,
-      logger: configuration.logger)
+      takesAsGood: configuration.trial == nil, logger: configuration.logger)
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(
       transport, fields: originFields, limits: configuration.transfer, reachability: reachability)
     let decoder = ContentDecoder()
-    let prepare = Self.embedded(configuration, store)
+    let isDeciding = configuration.manifest != nil && configuration.decidesAboutReleases
+    let trials = (isDeciding ? configuration.trial : nil).map { [store, broadcast] in
+      ReleaseTrials(store: store, options: $0, news: broadcast, logger: configuration.logger)
+    }
+    self.trials = trials
+    let embedded = Self.embedded(configuration, store)
+    let prepare: @Sendable () async -> Void = {
+      await embedded()
+      await trials?.noteEndedProcesses()
+    }
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(
         source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
@@ -114,11 +125,17 @@ public final class PageHost: Sendable {
       modals: SilentModals(), sockets: WebSocketTransport(Self.sockets(configuration)))
     pages = PageEnvironment(
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
-      configuration: configuration.device, frameworks: FrameworkPool(scripts), fallback: configuration.fallback,
+      configuration: configuration.device, frameworks: FrameworkPool(scripts), trials: trials,
+      fallback: configuration.fallback,
       factory: configuration.pageFactory)
     following = Task { [news = broadcast.listen(), prerenderer] in
-      // Pages that were rendered ahead show the release before.
-      for await item in news { if case .release = item { await prerenderer.empty() } }
+      // Pages that were rendered ahead show another release.
+      for await item in news {
+        switch item {
+        case .release, .undone: await prerenderer.empty()
+        case .bundle: break
+        }
+      }
     }
   }
 

@@ -16,10 +16,12 @@ struct PageSite {
 
   /// Publishes a release of two pages that show this word and a picture.
   ///
-  /// - Parameter signedAt: the time at which its manifest is to be signed, for a day.
+  /// - Parameters:
+  ///   - signedAt: the time at which its manifest is to be signed, for a day.
+  ///   - failing: a statement with which the first page begins.
   /// - Returns: the manifest's bytes.
   @discardableResult
-  func publish(_ word: String, sequence: Int64 = 1, signedAt: Int64? = nil) throws -> [UInt8] {
+  func publish(_ word: String, sequence: Int64 = 1, signedAt: Int64? = nil, failing: String = "") throws -> [UInt8] {
     func entry(_ path: String, _ text: String) throws -> Manifest.Entry {
       let bytes = Array(text.utf8)
       origin.serve("/b/\(path)", bytes)
@@ -29,6 +31,7 @@ struct PageSite {
     }
     let source = """
       // { "framework": "Vanilla" }
+      @@
       var d = weex.document, b = d.createBody('div')
       d.documentElement.appendChild(b)
       b.appendChild(d.createElement('text', { attr: { value: '\(word) ' + weex.config.bundleUrl.split('/').pop() } }))
@@ -36,7 +39,9 @@ struct PageSite {
       """
     var manifest = Manifest(
       release: word, sequence: sequence, base: "b/",
-      bundles: try ["one.js", "two.js"].map { try entry($0, source + "\n// \($0)") },
+      bundles: try ["one.js", "two.js"].map { name in
+        try entry(name, source.replacing("@@", with: name == "one.js" ? failing : "") + "\n// \(name)")
+      },
       files: [try entry("i.svg", "<svg width='4' height='3'></svg>")])
     if let signedAt {
       manifest.setTimes(signed: SignedTime(seconds: signedAt), expires: SignedTime(seconds: signedAt + 86_400))

@@ -16,6 +16,9 @@ final class PageOpener: Sendable {
   private let resources: ResourceLoader
   /// The pages that are open, by the number that they were opened with.
   private let pages = Mutex<[String: LoadedBundle]>([:])
+  private let trials: ReleaseTrials
+  /// The trials of openings, by the same number.
+  private let openings = Mutex<[String: OpeningTrial]>([:])
 
   struct UnknownCommand: Error {}
 
@@ -34,12 +37,14 @@ final class PageOpener: Sendable {
       fetcher: BundleFetcher(
         client: client, store: store, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 2), sleep: pause))
     bundles = BundleLoader(store: store, verifier: verifier, downloader: downloader)
+    trials = ReleaseTrials(store: store, news: Broadcast())
     resources = ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),
       files: ReleaseFiles(store, downloader: downloader, verifier: verifier))
   }
 
-  /// `preload`, `relaunch`, `collect`, `open NUMBER NAME POLICY`, `file NUMBER NAME`, `close NUMBER`.
+  /// `preload`, `relaunch`, `collect`, `open NUMBER NAME POLICY`, `file NUMBER NAME`, `close NUMBER`; of a page that is
+  /// open, `try NUMBER`, `rendered NUMBER`, `failed NUMBER`, `ready NUMBER`; `note`.
   func perform(_ command: [String]) async {
     do {
       switch (command.first, command.count) {
@@ -56,6 +61,20 @@ final class PageOpener: Sendable {
         try await file(command[1], command[2])
       case ("close", 2):
         pages.withLock { $0[command[1]] = nil }
+      case ("note", 1):
+        await trials.noteEndedProcesses()
+      case ("try", 2):
+        guard let page = pages.withLock({ $0[command[1]] }), let opening = await trials.begin(page) else {
+          throw UnknownCommand()
+        }
+        openings.withLock { $0[command[1]] = opening }
+      case ("rendered", 2):
+        try opening(command[1]).rendered()
+      case ("ready", 2):
+        try await opening(command[1]).ready()
+      case ("failed", 2):
+        let opening = try opening(command[1])
+        _ = await opening.failed(TrialFailure(.exception, page: opening.url.text, message: "an exception"))
       default: throw UnknownCommand()
       }
       print("done", command.joined(separator: " "))
@@ -69,6 +88,11 @@ final class PageOpener: Sendable {
     // Open from here on, whatever the reader makes of the line.
     pages.withLock { $0[number] = page }
     print("page", number, page.view.map { "\($0.release.id) \($0.release.name)" } ?? "- -", try Self.digest(page.bytes))
+  }
+
+  private func opening(_ number: String) throws -> OpeningTrial {
+    guard let opening = openings.withLock({ $0[number] }) else { throw UnknownCommand() }
+    return opening
   }
 
   private func file(_ number: String, _ name: String) async throws {

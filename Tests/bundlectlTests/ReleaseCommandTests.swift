@@ -162,4 +162,29 @@ struct ReleaseCommandTests {
       #expect(preload.output.contains("\(site.store)/lock"))
     }
   }
+
+  @Test("a release that is marked as bad gives way to the good one, preloads leave it, and a new mark lifts that")
+  func marks() async throws {
+    try await Self.running { (site: Site) async throws in
+      let early = try await Self.bundlectl(site, "release", "mark", "r2", "bad")
+      #expect(early.status == 1)
+      #expect(early.error.contains("the store has no good release to take its place"), "\(early.error)")
+      #expect(try await Self.bundlectl(site, "release", "mark", "r1", "good").status == 0)
+      let marked = try await Self.bundlectl(site, "release", "mark", "r2", "bad")
+      #expect(marked.output.contains("release r2 is marked as bad; release r1 is current"), "\(marked)")
+      let list = try await Self.bundlectl(site, "release", "list")
+      #expect(list.output.contains("release r2 was marked as bad on this device"), "\(list.output)")
+      let status = try await Self.bundlectl(site, "status")
+      #expect(status.output.contains("release r2 was marked as bad on this device"), "\(status.output)")
+      let preload = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
+      #expect(preload.status == 0)
+      #expect(preload.output.contains("nothing of it is fetched until the server has another release"), "\(preload)")
+      let use = try await Self.bundlectl(site, "release", "use", "r2")
+      #expect(use.status == 1)
+      #expect(use.error.contains("\"bundlectl release mark r2 trial\" gives it another trial"), "\(use.error)")
+      #expect(try await Self.bundlectl(site, "release", "mark", "r2", "trial").status == 0)
+      let again = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
+      #expect(again.output.contains("release r2 is current now"), "\(again)")
+    }
+  }
 }

@@ -65,6 +65,10 @@ package final class EmbeddedRelease: Sendable {
     let preloader = Preloader(store: store, verifier: verifier, downloader: downloader, logger: logger)
     let report = await preloader.start().report()
     if let failure = report.failures.first { throw ArchiveError(path, "cannot be imported: \(failure.error)") }
+    // The app was tried with it.
+    if let stored = try await store.source(source)?.current, stored.sequence == manifest.sequence {
+      try await store.mark(stored, as: .good)
+    }
     guard !transport.onDemand.isEmpty else { return }
     _ = await preloader.withoutPrefetching(PreloadOptions(only: transport.onDemand)).start().report()
   }

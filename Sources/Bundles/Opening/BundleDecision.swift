@@ -28,6 +28,8 @@ enum BundleDecision: Equatable, Sendable {
     case stale
     /// The server no longer has the bundle.
     case gone
+    /// The server's release is bad on this device, and these are bytes of another one.
+    case instead
   }
 
   /// The server's answer about the bundle in this launch.
@@ -43,6 +45,9 @@ enum BundleDecision: Equatable, Sendable {
     case untold
     /// The server no longer has the bundle: 404 or 410.
     case gone
+    /// The server's release is bad on this device; `good` is what the current release has of the bundle, `nil` if that
+    /// is nothing.
+    case offersBad(good: ExpectedContent?)
   }
 
   struct Input: Equatable, Sendable {
@@ -69,6 +74,10 @@ enum BundleDecision: Equatable, Sendable {
       self = policy.usesNetwork ? .askServer : .fail
     case (_, .notListed):
       self = .askOtherSources
+    case (.blob(let blob), .offersBad(let good)) where good?.matches(blob) ?? true:
+      self = .runStored(blob, as: .instead)
+    case (.nothing, .offersBad(good: nil)):
+      self = .fail
     case (.nothing, let server):
       self = situation.fetchHasFailed ? .fail : .fetch(server.expected)
     case (.blob(let blob), .expects(let expected)) where expected.matches(blob):
@@ -94,7 +103,10 @@ enum BundleDecision: Equatable, Sendable {
 extension BundleDecision.ServerState {
   /// The digests that fetched bytes must have; a hint rejects no bytes.
   fileprivate var expected: ExpectedContent {
-    if case .expects(let expected) = self { expected } else { ExpectedContent(md5: nil) }
+    switch self {
+    case .expects(let expected), .offersBad(let expected?): expected
+    default: ExpectedContent(md5: nil)
+    }
   }
 }
 

@@ -103,7 +103,7 @@ final class BundleOpening: Sendable {
       answer.note = "the server tells no MD5 of this bundle, and its bytes were not here after \(waited)"
     case .expects, .hints:
       answer.note = "the server's newer bytes were not here after \(waited); the download goes on"
-    case .unknown, .gone: break
+    case .unknown, .gone, .offersBad: break
     }
     while let choice = StoredChoice.best(among: try await candidates(), loader.configuration.consistency),
       let blob = choice.blob
@@ -157,7 +157,9 @@ final class BundleOpening: Sendable {
         } catch let error as CancellationError {
           throw error
         } catch {
-          if let fresh = await freshAnswer(contradicting: error, since: answer), fresh.bundle != answer.bundle {
+          if answer.isServers, let fresh = await freshAnswer(contradicting: error, since: answer),
+            fresh.bundle != answer.bundle
+          {
             // The 304 was wrong: the server has another manifest.
             note(fresh)
             continue
@@ -169,6 +171,9 @@ final class BundleOpening: Sendable {
           }
         }
       case .fail:
+        if case .offersBad(good: nil) = answer.word, let note = answer.note {
+          throw BundleError.onlyInBadRelease(bundle: name, url: url, reason: note)
+        }
         throw state.withLock(\.failure) ?? BundleError.notStored(bundle: name)
       }
     }
@@ -188,6 +193,7 @@ final class BundleOpening: Sendable {
     let (store, source) = (loader.store, loader.verifier?.source)
     if let view = options.view {
       guard let entry = try await entry(in: view.release) else {
+        guard options.reason == nil else { return [] }
         return try await store.candidates(at: url, of: source).filter { $0.place == .unlisted }
       }
       return [
@@ -245,9 +251,9 @@ final class BundleOpening: Sendable {
         switch confirmation {
         case .stale: .stale
         case .gone: .kept
-        case .verified, .unverified: found.isFromMemory ? .memory : .store
+        case .verified, .unverified, .instead: found.isFromMemory ? .memory : .store
         }
-      let isVerified = confirmation == .verified && answer.isServers
+      let isVerified = [.verified, .instead].contains(confirmation) && answer.isServers
       return LoadedBundle(
         url: url, bytes: found.bytes, source: source, md5: blob.md5, isVerified: isVerified,
         note: isVerified ? nil : answer.note, view: view)
@@ -337,19 +343,25 @@ final class BundleOpening: Sendable {
   /// - Parameter isKnown: `true` if the server was asked before, so that the store's releases stay the same.
   private func serverAnswer(_ candidates: [StoredCandidate], isKnown: Bool) async -> ServerAnswer {
     if let view = options.view {
-      guard let entry = try? await entry(in: view.release) else { return ServerAnswer(word: .notListed) }
+      guard let entry = try? await entry(in: view.release) else {
+        guard let reason = options.reason else { return ServerAnswer(word: .notListed) }
+        return ServerAnswer(word: .offersBad(good: nil), note: reason, isServers: false)
+      }
       let isServers = await loader.verifier?.known?.release.id == view.release.id
       return ServerAnswer(
         word: .expects(entry.bundle.expected), bundle: entry.bundle, release: view.release,
-        note: isServers ? nil : "the page around it is of release \(view.release.name)", isServers: isServers)
+        note: isServers ? nil : options.reason ?? "the page around it is of release \(view.release.name)",
+        isServers: isServers)
     }
     guard let verifier = loader.verifier else { return ServerAnswer(word: .notListed) }
-    let source = options.ignoresStore ? nil : try? await loader.store.source(verifier.source)
-    if policy != .networkOnly, let source, let held = try? await heldAnswer(verifier, source) { return held }
+    let source = try? await loader.store.source(verifier.source)
+    if !options.ignoresStore, policy != .networkOnly, let source, let held = try? await heldAnswer(verifier, source) {
+      return held
+    }
     let answer = await manifestAnswer(verifier, candidates)
-    guard !options.ignoresStore,
-      let source = isKnown ? source : try? await loader.store.source(verifier.source)
-    else { return answer }
+    guard let source = isKnown ? source : try? await loader.store.source(verifier.source) else { return answer }
+    if let instead = try? await insteadOfBad(answer, source) { return instead }
+    guard !options.ignoresStore else { return answer }
     return (try? await pinned(source, unless: answer)) ?? answer
   }
 
@@ -406,6 +418,18 @@ final class BundleOpening: Sendable {
     let reason =
       source.isHeld ? "release \(current.name) is held" : "release \(incoming.name) is still coming in"
     return try await pinned(to: current, because: reason, server: answer.bundle)
+  }
+
+  /// The current release's bundle, if the server's release is bad on this device.
+  private func insteadOfBad(_ answer: ServerAnswer, _ source: StoredSource) async throws -> ServerAnswer? {
+    guard let bad = source.incoming, bad.standing == .bad, answer.release?.id == bad.id else { return nil }
+    let reason = try await loader.store.badRelease(bad)?.description ?? "release \(bad.name) is bad on this device"
+    guard let current = source.current, let good = try await entry(in: current) else {
+      return ServerAnswer(word: .offersBad(good: nil), note: reason, isServers: false)
+    }
+    return ServerAnswer(
+      word: .offersBad(good: good.bundle.expected), bundle: good.bundle, release: current, note: reason,
+      isServers: answer.bundle?.md5 == good.bundle.md5)
   }
 
   /// - Parameter server: the server's entry of the page, if it is known.

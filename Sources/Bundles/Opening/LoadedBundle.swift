@@ -44,12 +44,18 @@ package struct OpenOptions: Hashable, Sendable {
   /// Opens the bundle of this release only, which is the release of the page around it. A bundle that the release does
   /// not list is opened like one outside of manifests.
   package var view: ReleaseView?
+  /// The reason why the release is opened in place of the newest one; the release must list the bundle then. `nil` for
+  /// a page inside of another one.
+  package var reason: String?
   /// The time that the caller has already waited for the server; it counts towards the policy's deadline.
   package var timeWaited: Duration = .zero
 
-  package init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView? = nil) {
+  package init(
+    policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView? = nil, reason: String? = nil
+  ) {
     self.policy = policy
     self.ignoresStore = ignoresStore
     self.view = view
+    self.reason = reason
   }
 }

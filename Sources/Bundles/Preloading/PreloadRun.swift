@@ -32,7 +32,7 @@ struct PreloadRun: Sendable {
     let requestsBefore = downloader.client.counter.value
     let done = report.done
     (report.failures, report.leftOut) = ([], [])
-    (report.isInterrupted, report.notFetched, report.held) = (false, 0, nil)
+    (report.isInterrupted, report.notFetched, report.held, report.bad) = (false, 0, nil, nil)
     var asked: Duration?
     do {
       let known = try await release(question)
@@ -87,6 +87,11 @@ struct PreloadRun: Sendable {
 
   private func bring(_ known: Known, _ report: inout PreloadReport, _ asked: inout Duration?) async throws {
     var release = known.release
+    if let bad = try await store.badRelease(release) {
+      (report.release, report.sequence) = (release.name, release.sequence)
+      report.bad = "\(bad)"
+      return feed.setTotals { $0.release = release.name }
+    }
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
     if outcome.isContradicted, known.isUnchanged,

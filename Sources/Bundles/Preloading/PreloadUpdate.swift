@@ -184,6 +184,8 @@ public struct PreloadReport: Hashable, Sendable {
   public var leftOut: [Failure] = []
   /// The name of the held release that stays current in place of this one; `nil` if none is held.
   public var held: String?
+  /// The reason for which nothing of the release was fetched: it is bad on this device. `nil` for any other.
+  public var bad: String?
   /// The number of prefetched responses that were stored and kept.
   package var prefetched = 0
   /// The number of responses that the data saver did not allow to prefetch.

@@ -28,7 +28,7 @@ extension BundleStore {
         return ReleaseSummary(
           release: release, role: role, isHeld: role == .current && heldSince != nil, entries: entries ?? 0,
           missing: try Self.missing(in: release.id, leavingIdle: true, db).count,
-          bytes: try Self.bytes(of: release.id, db))
+          bytes: try Self.bytes(of: release.id, db), bad: try Self.badRelease(release.id, db))
       }
     }
   }
@@ -46,7 +46,8 @@ extension BundleStore {
   /// Makes a stored release the current one, and keeps it current until ``follow(_:)``, whatever the server has.
   ///
   /// - Parameter release: one of the source's releases, such as ``StoredSource/previous``.
-  /// - Throws: ``StoreError/incompleteRelease(name:missing:)``, ``StoreError/releaseGone(name:)``.
+  /// - Throws: ``StoreError/incompleteRelease(name:missing:)``, ``StoreError/badRelease(name:)``,
+  ///   ``StoreError/releaseGone(name:)``.
   package func hold(_ release: StoredRelease) async throws {
     // The files are checked: the server is not asked again for the bytes of the current release.
     let missing = try await contents(of: release).filter { $0.blob == nil && $0.bundle.preload == .launch }
@@ -56,10 +57,11 @@ extension BundleStore {
       let row = try Row.fetchOne(
         db,
         sql: """
-          SELECT source.id, source.current FROM source JOIN "release" ON "release".source = source.id
-          WHERE "release".id = ?
+          SELECT source.id, source.current, "release".standing FROM source
+          JOIN "release" ON "release".source = source.id WHERE "release".id = ?
           """, arguments: [release.id])
       guard let row else { throw StoreError.releaseGone(name: release.name) }
+      guard try Self.standing(row) != .bad else { throw StoreError.badRelease(name: release.name) }
       let (source, current): (Int64, Int64?) = try (row.value("id"), row.value("current"))
       if current != release.id { try Self.makeCurrent(release.id, of: source, at: now(), db) }
       try db.execute(sql: "UPDATE source SET heldSince = ? WHERE id = ?", arguments: [now(), source])
@@ -79,7 +81,8 @@ extension BundleStore {
       let (id, current): (Int64, Int64?) = try (row.value("id"), row.value("current"))
       try db.execute(sql: "UPDATE source SET heldSince = NULL WHERE id = ?", arguments: [id])
       let releases = try Int64.fetchAll(
-        db, sql: "SELECT id FROM \"release\" WHERE source = ? ORDER BY id DESC", arguments: [id])
+        db, sql: "SELECT id FROM \"release\" WHERE source = ? AND standing <> 'bad' ORDER BY id DESC",
+        arguments: [id])
       let newest = try releases.first { try Self.missing(in: $0, leavingIdle: true, limit: 1, db).isEmpty }
       if let newest, newest != current { try Self.makeCurrent(newest, of: id, at: now(), db) }
     }
@@ -100,6 +103,7 @@ extension BundleStore {
       let wasKnown = try writer.write { db in
         let id = try Int64.fetchOne(db, sql: "SELECT id FROM source WHERE url = ?", arguments: [source.text])
         guard let id else { return false }
+        try db.execute(sql: "DELETE FROM failed WHERE source = ?", arguments: [id])
         try db.execute(
           sql: "UPDATE source SET current = NULL, previous = NULL, heldSince = NULL WHERE id = ?", arguments: [id])
         let releases = try Int64.fetchAll(

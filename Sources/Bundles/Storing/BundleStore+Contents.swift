@@ -233,6 +233,7 @@ extension BundleStore {
         SELECT \(Self.entryColumns)
         \(Self.atURL)
           AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
+          AND "release".standing <> 'bad'
           AND (NOT ?2 OR "release".expiresAt IS NOT NULL)
         ORDER BY listed.blob IS NULL, "release".id DESC LIMIT 1
         """, [url.text, requiresSignatures], Self.storedBundle)
@@ -252,7 +253,7 @@ extension BundleStore {
           "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
           "release".digest AS releaseDigest, "release".etag AS releaseETag,
           "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
-          "release".signedAt AS signedAt, "release".expiresAt AS expiresAt,
+          "release".signedAt AS signedAt, "release".expiresAt AS expiresAt, "release".standing AS standing,
           source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
           "release".activatedAt IS NOT NULL OR NOT EXISTS (
             SELECT 1 FROM listed AS other WHERE other.source = source.id
@@ -261,6 +262,7 @@ extension BundleStore {
         \(Self.atURL) AND (?2 IS NULL OR source.url = ?2)
         AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
              OR "release".id IN (source.current, source.previous))
+        AND "release".standing <> 'bad'
         AND (NOT ?3 OR "release".expiresAt IS NOT NULL)
         ORDER BY "release".id DESC
         """, [url.text, source?.text, requiresSignatures], Self.candidate)
@@ -282,7 +284,8 @@ extension BundleStore {
         id: id, source: PageURL(normalised: row.value("sourceURL")), name: row.value("releaseName"),
         sequence: row.value("releaseSequence"), digest: row.value("releaseDigest"),
         validators: Validators(etag: row.value("releaseETag"), lastModified: row.value("releaseLastModified")),
-        activatedAt: row.value("releaseActivatedAt"), signed: signedSpan(row)),
+        activatedAt: row.value("releaseActivatedAt"), signed: signedSpan(row),
+        standing: standing(row)),
       bundle: bundle(row), blob: blobRecord(row)?.blob, hasAllFiles: row.value("hasAllFiles"))
   }
 

@@ -57,6 +57,7 @@ extension BundleStore {
             sql: """
               DELETE FROM source WHERE root IS NULL AND trustedSequence IS NULL
                 AND NOT EXISTS (SELECT 1 FROM "release" WHERE source = source.id)
+                AND NOT EXISTS (SELECT 1 FROM failed WHERE source = source.id)
               """)
           try collectUnlisted(quota: quotas.unlisted, db, &report)
           unnamed = try Self.deleteUnnamedBlobs(db)
@@ -106,7 +107,10 @@ extension BundleStore {
            WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt) AS replacedAt,
           (SELECT COUNT(*) FROM "release" AS later
            WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt
-             AND later.id <> source.current) AS newerFormer
+             AND later.id <> source.current) AS newerFormer,
+          "release".id = (SELECT MAX(good.id) FROM "release" AS good
+            WHERE good.source = "release".source AND good.standing = 'good')
+            AND (SELECT standing FROM "release" AS now WHERE now.id = source.current) = 'trial' AS isGoodForTrial
         FROM "release" JOIN source ON source.id = "release".source ORDER BY source.url, "release".id DESC
         """)
     if !keepingPrevious { try db.execute(sql: "UPDATE source SET previous = NULL") }
@@ -123,7 +127,7 @@ extension BundleStore {
       let situation = Retention.Input(
         role: role, isHeld: heldSince != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
         grace: releaseGrace, newerFormer: try row.value("newerFormer"), keptFormer: formerReleases,
-        keepsPrevious: keepingPrevious)
+        keepsPrevious: keepingPrevious, isGoodForTrial: try row.value("isGoodForTrial") ?? false)
       let source = PageURL(normalised: try row.value("url"))
       return try (
         Found(

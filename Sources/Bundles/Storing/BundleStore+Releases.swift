@@ -58,7 +58,7 @@ extension BundleStore {
 
   static let releaseColumns = """
     "release".id, "release".name, "release".sequence, "release".digest, "release".etag, "release".lastModified,
-    "release".activatedAt, "release".signedAt, "release".expiresAt
+    "release".activatedAt, "release".signedAt, "release".expiresAt, "release".standing
     """
 
   static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
@@ -66,7 +66,7 @@ extension BundleStore {
       id: row.value("id"), source: source, name: row.value("name"), sequence: row.value("sequence"),
       digest: row.value("digest"),
       validators: Validators(etag: row.value("etag"), lastModified: row.value("lastModified")),
-      activatedAt: row.value("activatedAt"), signed: signedSpan(row))
+      activatedAt: row.value("activatedAt"), signed: signedSpan(row), standing: standing(row))
   }
 
   /// The columns `signedAt` and `expiresAt`.
@@ -184,10 +184,11 @@ extension BundleStore {
   ) throws -> StoredRelease {
     let sourceID = try id(of: source, now: now, db)
     let known = try Row.fetchOne(
-      db, sql: "SELECT id, activatedAt FROM \"release\" WHERE source = ? AND digest = ?",
+      db, sql: "SELECT id, activatedAt, standing FROM \"release\" WHERE source = ? AND digest = ?",
       arguments: [sourceID, digest])
     let current = try Int64.fetchOne(db, sql: "SELECT current FROM source WHERE id = ?", arguments: [sourceID])
     let knownID: Int64? = known?["id"]
+    var standing = try known.map { try Self.standing($0) } ?? .trial
     let id: Int64
     if let knownID, knownID == current {
       // The server has withdrawn the newer releases.
@@ -215,6 +216,7 @@ extension BundleStore {
         ])
       id = db.lastInsertedRowID
       try list(bundles, release: id, source: sourceID, db)
+      standing = try markIfBad(id, manifest, of: sourceID, db)
       // Older releases that never became complete are obsolete.
       let outdated = try Int64.fetchAll(
         db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
@@ -227,7 +229,7 @@ extension BundleStore {
     if let signatures { try set(signatures, of: id, db) }
     return StoredRelease(
       id: id, source: source, name: manifest.release, sequence: manifest.sequence, digest: digest,
-      validators: validators, signed: signatures?.checked)
+      validators: validators, signed: signatures?.checked, standing: standing)
   }
 
   /// Makes bundles the entries of a source's newest release. What its predecessor has too stays; the rest of the
@@ -320,18 +322,21 @@ extension BundleStore {
   }
 
   package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
-    try await write { [now] db in
-      let found: (source: Int64, current: Int64?, heldSince: Double?)? = try db.firstRow(
+    try await write { [now, takesAsGood] db in
+      let found: (source: Int64, current: Int64?, heldSince: Double?, standing: ReleaseStanding)? = try db.firstRow(
         """
-        SELECT source.id, source.current, source.heldSince FROM source
+        SELECT source.id, source.current, source.heldSince, "release".standing FROM source
         JOIN "release" ON "release".source = source.id WHERE "release".id = ?
         """, [release.id]
-      ) { try ($0.value("id"), $0.value("current"), $0.value("heldSince")) }
-      guard let (source, current, heldSince) = found else { throw StoreError.releaseGone(name: release.name) }
-      guard current != release.id, heldSince == nil,
+      ) { try ($0.value("id"), $0.value("current"), $0.value("heldSince"), Self.standing($0)) }
+      guard let (source, current, heldSince, standing) = found else {
+        throw StoreError.releaseGone(name: release.name)
+      }
+      guard current != release.id, heldSince == nil, standing != .bad,
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
       else { return false }
       try Self.makeCurrent(release.id, of: source, at: now(), db)
+      if takesAsGood, standing == .trial { try Self.set(.good, of: release.id, db) }
       return true
     }
   }

@@ -36,6 +36,8 @@ public final class BundleStore: BundleStoring {
   let releaseGrace: Double
   /// The number of former releases that are kept.
   let formerReleases: Int
+  /// `true` if a release is good when it becomes current, since no opening decides about it.
+  let takesAsGood: Bool
 
   /// Opens the store, and makes it if it does not exist.
   ///
@@ -47,12 +49,13 @@ public final class BundleStore: BundleStoring {
   ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder
   ///     that is removed with the store. ``readOnlyReason`` and one warning in the log report this.
   ///   - requiresSignatures: `true` to see nothing but releases whose signatures were checked.
+  ///   - takesAsGood: `true` if a release is good when it becomes current.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
     formerReleases: Int = 1, quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
-    requiresSignatures: Bool = false,
+    requiresSignatures: Bool = false, takesAsGood: Bool = false,
     logger: Logger = Logger(label: "pagekit.store"),
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
@@ -78,6 +81,7 @@ public final class BundleStore: BundleStoring {
     verified = LRUCache(capacity: memoryCapacity)
     self.releaseGrace = releaseGrace / .seconds(1)
     self.formerReleases = formerReleases
+    self.takesAsGood = takesAsGood
   }
 
   /// Opens an existing store for reading only.
@@ -95,7 +99,7 @@ public final class BundleStore: BundleStoring {
     leases = ReleaseLeases(in: directory)
     (committer, session) = (nil, nil)
     verified = LRUCache(capacity: 0)
-    (releaseGrace, formerReleases) = (0, 1)
+    (releaseGrace, formerReleases, takesAsGood) = (0, 1, false)
     self.logger = logger
     now = { Date().timeIntervalSince1970 }
   }

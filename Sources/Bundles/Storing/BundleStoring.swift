@@ -61,6 +61,9 @@ package protocol BundleStoring: Sendable {
 
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
 
+  /// Returns the reason for which a release is bad; `nil` if it is not.
+  func badRelease(_ release: StoredRelease) async throws -> BadRelease?
+
   /// Returns the bytes of the signature file of a release's manifest; `nil` if it has none.
   func signatures(of release: StoredRelease) async throws -> [UInt8]?
 
@@ -226,7 +229,7 @@ package struct StoredSource: Hashable, Sendable {
   package internal(set) var current: StoredRelease?
   /// The release before the current one, until it is collected.
   package internal(set) var previous: StoredRelease?
-  /// A release that is newer than the current one and not complete.
+  /// A release that is newer than the current one, and not complete or bad.
   package internal(set) var incoming: StoredRelease?
   /// The time at which a person chose the current release with ``BundleStore/hold(_:)``, in seconds since 1970; it
   /// stays current until ``BundleStore/follow(_:)``. `nil` for a source that switches to each complete release.
@@ -247,7 +250,7 @@ package struct StoredSource: Hashable, Sendable {
 
   /// The releases that pages may open from, newest first; a held release is the only one.
   package var openable: [StoredRelease] {
-    (isHeld ? [current] : [incoming, current]).compactMap(\.self)
+    (isHeld ? [current] : [incoming, current]).compactMap(\.self).filter { $0.standing != .bad }
   }
 }
 
@@ -270,10 +273,12 @@ public struct StoredRelease: Hashable, Sendable {
   package let activatedAt: Double?
   /// The times of its manifest, whose signatures were checked; `nil` if they were not.
   package internal(set) var signed: SignedSpan?
+  /// The experience of this device with the release, when it was read from the store.
+  public let standing: ReleaseStanding
 
   package init(
     id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators,
-    activatedAt: Double? = nil, signed: SignedSpan? = nil
+    activatedAt: Double? = nil, signed: SignedSpan? = nil, standing: ReleaseStanding = .trial
   ) {
     self.id = id
     self.source = source
@@ -283,6 +288,7 @@ public struct StoredRelease: Hashable, Sendable {
     self.validators = validators
     self.activatedAt = activatedAt
     self.signed = signed
+    self.standing = standing
   }
 }
 

@@ -12,6 +12,8 @@ enum Retention: Hashable, Sendable {
   case former
   /// An open page uses the release.
   case viewed
+  /// The release is the newest good one, and the current one is on trial.
+  case good
 
   /// The state of a release, and the options of the collection.
   struct Input: Hashable, Sendable {
@@ -26,6 +28,8 @@ enum Retention: Hashable, Sendable {
     /// The number of former releases that are kept.
     var keptFormer = 0
     var keepsPrevious = false
+    /// `true` for the newest good release of a source whose current one is on trial.
+    var isGoodForTrial = false
   }
 
   /// Returns `nil` for a release that may be removed.
@@ -34,6 +38,7 @@ enum Retention: Hashable, Sendable {
     case .current: self = situation.isHeld ? .held : .current
     case .incoming: self = .incoming
     case .previous where situation.keepsPrevious: self = .previous
+    case .previous where situation.isGoodForTrial, .former where situation.isGoodForTrial: self = .good
     case .previous, .former:
       guard situation.keepsPrevious else { return nil }
       if situation.replacedFor < situation.grace {
@@ -52,7 +57,7 @@ enum Retention: Hashable, Sendable {
   func evictionRank(isLastUsed: Bool) -> Int? {
     switch self {
     case .recent, .former: 0
-    case .previous: 1
+    case .previous, .good: 1
     case .current: isLastUsed ? nil : 2
     case .held, .incoming, .viewed: nil
     }
@@ -65,6 +70,7 @@ enum Retention: Hashable, Sendable {
     case .incoming: "coming in"
     case .previous: "the one before the current one"
     case .viewed: "a page that is open sees it"
+    case .good: "good, while the current one is on trial"
     case .recent: "replaced a moment ago"
     case .former: "its bytes shorten the downloads of newer ones"
     }

@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 5
+  static let version = 6
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -17,7 +17,7 @@ enum Schema {
     "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence"],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
-      "checked", "signedAt", "expiresAt", "signatures",
+      "checked", "signedAt", "expiresAt", "signatures", "standing",
     ],
     "listed": [
       "source", "first", "last", "position", "kind", "name", "url", "size", "md5", "sha256", "preload", "prefetch",
@@ -25,6 +25,8 @@ enum Schema {
     ],
     "unlisted": ["url", "blob", "storedAt", "usedAt"],
     "root": ["source", "version", "bytes", "signatures"],
+    "trial": ["release", "page", "failures", "hasPassed", "opening"],
+    "failed": ["source", "contents", "name", "sequence", "kind", "page", "message", "failures", "since"],
   ]
 
   /// The tables, columns and migrations of a database.
@@ -190,6 +192,34 @@ enum Schema {
             bytes BLOB NOT NULL,
             signatures BLOB,
             PRIMARY KEY (source, version)
+          ) WITHOUT ROWID;
+          """)
+    }
+    migrator.registerMigration("6: trials of releases") { db in
+      // Releases that became current before were in use, and there was nothing to go back from.
+      try db.execute(
+        sql: """
+          ALTER TABLE "release" ADD COLUMN standing TEXT NOT NULL DEFAULT 'trial';
+          UPDATE "release" SET standing = 'good' WHERE id IN (SELECT current FROM source);
+          CREATE TABLE trial (
+            "release" INTEGER NOT NULL REFERENCES "release"(id) ON DELETE CASCADE,
+            page BLOB NOT NULL,
+            failures INTEGER NOT NULL,
+            hasPassed INTEGER NOT NULL,
+            opening TEXT NOT NULL,
+            PRIMARY KEY ("release", page)
+          ) WITHOUT ROWID;
+          CREATE TABLE failed (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            contents BLOB NOT NULL,
+            name TEXT NOT NULL,
+            sequence INTEGER NOT NULL,
+            kind TEXT,
+            page TEXT,
+            message TEXT,
+            failures INTEGER NOT NULL,
+            since REAL NOT NULL,
+            PRIMARY KEY (source, contents)
           ) WITHOUT ROWID;
           """)
     }

@@ -6,7 +6,7 @@ package struct ReleaseSummary: Hashable, Sendable {
     case current
     /// The release before the current one.
     case previous
-    /// A newer release than the current one that has not become current.
+    /// A newer release than the current one that has not become current, or is bad.
     case incoming
     /// An older release than the previous one.
     case former
@@ -22,9 +22,12 @@ package struct ReleaseSummary: Hashable, Sendable {
   package let missing: Int
   /// The size of its stored bytes; other releases may share them.
   package let bytes: Int64
+  /// The reason for which it is bad; `nil` if it is not.
+  package let bad: BadRelease?
 
   package init(
-    release: StoredRelease, role: Role, isHeld: Bool, entries: Int, missing: Int, bytes: Int64
+    release: StoredRelease, role: Role, isHeld: Bool, entries: Int, missing: Int, bytes: Int64,
+    bad: BadRelease? = nil
   ) {
     self.release = release
     self.role = role
@@ -32,6 +35,7 @@ package struct ReleaseSummary: Hashable, Sendable {
     self.entries = entries
     self.missing = missing
     self.bytes = bytes
+    self.bad = bad
   }
 }
 

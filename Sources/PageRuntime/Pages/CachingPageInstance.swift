@@ -43,13 +43,99 @@ import ScriptEngine
       follow(news, since: loaded)
       var options = options
       options.bundleURL = options.bundleURL ?? text
-      try await render(String(decoding: loaded.bytes, as: UTF8.self), options: options, data: data)
+      guard let trial = await environment.trials?.begin(loaded) else {
+        return try await show(loaded, options: options, data: data)
+      }
+      guard phase == .loading, bundle?.view == loaded.view else { throw overtaken }
+      self.trial = trial
+      try await self.try(loaded, options: options, data: data, trial)
     }
   }
 
+  private func show(_ loaded: LoadedBundle, options: PageOptions, data: ScriptValue) async throws {
+    try await render(String(decoding: loaded.bytes, as: UTF8.self), options: options, data: data)
+  }
+
   private func follow(_ news: AsyncStream<BundleNews>, since shown: LoadedBundle) {
+    newsTask?.cancel()
     newsTask = Task { [feed] in
       for await item in news where item.concerns(shown) { feed.send(.updateAvailable(item)) }
     }
+  }
+
+  // MARK: Releases on trial
+
+  /// Runs a bundle whose release is on trial. If it fails, the opening goes on with a good release.
+  private func `try`(
+    _ loaded: LoadedBundle, options: PageOptions, data: ScriptValue, _ trial: OpeningTrial
+  ) async throws {
+    do {
+      holdsFailures = true
+      defer { if self.trial === trial { holdsFailures = false } }
+      try await show(loaded, options: options, data: data)
+    } catch {
+      guard self.trial === trial, let error = error as? PageError else { throw error }
+      try await goOn(after: error, trial, options: options, data: data)
+      return
+    }
+    guard phase == .empty, self.trial === trial else { return }
+    guard underway(at: .now).contains(where: { $0.item.isWaitedFor(timers: trial.patience) }) else {
+      return try await goOn(afterEmptyPage: trial, options: options, data: data)
+    }
+    // The page may make its elements when its requests have ended.
+    Task { [weak self] in
+      await self?.settle(within: trial.patience, timers: trial.patience)
+      guard let self, phase == .empty, self.trial === trial else { return }
+      try? await orFallBack(options: options, data: data) {
+        try await goOn(afterEmptyPage: trial, options: options, data: data)
+      }
+    }
+  }
+
+  private func goOn(after error: PageError, _ trial: OpeningTrial, options: PageOptions, data: ScriptValue) async throws
+  {
+    guard let failure = TrialFailure(error, page: trial.url) else {
+      trial.abandon()
+      switch error {
+      case .destroyed, .superseded: throw error
+      default: throw fail(error)
+      }
+    }
+    guard try await goOn(after: failure, trial, options: options, data: data) else { throw fail(error) }
+    if case .script(_, .exception(let exception)) = error { report(exception) }
+  }
+
+  /// A page that stays empty without a good release is left as it is.
+  private func goOn(afterEmptyPage trial: OpeningTrial, options: PageOptions, data: ScriptValue) async throws {
+    let failure = TrialFailure(.emptyPage, page: trial.url.text, message: "the page stayed empty")
+    _ = try await goOn(after: failure, trial, options: options, data: data)
+  }
+
+  /// - Returns: `false` if there is no good release with the page.
+  private func goOn(
+    after failure: TrialFailure, _ trial: OpeningTrial, options: PageOptions, data: ScriptValue
+  ) async throws -> Bool {
+    let good = await trial.failed(failure)
+    guard self.trial === trial, phase != .destroyed else { throw overtaken }
+    // A page within another one stays in that one's release.
+    guard inheritedView == nil, let good, let bundles = environment.bundles else { return false }
+    let (url, began) = (trial.url, began)
+    let open = OpenOptions(view: good, reason: "\(failure)")
+    let loaded: LoadedBundle
+    do {
+      loaded = try await loading { try await bundles.load(url, options: open) }
+    } catch let error as PageError {
+      throw error
+    } catch {
+      return false
+    }
+    let news = bundles.news
+    try begin(url)
+    self.began = began
+    bundle = loaded
+    follow(news, since: loaded)
+    feed.send(.replaced(failure, release: good.release.name))
+    try await show(loaded, options: options, data: data)
+    return true
   }
 }

@@ -20,16 +20,19 @@ public final class PageEnvironment: Sendable {
   let clipboard = Clipboard()
   let channels = Channels()
   package let frameworks: FrameworkPool
+  /// The trials of releases; `nil` if openings do not decide about releases.
+  let trials: ReleaseTrials?
   let fallback: FallbackChoice
   private let factory: PageFactory
   private let lastID = Atomic<Int>(0)
 
   /// - Parameters:
+  ///   - trials: the trials of releases; `nil` if openings do not decide about releases.
   ///   - fallback: chooses the fallback of a page that cannot open and whose options name none.
   ///   - factory: makes all pages.
   package init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
-    configuration: DefaultConfiguration, frameworks: FrameworkPool,
+    configuration: DefaultConfiguration, frameworks: FrameworkPool, trials: ReleaseTrials? = nil,
     fallback: @escaping FallbackChoice = { _, _ in nil },
     factory: @escaping PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   ) {
@@ -38,6 +41,7 @@ public final class PageEnvironment: Sendable {
     self.registry = registry
     self.configuration = configuration
     self.frameworks = frameworks
+    self.trials = trials
     self.fallback = fallback
     self.factory = factory
   }

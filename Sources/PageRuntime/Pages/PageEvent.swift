@@ -18,7 +18,9 @@ public enum PageEvent: Sendable {
   case source(ref: String, SourceState?)
   /// The page could not open, and the fallback is shown instead.
   case fallback(PageFallback, reason: PageError)
-  /// Newer bytes of the page's bundle, or a newer complete release, are in the store.
+  /// The page failed in the trial of its release, and goes on with its bundle of `release`, which is good.
+  case replaced(TrialFailure, release: String)
+  /// Newer bytes of the page's bundle, or another complete release, are in the store.
   /// ``PageInstance/reload(ignoringCache:)`` opens the page with them.
   case updateAvailable(BundleNews)
   /// A script threw an error; the page goes on.

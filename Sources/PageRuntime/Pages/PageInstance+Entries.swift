@@ -1,3 +1,4 @@
+import Bundles
 import Foundation
 import HTTPTransport
 import ScriptEngine
@@ -97,6 +98,7 @@ extension PageInstance {
     timings.createFinish = .now - began
     _ = move(to: .live)
     feed.send(.rendered)
+    if failure == nil { trial?.rendered() }
     registry.handlers.monitor?.record(timings, page: id, url: url)
   }
 

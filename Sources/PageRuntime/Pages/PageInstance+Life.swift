@@ -20,12 +20,14 @@ extension PageInstance {
     socket = nil
   }
 
-  /// Ends the page with an error. Its script no longer runs; its elements stay.
+  /// Ends the page with an error, unless its opening may go on. Its script no longer runs; its elements stay.
   ///
   /// - Returns: the error, to be thrown.
   package func fail(_ error: PageError) -> PageError {
     if case .destroyed = phase { return error }
     failure = error
+    if holdsFailures { return error }
+    noteFailure(error)
     _ = move(to: .failed)
     feed.send(.failed(error))
     cancelLoads()

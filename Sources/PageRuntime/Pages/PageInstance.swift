@@ -30,6 +30,10 @@ import ScriptEngine
   public internal(set) var bundle: LoadedBundle?
   /// The release that the embedding page sees.
   var inheritedView: ReleaseView?
+  /// The trial of the opening; `nil` if the opening does not decide about a release.
+  var trial: OpeningTrial?
+  /// `true` while a failure does not end the page, since its opening may go on with another release.
+  var holdsFailures = false
   /// Listens for bytes that are newer than those of the page.
   var newsTask: Task<Void, Never>?
 
@@ -221,6 +225,7 @@ import ScriptEngine
     guard move(to: .loading) else { throw PageError.destroyed }
     cancelLoads()
     newsTask?.cancel()
+    endTrial()
     began = .now
     self.url = url
     (shownFallback, bundle) = (nil, nil)
@@ -241,6 +246,7 @@ import ScriptEngine
     guard phase != .destroyed, move(to: .destroyed) else { return }
     cancelLoads()
     newsTask?.cancel()
+    endTrial()
     group?.interrupt()
     try? await closeScript()
     feed.send(.destroyed)

@@ -3,17 +3,20 @@ import PageKit
 extension WorkerPool {
   /// Opens a page in the most suitable worker.
   ///
-  /// - Parameter location: the public URL of the bundle.
+  /// - Parameters:
+  ///   - caller: the caller for whom the page opens; what it does with the page later is its input.
+  ///   - location: the public URL of the bundle.
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func open(
-    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, location: String
+    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, for caller: PageCaller,
+    location: String
   ) async throws -> WorkerLink.Reply {
-    if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
+    if let entry = barred.entry(digest, for: caller.client, at: configuration.now()) { throw WorkerError.barred(entry) }
     let worker = try await worker(for: digest)
     workers[worker.id]?.pages.insert(page)
-    assignments[page] = Assignment(worker: worker.id, digest: digest, location: location)
+    assignments[page] = Assignment(worker: worker.id, digest: digest, location: location, caller: caller)
     do {
-      let reply = try await call(page, extra: opening.wait.settle, source) { .open(call: $0, page: page, opening) }
+      let reply = try await send(page, extra: opening.wait.settle, source) { .open(call: $0, page: page, opening) }
       if opening.isOnce { forget(page) }
       return reply
     } catch let fault as PageFault {
@@ -28,6 +31,15 @@ extension WorkerPool {
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func call(
     _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
+  ) async throws -> WorkerLink.Reply {
+    if let caller = assignments[page]?.caller {
+      assignments[page]?.caller = PageCaller(client: caller.client, hasInput: true)
+    }
+    return try await send(page, extra: extra, payload, message)
+  }
+
+  private func send(
+    _ page: UInt64, extra: Double, _ payload: [UInt8], _ message: @escaping @Sendable (UInt64) -> HostMessage
   ) async throws -> WorkerLink.Reply {
     guard let residence = assignments[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
     workers[worker.id]?.calls += 1
@@ -49,7 +61,8 @@ extension WorkerPool {
     guard reason != .silence else { return }
     guard let residence = assignments[page], !residence.hasStruck else { return }
     assignments[page]?.hasStruck = true
-    barred.strike(residence.digest, url: residence.location, reason, at: configuration.now())
+    barred.strike(
+      residence.digest, url: residence.location, reason, for: residence.caller, at: configuration.now())
   }
 
   /// Ends a page after all its events were delivered.

@@ -80,6 +80,8 @@ package actor WorkerPool: Service {
     let digest: SHA256Digest
     /// The public URL of the bundle.
     let location: String
+    /// The caller, with input once the page was called.
+    var caller: PageCaller
     /// `true` if the page's end was counted against the bundle.
     var hasStruck = false
   }

@@ -18,6 +18,8 @@ extension PageEvent {
     case .exception(let exception): ("exception", ScriptFault(exception).json)
     case .message(let message): ("message", message.json)
     case .log(let level, let text): ("log", .object(["level": .string(level), "text": .string(text)]))
+    case .replaced(let failure, let release):
+      ("replaced", .object(["reason": .string("\(failure)"), "release": .string(release)]))
     case .missing(let part): ("missing", .object(["text": .string("\(part)")]))
     case .failed(let error): ("failed", .object(["reason": .string("\(error)")]))
     case .destroyed: nil
@@ -32,6 +34,8 @@ extension BundleNews {
     case .bundle(_, let md5, let release):
       .object(["md5": .string(md5.hex), "release": release.map { .string($0) } ?? .null])
     case .release(let release): .object(["release": .string(release.name)])
+    case .undone(let bad, let current):
+      .object(["release": .string(current.name), "bad": .string(bad.name)])
     }
   }
 }

@@ -28,6 +28,8 @@ struct PageParts: Sendable {
     try Serving.configure(&configuration, settings)
     // A daemon that publishes must write: it fails at its start rather than at its first release.
     configuration.allowsReadOnlyStore = false
+    // Whoever asks for a page chooses its data, and does not decide about releases with it.
+    configuration.trial = nil
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()

@@ -34,7 +34,7 @@ struct PageReport: Sendable {
   }
 
   private func bundles(of release: ServedRelease, barred: [BarredBundles.Entry]) async -> [HostStatus.Bundle] {
-    let reasons = Dictionary(barred.map { ($0.digest, "\($0)") }) { first, _ in first }
+    let reasons = Dictionary(barred.filter { $0.client == nil }.map { ($0.digest, "\($0)") }) { first, _ in first }
     let opens = await running.directory.opens
     return release.entries.filter { $0.bundle.kind == .bundle }.map { entry in
       let reason = entry.blob.flatMap { reasons[$0.sha256] }

@@ -18,6 +18,8 @@ struct OpenedPage: Sendable {
   var reply: PageReply
   /// The seconds until its bundle was loaded.
   private(set) var bundleTime: Double
+  /// The caller who opened it.
+  let caller: PageCaller
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
   /// The page is being reopened in another worker.

@@ -11,6 +11,7 @@ extension PageDirectory {
     let bundle: LoadedBundle
     let digest: SHA256Digest
     let bundleTime: Double
+    let caller: PageCaller
   }
 
   /// - Parameter client: the client whose turn is used.
@@ -18,14 +19,15 @@ extension PageDirectory {
   func open(_ request: PageRequest, view: PageView?, for client: String) async throws -> (OpenedPage, [UInt8]) {
     try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
-        let target = try await find(request)
+        let target = try await find(request, for: client)
         let log = EventLog()
         let opening = opening(request, target, view, isOnce: false)
         let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, log) }
         let page = OpenedPage(
           id: Self.newID(), number: number, url: target.url, name: request.name, opening: opening,
           location: target.location, bundle: target.bundle, digest: target.digest, log: log, reply: reply,
-          bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
+          bundleTime: target.bundleTime, caller: target.caller, opened: configuration.now(),
+          lastAsked: configuration.now())
         pages[page.id] = page
         note(page)
         return (page, seen)
@@ -40,14 +42,15 @@ extension PageDirectory {
   func render(_ request: PageRequest, view: PageView, for client: String) async throws -> (OpenedPage, [UInt8]) {
     try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
-        let target = try await find(request)
+        let target = try await find(request, for: client)
         let opening = opening(request, target, view, isOnce: true)
         let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, nil) }
         numbers.remove(number)
         let page = OpenedPage(
           id: "", number: number, url: target.url, name: request.name, opening: opening,
           location: target.location, bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
-          bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
+          bundleTime: target.bundleTime, caller: target.caller, opened: configuration.now(),
+          lastAsked: configuration.now())
         note(page)
         return (page, seen)
       }
@@ -62,7 +65,7 @@ extension PageDirectory {
     let former = try page(id)
     return try await failing(former.location) {
       try await pages[id]?.reopening?.value
-      let target = try await target(former.url)
+      let target = try await target(former.url, for: former.caller)
       let (number, reply, seen) = try await pool.admission.admitted(client) {
         try await run(target, former.opening, former.log)
       }
@@ -123,9 +126,10 @@ extension PageDirectory {
     }
   }
 
-  private func find(_ request: PageRequest) async throws -> Target {
+  private func find(_ request: PageRequest, for client: String) async throws -> Target {
     let url: PageURL
     var parameters: Substring = ""
+    var isListed = true
     if let name = request.name {
       url = try locations.source(named: name)
     } else if let served = request.url.flatMap({ locations.source(of: $0) }) {
@@ -136,19 +140,24 @@ extension PageDirectory {
       }
       url = asked
       try answers.access.check(url)
+      isListed = false
     }
-    return try await target(url, parameters)
+    let hasInput = request.data != nil || request.options != nil || !parameters.isEmpty || !isListed
+    return try await target(url, parameters, for: PageCaller(client: client, hasInput: hasInput))
   }
 
   /// - Parameter parameters: the page's parameters beside its URL.
-  private func target(_ url: PageURL, _ parameters: Substring = "") async throws -> Target {
+  private func target(
+    _ url: PageURL, _ parameters: Substring = "", for caller: PageCaller
+  ) async throws -> Target {
     let began = ContinuousClock.now
     let bundle = try await answers.host.bundles.load(url)
     record.loaded(bundle)
     let digest = try ContentDigests(of: bundle.bytes).sha256
     let location = locations.location(of: url) + parameters
     return Target(
-      url: url, location: location, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
+      url: url, location: location, bundle: bundle, digest: digest,
+      bundleTime: (ContinuousClock.now - began).seconds, caller: caller)
   }
 
   private func opening(_ request: PageRequest, _ target: Target, _ view: PageView?, isOnce: Bool) -> PageOpening {
@@ -181,7 +190,8 @@ extension PageDirectory {
         .init(url: target.url, view: target.bundle.view, location: target.location, log: log))
       do {
         let (reply, seen) = try await pool.open(
-          number, opening, target.bundle.bytes, target.digest, location: target.location)
+          number, opening, target.bundle.bytes, target.digest, for: target.caller,
+          location: target.location)
         return (number, reply, seen)
       } catch {
         numbers.remove(number)

@@ -40,7 +40,9 @@ extension PageDirectory {
   }
 
   private func openAgain(_ page: OpenedPage) async throws {
-    let target = Target(url: page.url, location: page.location, bundle: page.bundle, digest: page.digest, bundleTime: 0)
+    let target = Target(
+      url: page.url, location: page.location, bundle: page.bundle, digest: page.digest, bundleTime: 0,
+      caller: page.caller)
     do {
       guard pages[page.id] != nil else { return }
       let (number, reply, _) = try await pool.admission.admitted(Self.reopeningClient, within: .seconds(120)) {

@@ -111,7 +111,7 @@ struct PageRoutes: Sendable {
         entries.map { entry in
           .object([
             "url": .string(entry.url), "sha256": .string(entry.digest.hex), "reason": .string("\(entry)"),
-            "times": .integer(Int64(entry.strikes)),
+            "times": .integer(Int64(entry.strikes)), "client": entry.client.map { .string($0) } ?? .null,
           ])
         })
     ])

@@ -156,6 +156,9 @@ struct PreloadCommand: AsyncParsableCommand {
       if let held = report.held {
         terminal.line("release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
       }
+      if let bad = report.bad {
+        terminal.line("\(bad); nothing of it is fetched until the server has another release")
+      }
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     if report.isInterrupted {
@@ -182,7 +185,7 @@ struct PreloadOutput: Encodable {
   let bytesDownloaded: Int64
   let requests: Int
   let activated: Bool
-  let held: Nullable<String>
+  let held, bad: Nullable<String>
   let seconds: Double
   let failures, leftOut: [PreloadReport.Failure]
 
@@ -213,5 +216,6 @@ struct PreloadOutput: Encodable {
     failures = report.failures
     leftOut = report.leftOut
     held = Nullable(value: report.held)
+    bad = Nullable(value: report.bad)
   }
 }

@@ -9,8 +9,11 @@ struct ReleaseCommand: AsyncParsableCommand {
     discussion: """
       "release use" and "release rollback" hold a release: it stays current until "release follow", also if the \
       server has a newer one. Newer ones are still downloaded.
+
+      A release whose pages fail in an app is bad there: the newest good one takes its place until the server has \
+      another. "release list" shows why, and "release mark" changes it.
       """,
-    subcommands: [List.self, Use.self, Rollback.self, Follow.self, Export.self, Import.self])
+    subcommands: [List.self, Use.self, Rollback.self, Follow.self, Mark.self, Export.self, Import.self])
 
   /// The source and the store.
   struct Options: ParsableArguments {
@@ -65,6 +68,9 @@ struct ReleaseCommand: AsyncParsableCommand {
       let id: String
       let sequence: Int64
       let state: ReleaseSummary.Role
+      let standing: ReleaseStanding
+      /// The reason for which it is bad.
+      let bad: Nullable<String>
       let isHeld: Bool
       let entries, missing: Int
       let bytes: Int64
@@ -76,6 +82,8 @@ struct ReleaseCommand: AsyncParsableCommand {
         self.id = id
         sequence = summary.release.sequence
         state = summary.role
+        standing = summary.release.standing
+        bad = Nullable(value: summary.bad?.description)
         isHeld = summary.isHeld
         entries = summary.entries
         missing = summary.missing
@@ -103,9 +111,11 @@ struct ReleaseCommand: AsyncParsableCommand {
           let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
           let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
           let since = release.activatedAt.value.map { ", switched to \($0)" } ?? ""
+          let standing = Formatting.fitted(release.standing.rawValue, 5)
           Terminal.output.line(
-            "\(Formatting.fitted(release.id, width))  \(state)  \(size)  \(release.entries) entries\(missing)\(since)"
+            "\(Formatting.fitted(release.id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
           )
+          if let bad = release.bad.value { Terminal.output.line("  \(Terminal.output.styled(bad, .yellow))") }
         }
       }
     }
@@ -160,6 +170,48 @@ struct ReleaseCommand: AsyncParsableCommand {
     }
   }
 
+  struct Mark: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "mark", abstract: "Mark a stored release as good or bad, or give it another trial.",
+      discussion: """
+        The newest good release takes the place of one that is marked as bad, also in apps that are running, for the \
+        pages that open next. A release that is marked otherwise can be fetched and opened again.
+        """)
+
+    @Argument(help: "The release's name, as \"release list\" shows it.", completion: Completions.releases)
+    var name: String
+
+    @Argument(help: ArgumentHelp("The standing.", valueName: "good|bad|trial"))
+    var standing: ReleaseStanding
+
+    @OptionGroup var options: Options
+
+    private struct Output: Encodable {
+      let source, release: String
+      let standing: ReleaseStanding
+      let current: Nullable<String>
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(options.store.json) {
+        let (opened, source) = try await options.source(in: options.store.writing())
+        let release = try await source.release(named: name, in: opened)
+        try await opened.mark(release, as: standing)
+        let current = try await opened.source(source.url)?.current?.name
+        if options.store.json {
+          return try JSONOutput.print(
+            Output(
+              source: source.url.readable, release: release.name, standing: standing, current: Nullable(value: current))
+          )
+        }
+        let terminal = Terminal.output
+        let marked = standing == .trial ? "on trial" : "marked as \(standing.rawValue)"
+        let rest = current.map { $0 == release.name ? "" : "; release \($0) is current" } ?? ""
+        terminal.line("\(terminal.styled("✓", .green)) release \(release.name) is \(marked)\(rest)")
+      }
+    }
+  }
+
   struct Follow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "follow", abstract: "End the hold: switch to the newest complete release, and to each later one.")
@@ -175,6 +227,8 @@ struct ReleaseCommand: AsyncParsableCommand {
     }
   }
 }
+
+extension ReleaseStanding: ExpressibleByArgument {}
 
 extension StoredSource {
   /// The stored release of this name. If several have the name, it is followed by `@` and the beginning of a digest.

@@ -124,6 +124,7 @@ extension ReleaseCommand {
 
     private func configuration(_ source: PageURL) throws -> HostConfiguration {
       var configuration = HostConfiguration(manifest: source, store: store.directory)
+      configuration.decidesAboutReleases = false
       if let root { configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration) }
       configuration.keepsSignatures = true
       configuration.allowsReadOnlyStore = false

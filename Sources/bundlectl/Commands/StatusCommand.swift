@@ -122,6 +122,7 @@ struct StatusCommand: AsyncParsableCommand {
       let missing = other.missing > 0 ? ", \(other.missing) of \(other.entries) missing" : ""
       let line =
         switch other.state {
+        case .incoming where other.bad.value != nil: other.bad.value ?? ""
         case .incoming where source.heldSince != nil && other.missing == 0:
           "release \(other.id) is complete, and waits"
         case .incoming where other.missing == 0:

@@ -83,6 +83,7 @@ struct SourceOptions: ParsableArguments {
       configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration)
     }
     configuration.logger = store.logger
+    configuration.decidesAboutReleases = false
     return configuration
   }
 }

@@ -74,7 +74,9 @@ actor WorkerPage: RenderedPage {
       isOnce: false, reporting: request.reporting)
     let fault = await doing {
       let digest = try ContentDigests(of: bytes).sha256
-      return try await self.pool.open(Self.number, opening, bytes, digest, location: self.request.url.text)
+      let caller = PageCaller(client: "", hasInput: true)
+      return try await self.pool.open(
+        Self.number, opening, bytes, digest, for: caller, location: self.request.url.text)
     }
     isThere = fault == nil
     return fault

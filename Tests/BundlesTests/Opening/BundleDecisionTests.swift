@@ -51,6 +51,15 @@ struct BundleDecisionTests {
     (.blob(blob), .gone, false, .networkFirst(), .runStored(blob, as: .gone)),
     (.blob(blob), .gone, false, .networkOnly, .fail),
     (.nothing, .gone, false, .networkFirst(), .fetch(nothingKnown)),
+    // the server's release is bad on this device
+    (.blob(blob), .offersBad(good: same), false, .networkFirst(), .runStored(blob, as: .instead)),
+    (.blob(blob), .offersBad(good: same), false, .networkOnly, .runStored(blob, as: .instead)),
+    (.blob(blob), .offersBad(good: nil), false, .networkFirst(), .runStored(blob, as: .instead)),
+    (.blob(blob), .offersBad(good: other), false, .networkFirst(), .fetch(other)),
+    (.blob(blob), .offersBad(good: other), true, .networkFirst(), .runStored(blob, as: .stale)),
+    (.nothing, .offersBad(good: same), false, .networkFirst(), .fetch(same)),
+    (.nothing, .offersBad(good: same), true, .networkFirst(), .fail),
+    (.nothing, .offersBad(good: nil), false, .networkFirst(), .fail),
     // not in the manifest
     (.blob(blob), .notListed, false, .networkFirst(), .askOtherSources),
     (.nothing, .notListed, false, .networkFirst(), .askOtherSources),

@@ -1,17 +1,17 @@
 import Foundation
-import Synchronization
+import PageTesting
 import TestSupport
 
 /// A `PageOpenerTool` process, which opens pages of a store on command and can be killed.
 final class OpenerProcess: Sendable {
-  private struct Output {
+  private struct Output: Sendable {
     var rest: [UInt8] = []
     var lines: [String] = []
   }
 
   private let program: RunningProgram
   private let input = Pipe()
-  private let output = Mutex(Output())
+  private let output = Monitor(Output())
   /// Ends with the first lines of output.
   private let first: AsyncStream<Void>
   /// Ends when the process has ended and all its output was read.
@@ -44,7 +44,7 @@ final class OpenerProcess: Sendable {
   }
 
   private func take(_ bytes: [UInt8]) {
-    output.withLock { output in
+    output.change { output in
       output.rest += bytes
       while let end = output.rest.firstIndex(of: UInt8(ascii: "\n")) {
         output.lines.append(String(decoding: output.rest[..<end], as: UTF8.self))
@@ -59,10 +59,22 @@ final class OpenerProcess: Sendable {
 
   /// Returns the output since the last call.
   func lines() -> [String] {
-    output.withLock { output in
+    output.change { output in
       defer { output.lines = [] }
       return output.lines
     }
+  }
+
+  /// Gives a command, and returns when the process has performed it.
+  ///
+  /// - Returns: `false` if it could not.
+  func perform(_ command: String) async throws -> Bool {
+    try tell(command)
+    let ends = ["done \(command)", "failed \(command)"]
+    try await output.wait(within: .seconds(120)) { output in
+      output.lines.contains { line in ends.contains { line.hasPrefix($0) } }
+    }
+    return output.read { $0.lines.contains("done \(command)") }
   }
 
   /// Kills the process, and returns when all its output was read.

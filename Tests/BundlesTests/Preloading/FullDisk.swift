@@ -44,6 +44,8 @@ struct FullDisk: BundleStoring {
 
   func signatures(of release: StoredRelease) async throws -> [UInt8]? { try await store.signatures(of: release) }
 
+  func badRelease(_ release: StoredRelease) async throws -> BadRelease? { try await store.badRelease(release) }
+
   func roots(of source: PageURL) async throws -> [PublishedRoot] { try await store.roots(of: source) }
 
   func add(_ roots: [PublishedRoot], of source: PageURL) async throws { try await store.add(roots, of: source) }

@@ -20,6 +20,18 @@ enum BundleSamples {
     return configuration
   }
 
+  static func releasesOnTrial() async throws {
+    var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
+    configuration.trial?.failures = 2
+    configuration.trial?.duration = .seconds(10)
+    let host = try PageHost.launch(configuration)
+    let page = try await host.open("https://pages.example.com/bundles/home.js")
+    await page.markReady()  // once the app knows that the page works
+    for await news in host.news {
+      if case .undone(let bad, let current) = news { print("\(bad); release \(current.name) is shown") }
+    }
+  }
+
   static func preloadingForEver(_ configuration: HostConfiguration) async throws {
     var configuration = configuration
     configuration.preloadSchedule = PreloadSchedule(

@@ -1,0 +1,225 @@
+import HTTPTransport
+import Logging
+import Synchronization
+
+/// The trials of a host's releases: which of the app's openings decide about a release, and what follows from them.
+package final class ReleaseTrials: Sendable {
+  private let store: BundleStore
+  fileprivate let options: ReleaseTrial
+  private let breadcrumbs: Breadcrumbs
+  private let news: Broadcast<BundleNews>
+  fileprivate let time: TimeSource
+  private let logger: Logger
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The names of the openings that have no tree yet, by their releases.
+    var opening: [Int64: Set<String>] = [:]
+    /// The waits for pages to pass.
+    var waits: [String: Task<Void, Never>] = [:]
+    var isOver = false
+    var noting: Task<Void, Never>?
+  }
+
+  package init(
+    store: BundleStore, options: ReleaseTrial = ReleaseTrial(), news: Broadcast<BundleNews>,
+    time: TimeSource = .system, logger: Logger = Logger(label: "pagekit.trial")
+  ) {
+    self.store = store
+    self.options = options
+    breadcrumbs = Breadcrumbs(in: store.work)
+    self.news = news
+    self.time = time
+    self.logger = logger
+  }
+
+  /// Records the openings that earlier processes left, once, and returns when that is done.
+  package func noteEndedProcesses() async {
+    let task = state.withLock { state in
+      let task = state.noting ?? Task { await self.takeLeft() }
+      state.noting = task
+      return task
+    }
+    await task.value
+  }
+
+  private func takeLeft() async {
+    do {
+      try await breadcrumbs.takeLeft { name, left in
+        let failure = TrialFailure(.processEnded, page: left.url, message: "the process ended")
+        let effect = try await store.note(
+          .failed(failure), of: left.release, page: left.page, opening: name, options: options)
+        tell(effect, failure)
+      }
+    } catch {
+      logger.warning("the openings that the last process left are not recorded: \(error)")
+    }
+  }
+
+  /// Begins the trial of an opening, before the page's script runs.
+  ///
+  /// - Returns: `nil` if the opening does not decide about the bundle's release: it is good or held, or there is none.
+  package func begin(_ loaded: LoadedBundle) async -> OpeningTrial? {
+    guard let release = loaded.release, release.standing == .trial else { return nil }
+    do {
+      guard try await store.isOnTrial(release) else { return nil }
+      let content = Breadcrumbs.Content(release: release.id, page: loaded.md5, url: loaded.url.text)
+      guard let breadcrumb = try breadcrumbs.leave(content) else { return nil }
+      state.withLock { _ = $0.opening[release.id, default: []].insert(breadcrumb.name) }
+      return OpeningTrial(of: release, loaded, breadcrumb, trials: self)
+    } catch {
+      logger.warning("the opening of \(loaded.url) does not count for release \(release.name): \(error)")
+      return nil
+    }
+  }
+
+  /// Waits until the pages that have a tree have passed.
+  package func finishWaiting() async {
+    while let wait = state.withLock({ $0.waits.values.first }) { await wait.value }
+  }
+
+  /// Ends the waits for pages to pass. Nothing is recorded afterwards.
+  package func shutDown() async {
+    let waits = state.withLock { state in
+      state.isOver = true
+      return Array(state.waits.values)
+    }
+    for wait in waits { wait.cancel() }
+    for wait in waits { await wait.value }
+  }
+
+  // MARK: Openings
+
+  fileprivate func ended(_ name: String, of release: Int64) {
+    state.withLock { state in
+      state.opening[release]?.remove(name)
+      if state.opening[release]?.isEmpty == true { state.opening[release] = nil }
+    }
+  }
+
+  fileprivate func wait(_ name: String, _ body: @escaping @Sendable () async -> Void) {
+    state.withLock { state in
+      guard !state.isOver else { return }
+      state.waits[name] = Task {
+        await body()
+        self.state.withLock { $0.waits[name] = nil }
+      }
+    }
+  }
+
+  fileprivate func record(
+    _ result: BundleStore.TrialResult, _ name: String, of release: StoredRelease, _ page: MD5Digest
+  ) async {
+    let others = state.withLock { $0.opening[release.id]?.subtracting([name]).count ?? 0 }
+    do {
+      let effect = try await store.note(
+        result, of: release.id, page: page, opening: name, otherOpenings: others, options: options)
+      if case .failed(let failure) = result { tell(effect, failure) }
+      if effect == .good { logger.info("release \(release.name) is good") }
+    } catch {
+      logger.warning("the result of an opening of release \(release.name) is not recorded: \(error)")
+    }
+  }
+
+  private func tell(_ effect: BundleStore.TrialEffect, _ failure: TrialFailure) {
+    guard case .bad(let bad, let current) = effect else {
+      return logger.warning("a page failed in the trial of its release: \(failure)")
+    }
+    logger.error("\(bad); release \(current.name) takes its place")
+    news.send(.undone(bad, current: current))
+  }
+
+  /// The good release with which an opening goes on; `nil` if there is none.
+  fileprivate func good(before release: StoredRelease) async -> ReleaseView? {
+    do {
+      guard let good = try await store.lastGood(before: release) else { return nil }
+      return try await store.view(of: good)
+    } catch {
+      logger.warning("the release before \(release.name) cannot be used: \(error)")
+      return nil
+    }
+  }
+}
+
+/// One opening of a page whose release is on trial. Its first result counts.
+package final class OpeningTrial: Sendable {
+  private let release: StoredRelease
+  private let page: MD5Digest
+  /// The page's URL.
+  package let url: PageURL
+  private let name: String
+  private let trials: ReleaseTrials
+  private let state: Mutex<State>
+
+  private enum State {
+    /// The page has no tree.
+    case opening(Breadcrumb)
+    /// The page has a tree, and runs.
+    case running
+    case over
+  }
+
+  fileprivate init(
+    of release: StoredRelease, _ loaded: LoadedBundle, _ breadcrumb: Breadcrumb, trials: ReleaseTrials
+  ) {
+    self.release = release
+    self.trials = trials
+    (page, url, name) = (loaded.md5, loaded.url, breadcrumb.name)
+    state = Mutex(.opening(breadcrumb))
+  }
+
+  deinit { trials.ended(name, of: release.id) }
+
+  /// The longest wait of a page without a tree for the work that it has begun.
+  package var patience: Duration { trials.options.duration }
+
+  /// Records that the page has a tree. After the trial's time the page has passed.
+  package func rendered() {
+    let isFirst = state.withLock { state in
+      guard case .opening = state else { return false }
+      state = .running
+      return true
+    }
+    guard isFirst else { return }
+    trials.ended(name, of: release.id)
+    trials.wait(name) { [self] in
+      guard (try? await trials.time.sleep(trials.options.duration)) != nil, finish() else { return }
+      await trials.record(.passed, name, of: release, page)
+    }
+  }
+
+  /// Records that the page has failed.
+  ///
+  /// - Returns: a good release with which the opening can go on; `nil` if there is none, or the page had a result before.
+  package func failed(_ failure: TrialFailure) async -> ReleaseView? {
+    guard finish() else { return nil }
+    await trials.record(.failed(failure), name, of: release, page)
+    return await trials.good(before: release)
+  }
+
+  /// Records that the app calls the page, and with it the release, good.
+  package func ready() async {
+    if finish() { await trials.record(.ready, name, of: release, page) }
+  }
+
+  /// Ends the trial of a page that was closed before it had a tree, which says nothing about its release.
+  package func abandon() {
+    let wasOpening = state.withLock { state in
+      guard case .opening = state else { return false }
+      state = .over
+      return true
+    }
+    if wasOpening { trials.ended(name, of: release.id) }
+  }
+
+  /// - Returns: `false` if the opening had a result before.
+  private func finish() -> Bool {
+    let isFirst = state.withLock { state in
+      if case .over = state { return false }
+      state = .over
+      return true
+    }
+    if isFirst { trials.ended(name, of: release.id) }
+    return isFirst
+  }
+}
