@@ -27,6 +27,14 @@ public struct HostConfiguration: Sendable {
   /// It is stored before the first page opens, unless the store has a release with its sequence or a higher one. With
   /// ``trust`` its signatures must hold at the time for which its manifest was signed, also when that is over.
   public var embedded: String?
+  /// The name of the channel that the app follows; `nil` for the source's own release. A manifest names the releases of
+  /// channels, and a channel that it does not name gets its own.
+  public var channel: String?
+  /// The version of what the app itself offers to pages, such as modules and components: numbers with dots. A release that
+  /// needs a higher one is not taken. `nil` takes each.
+  public var runtimeVersion: String?
+  /// `true` for a host that passes releases on: it takes those that are being rolled out.
+  package var isInEveryRollout = false
   /// The trial of new releases; `nil` to take each release as good.
   public var trial: ReleaseTrial? = ReleaseTrial()
   /// `false` for a tool whose openings do not decide about releases.
@@ -82,6 +90,13 @@ public struct HostConfiguration: Sendable {
   package var prerendering = Prerenderer.Limits()
   /// The log of the host and of pages' exceptions.
   public var logger = Logger(label: "pagekit")
+
+  package var audience: Audience {
+    var audience = Audience()
+    (audience.channel, audience.runtimeVersion) = (channel, runtimeVersion)
+    audience.isInEveryRollout = isInEveryRollout
+    return audience
+  }
 
   /// A configuration with a manifest.
   public init(manifest: PageURL, store: StoreDirectory = .standard()) {

@@ -87,7 +87,8 @@ public final class PageHost: Sendable {
       LaunchVerifier(
         source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
         limits: configuration.manifestLimits, trust: configuration.trust,
-        keepsSignatures: configuration.keepsSignatures, retry: configuration.retry, prepare: prepare,
+        keepsSignatures: configuration.keepsSignatures, audience: configuration.audience, retry: configuration.retry,
+        prepare: prepare,
         logger: configuration.logger)
     }
     self.verifier = verifier

@@ -8,7 +8,7 @@ struct ManifestCommandTests {
       ["manifest", "build", "pages", "-o", "manifest.json"] + more, in: site.folder.path
     ).result()
     #expect(result.status == 0, "\(result.error)")
-    return try Manifest(reading: Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file("manifest.json")))))
+    return try manifest(site)
   }
 
   @Test("scripts become bundles named after their paths, and other files become files")
@@ -85,12 +85,14 @@ struct ManifestCommandTests {
       manifest.bundles[0].preload = .idle
       manifest.bundles[0].prefetch = ["https://api/x"]
       manifest.additional["expires"] = .string("2027-01-01T00:00:00Z")
+      manifest.identity = .ignoring(["id"])
       try JSONEncoder().encode(manifest).write(to: URL(fileURLWithPath: site.folder.file("manifest.json")))
       try site.write("var a = 2", to: "pages/a.js")
       let next = try await Self.built(site)
       #expect(next.bundles.first?.preload == .idle)
       #expect(next.bundles.first?.prefetch == ["https://api/x"])
       #expect(next.additional == manifest.additional)
+      #expect(next.identity == .ignoring(["id"]))
     }
   }
 
@@ -188,5 +190,44 @@ struct ManifestCommandTests {
       #expect(json["changed"] as? [String] == ["a.js"])
       #expect(json["removed"] as? [String] == ["b.js"])
     }
+  }
+
+  @Test("a release is rolled out step by step, builds keep the share, and no share is lowered by mistake")
+  func rollout() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write("var a", to: "v1/pages/a.js")
+      let first = try await Command.run(
+        "manifest", "build", "v1/pages", "-o", "v1/manifest.json", in: site.folder.path)
+      #expect(first.status == 0, "\(first.error)")
+      try site.write("var b", to: "pages/a.js")
+      let second = try await Self.built(site, "--sequence", "2", "--release", "r2")
+      func rollout(_ arguments: String...) async throws -> (output: String, error: String) {
+        let result = try await Command.start(["manifest", "rollout"] + arguments, in: site.folder.path).result()
+        return (result.output, result.error)
+      }
+      #expect(try await rollout("--percent", "5").error.contains("with --otherwise FILE"))
+      #expect(
+        try await rollout("--percent", "5", "--otherwise", "manifest.json").error.contains("must be lower than 2"))
+      let begun = try await rollout("--percent", "5", "--otherwise", "v1/manifest.json")
+      #expect(begun.output.contains("release r2 for 5 % of the installs, v1/manifest.json for the others"), "\(begun)")
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: site.folder.file("v1/manifest.json")))
+      var manifest = try Self.manifest(site)
+      #expect(manifest.rollout == Rollout(percent: 5, salt: "r2"))
+      #expect(manifest.otherwise?.sha256 == (try ContentDigests(of: Array(bytes)).sha256))
+      #expect((manifest.sequence, manifest.bundles) == (2, second.bundles))
+      #expect(try await rollout("--percent", "2").error.contains("is rolled out to 5 % already"))
+      #expect(try await rollout("--percent", "2", "--lower").error == "")
+      #expect(try await rollout("--percent", "12.5").output.contains("12.5 %"))
+      try site.write("var c", to: "pages/a.js")
+      manifest = try await Self.built(site, "--release", "r3")
+      #expect(manifest.rollout == Rollout(percent: 12.5, salt: "r3"))
+      #expect(try await rollout("--percent", "100").output.contains("release r3 for all installs"))
+      manifest = try Self.manifest(site)
+      #expect(manifest.rollout == nil && manifest.otherwise == nil)
+    }
+  }
+
+  private static func manifest(_ site: Site) throws -> Manifest {
+    try Manifest(reading: Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file("manifest.json")))))
   }
 }

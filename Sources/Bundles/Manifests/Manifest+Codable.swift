@@ -9,7 +9,14 @@ extension Manifest: Encodable {
     static let bundles = AnyKey("bundles")
     static let files = AnyKey("files")
     static let identity = AnyKey("identity")
-    static let all: Set<String> = ["schema", "release", "sequence", "base", "bundles", "files", "identity"]
+    static let rollout = AnyKey("rollout")
+    static let otherwise = AnyKey("otherwise")
+    static let channels = AnyKey("channels")
+    static let minimumRuntime = AnyKey("minimumRuntime")
+    static let all: Set<String> = [
+      "schema", "release", "sequence", "base", "bundles", "files", "identity", "rollout", "otherwise", "channels",
+      "minimumRuntime",
+    ]
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -24,6 +31,10 @@ extension Manifest: Encodable {
       for file in files { try file.encodeFields(to: list.superEncoder(), asFile: true) }
     }
     try container.encodeIfPresent(identity, forKey: Key.identity)
+    try container.encodeIfPresent(rollout, forKey: Key.rollout)
+    try container.encodeIfPresent(otherwise, forKey: Key.otherwise)
+    if !channels.isEmpty { try container.encode(channels, forKey: Key.channels) }
+    try container.encodeIfPresent(minimumRuntime, forKey: Key.minimumRuntime)
     for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
   }
 }

@@ -91,6 +91,11 @@ private struct ManifestDraft: Decodable {
     manifest.bundles = entries(Manifest.Key.bundles, in: container)
     if container.contains(Manifest.Key.files) { manifest.files = entries(Manifest.Key.files, in: container) }
     manifest.identity = optionalField(Manifest.Key.identity, in: container, as: PageIdentity.self)
+    manifest.rollout = optionalField(Manifest.Key.rollout, in: container, as: Rollout.self)
+    manifest.otherwise = optionalField(Manifest.Key.otherwise, in: container, as: ManifestReference.self)
+    manifest.channels =
+      optionalField(Manifest.Key.channels, in: container, as: [String: ManifestReference].self) ?? [:]
+    manifest.minimumRuntime = optionalField(Manifest.Key.minimumRuntime, in: container, as: String.self)
     manifest.additional = try container.decodeAdditional(except: Manifest.Key.all)
   }
 

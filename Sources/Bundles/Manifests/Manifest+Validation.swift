@@ -14,6 +14,7 @@ extension Manifest {
     if !base.isEmpty, !isReference || PageURL("http://host/")?.resolving(base) == nil {
       fault("the manifest", "\"base\" is \(base.quotedForMessage), which is no http, https or relative URL")
     }
+    for reason in audienceFaults { fault("the manifest", reason) }
     let count = bundles.count + files.count
     if count > limits.entries {
       fault("the manifest", "it lists \(count) bundles and files, more than the limit of \(limits.entries)")
@@ -51,6 +52,33 @@ extension Manifest {
     }
     if total > limits.releaseBytes {
       fault("the manifest", "its bundles and files have \(total) bytes, more than the limit of \(limits.releaseBytes)")
+    }
+    return faults
+  }
+
+  /// The faults of the members that say who gets the release.
+  private var audienceFaults: [String] {
+    var faults: [String] = []
+    if let rollout {
+      if !(0...100).contains(rollout.percent) { faults.append("its rollout must have a \"percent\" from 0 to 100") }
+      if rollout.salt.utf8.count > 200 { faults.append("the \"salt\" of its rollout is longer than 200 bytes") }
+      if otherwise == nil, rollout.percent < 100 {
+        faults.append("it has a \"rollout\", and no \"otherwise\" for the installs that are not in it")
+      }
+    }
+    if let minimumRuntime, RuntimeVersion(minimumRuntime) == nil {
+      faults.append("\"minimumRuntime\" is \(minimumRuntime.quotedForMessage), it must be numbers with dots, as 1.4.0")
+    }
+    if channels.count > 100 { faults.append("it has \(channels.count) channels, more than 100") }
+    for name in channels.keys.sorted() where !Self.isUsableName(name) {
+      faults.append(
+        "the name of the channel \(name.quotedForMessage) must be 1 to 200 bytes without control characters")
+    }
+    for reference in [otherwise].compactMap(\.self) + channels.values
+    where PageURL("http://host/")?.resolving(reference.url) == nil
+      || reference.url.isEmpty || reference.url.utf8.count > 4096 || reference.url.hasControlCharacters
+    {
+      faults.append("\(reference.url.quotedForMessage) is no http, https or relative URL of another manifest")
     }
     return faults
   }

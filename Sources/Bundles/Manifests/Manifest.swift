@@ -22,6 +22,14 @@ package struct Manifest: Hashable, Sendable {
   /// The query parameters that belong to a page's identity; `nil` for the host's own rule,
   /// ``BundleLoader/Configuration/identity``.
   package var identity: PageIdentity?
+  /// The share of installs that get the release; `nil` for all.
+  package var rollout: Rollout?
+  /// The manifest of the release for the installs that do not get this one.
+  package var otherwise: ManifestReference?
+  /// The manifests of other channels, by the channels' names.
+  package var channels: [String: ManifestReference] = [:]
+  /// The lowest version of an app's own parts with which the release runs; `nil` for any.
+  package var minimumRuntime: String?
   /// The members that this version does not know, by their names.
   package var additional: [String: JSONValue]
   /// The format in which the manifest was read.

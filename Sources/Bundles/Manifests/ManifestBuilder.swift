@@ -41,9 +41,11 @@ package struct ManifestBuilder: Sendable {
       if isScript { bundles.append(entry) } else { files.append(entry) }
     }
     guard !bundles.isEmpty || !files.isEmpty else { throw FolderError("the folder \(folder) has no files") }
-    return Manifest(
+    var manifest = Manifest(
       release: former?.release ?? "", sequence: former?.sequence ?? 0, base: base, bundles: bundles, files: files,
-      additional: former?.additional ?? [:])
+      identity: former?.identity, additional: former?.additional ?? [:])
+    if let former { manifest.takeAudience(of: former) }
+    return manifest
   }
 
   /// The digests of a file. A file whose name ends in `.js` must be a script.

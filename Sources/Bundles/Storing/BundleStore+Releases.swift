@@ -91,9 +91,7 @@ extension BundleStore {
     signatures: ManifestSignatures?, renewing former: StoredRelease?
   ) async throws -> StoredRelease {
     let digest = try SHA256Digest(of: bytes)
-    if let former, let signatures, let renewed = try await renew(former, bytes, digest, validators, signatures) {
-      return renewed
-    }
+    if let former, let renewed = try await renew(former, bytes, digest, validators, signatures) { return renewed }
     if let known = try await self.source(source)?.latest, known.digest == digest,
       try await isKnown(signatures, of: known)
     {

@@ -28,12 +28,12 @@ extension BundleStore {
       ])
   }
 
-  /// Gives a release its manifest as it was signed anew.
+  /// Gives a release its manifest as it was signed or rolled out anew.
   ///
   /// - Returns: `nil` if the bytes are those of a stored manifest.
   func renew(
     _ release: StoredRelease, _ bytes: [UInt8], _ digest: SHA256Digest, _ validators: Validators,
-    _ signatures: ManifestSignatures
+    _ signatures: ManifestSignatures?
   ) async throws -> StoredRelease? {
     guard release.digest != digest else { return nil }
     let isRenewed = try await write { db in
@@ -42,12 +42,13 @@ extension BundleStore {
         sql: "UPDATE OR IGNORE \"release\" SET manifest = ?, digest = ?, etag = ?, lastModified = ? WHERE id = ?",
         arguments: [Data(bytes), digest, validators.etag, validators.lastModified, release.id])
       guard db.changesCount > 0 else { return false }
-      try Self.set(signatures, of: release.id, db)
+      if let signatures { try Self.set(signatures, of: release.id, db) }
       return true
     }
     guard isRenewed else { return nil }
     var renewed = release
-    (renewed.digest, renewed.validators, renewed.signed) = (digest, validators, signatures.checked)
+    (renewed.digest, renewed.validators) = (digest, validators)
+    if let signatures { renewed.signed = signatures.checked }
     return renewed
   }
 

@@ -211,6 +211,31 @@ public final class BundleStore: BundleStoring {
   /// `true` if the database can be written.
   var isWritable: Bool { keeper.latest.writer != nil }
 
+  package func installID() async throws -> String {
+    let known = try await read { try String.fetchOne($0, sql: "SELECT id FROM install") }
+    if let known { return known }
+    return try await write { db in
+      // Another process may have made it meanwhile.
+      if let known = try String.fetchOne(db, sql: "SELECT id FROM install") { return known }
+      let id = (0..<4).map { _ in String(UInt32.random(in: 0...(.max)), radix: 16) }
+        .map { String(repeating: "0", count: 8 - $0.count) + $0 }.joined()
+      try db.execute(sql: "INSERT INTO install (id) VALUES (?)", arguments: [id])
+      return id
+    }
+  }
+
+  package func audience(of source: PageURL) async throws -> String {
+    try await read {
+      try String.fetchOne($0, sql: "SELECT audience FROM source WHERE url = ?", arguments: [source.text]) ?? ""
+    }
+  }
+
+  package func setAudience(_ audience: String, of source: PageURL) async throws {
+    try await write {
+      try $0.execute(sql: "UPDATE source SET audience = ? WHERE url = ?", arguments: [audience, source.text])
+    }
+  }
+
   package func usage() async throws -> (blobs: Int, bytes: Int64) {
     try await read { db in
       try db.firstRow("SELECT COUNT(*) AS blobs, COALESCE(SUM(size), 0) AS bytes FROM blob", []) {

@@ -61,6 +61,15 @@ package protocol BundleStoring: Sendable {
 
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
 
+  /// Returns the id of this store, which decides about rollouts: 32 random hexadecimal digits, made when it is first asked
+  /// for.
+  func installID() async throws -> String
+
+  /// Returns the audience for which a source's newest release was chosen, as a text; an empty one before that.
+  func audience(of source: PageURL) async throws -> String
+
+  func setAudience(_ audience: String, of source: PageURL) async throws
+
   /// Returns the reason for which a release is bad; `nil` if it is not.
   func badRelease(_ release: StoredRelease) async throws -> BadRelease?
 

@@ -14,7 +14,7 @@ enum Schema {
   /// The columns of each table after all migrations; a test compares them with what the migrations make.
   static let expected: [String: Set<String>] = [
     "blob": ["sha256", "md5", "size", "inode", "modified", "storedAt"],
-    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence"],
+    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence", "audience"],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
       "checked", "signedAt", "expiresAt", "signatures", "standing",
@@ -26,6 +26,7 @@ enum Schema {
     "unlisted": ["url", "blob", "storedAt", "usedAt"],
     "root": ["source", "version", "bytes", "signatures"],
     "trial": ["release", "page", "failures", "hasPassed", "opening"],
+    "install": ["id"],
     "failed": ["source", "contents", "name", "sequence", "kind", "page", "message", "failures", "since"],
   ]
 
@@ -209,6 +210,8 @@ enum Schema {
             opening TEXT NOT NULL,
             PRIMARY KEY ("release", page)
           ) WITHOUT ROWID;
+          ALTER TABLE source ADD COLUMN audience TEXT NOT NULL DEFAULT '';
+          CREATE TABLE install (id TEXT NOT NULL);
           CREATE TABLE failed (
             source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
             contents BLOB NOT NULL,

@@ -51,6 +51,7 @@ package actor LaunchVerifier {
   /// - Parameters:
   ///   - trust: the keys whose signatures are asked for; `nil` for none.
   ///   - keepsSignatures: `true` to keep the source's signatures and roots for hosts that get its releases from this one.
+  ///   - audience: the host, of which the release depends.
   ///   - prepare: is waited for before the server is asked.
   ///   - sleep: waits between attempts.
   ///   - now: a monotonic clock.
@@ -58,7 +59,7 @@ package actor LaunchVerifier {
   package init(
     source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard, trust: ReleaseTrust? = nil,
-    keepsSignatures: Bool = false, retry: RetryPolicy = .standard,
+    keepsSignatures: Bool = false, audience: Audience = Audience(), retry: RetryPolicy = .standard,
     prepare: @escaping @Sendable () async -> Void = {},
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.verify"),
@@ -76,7 +77,7 @@ package actor LaunchVerifier {
       signatures: trust.map { SignatureVerifier($0, fetcher: fetcher, store: store, now: date) },
       keeper: keepsSignatures
         ? SignatureKeeper(firstRoot: trust?.root.version ?? 1, fetcher: fetcher, store: store) : nil,
-      logger: logger)
+      audience: audience, logger: logger)
   }
 
   /// Begins a new launch: the next request goes to the server again.

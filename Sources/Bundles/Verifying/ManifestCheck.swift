@@ -10,6 +10,8 @@ struct ManifestCheck: Sendable {
   let signatures: SignatureVerifier?
   /// `nil` if nobody gets the releases from this host.
   let keeper: SignatureKeeper?
+  /// The host, of which the release depends.
+  let audience: Audience
   let logger: Logger
 
   /// The wait until a manifest that does not fit its signatures is asked for again.
@@ -31,6 +33,14 @@ struct ManifestCheck: Sendable {
 
   private func askOnce(conditionally: Bool) async throws -> Verified {
     let known = try await store.source(fetcher.source)?.latest
+    // An unchanged manifest may have another release for another audience.
+    let isSameAudience = try await store.audience(of: fetcher.source) == audience.text
+    let verified = try await ask(conditionally: conditionally && isSameAudience, known)
+    if !isSameAudience { try await store.setAudience(audience.text, of: fetcher.source) }
+    return verified
+  }
+
+  private func ask(conditionally: Bool, _ known: StoredRelease?) async throws -> Verified {
     switch try await fetcher.fetch(validators: conditionally ? try await validators(of: known) : Validators()) {
     case .unchanged(let validators):
       guard let known else { throw SourceError.notStored(fetcher.source) }
@@ -42,6 +52,7 @@ struct ManifestCheck: Sendable {
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let listed = try await listed(by: known, beside: manifest)
       let signatures = try await signatures(of: manifest, bytes, listed)
+      if let other = try await other(than: manifest, known, validators) { return other }
       let release = try await store.register(
         manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signatures,
         renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
@@ -52,10 +63,45 @@ struct ManifestCheck: Sendable {
     }
   }
 
-  /// The manifest of a known release, if a signed one has the same sequence; `nil` in all other cases.
+  /// The release that this host gets in place of the manifest's; `nil` if it gets that one.
+  ///
+  /// - Parameter validators: those of the source's manifest, with which it is asked for again.
+  private func other(
+    than manifest: Manifest, _ known: StoredRelease?, _ validators: Validators
+  ) async throws -> Verified? {
+    let hasTaken = known.map { $0.sequence == manifest.sequence && $0.name == manifest.release } ?? false
+    let install = manifest.rollout == nil ? "" : try await store.installID()
+    switch try ManifestChoice(of: manifest, for: audience, install: install, hasTaken: hasTaken) {
+    case .this: return nil
+    case .none(let reason): throw SourceError.notForThisHost(fetcher.source, reason: reason)
+    case .other(let reference):
+      if var known, known.digest == reference.sha256 {
+        if known.validators != validators { try await store.setValidators(validators, of: known) }
+        known.validators = validators
+        return Verified(release: known, isUnchanged: true)
+      }
+      let (other, bytes, bundles, url) = try await fetcher.fetch(reference)
+      let files = fetcher.signedFiles(of: url)
+      let signed: ManifestSignatures?
+      if let signatures {
+        signed = try await signatures.verify(other, bytes, files: files)
+      } else {
+        signed = try await keeper?.signatures(of: other, bytes, files: files)
+      }
+      let release = try await store.register(
+        other, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signed,
+        renewing: nil)
+      logger.debug(
+        "the server has another release for this host",
+        metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
+      return Verified(release: release, isUnchanged: release.id == known?.id)
+    }
+  }
+
+  /// The manifest of a known release, if one that is signed or rolled out has the same sequence; `nil` in all other cases.
   private func listed(by known: StoredRelease?, beside manifest: Manifest) async throws -> Manifest? {
-    guard signatures != nil || keeper != nil, manifest.expires != nil, let known, known.sequence == manifest.sequence
-    else { return nil }
+    let isSigned = (signatures != nil || keeper != nil) && manifest.expires != nil
+    guard isSigned || manifest.rollout != nil, let known, known.sequence == manifest.sequence else { return nil }
     return try await fetcher.manifest(reading: try await store.manifestBytes(of: known))
   }
 

@@ -52,6 +52,28 @@ package struct ManifestFetcher: Sendable {
     }
   }
 
+  /// Fetches a manifest that the source's one names.
+  ///
+  /// - Throws: ``SourceError``, `CancellationError`.
+  func fetch(_ reference: ManifestReference) async throws -> (Manifest, bytes: [UInt8], bundles: [PageBundle], PageURL)
+  {
+    guard let url = source.resolving(reference.url),
+      let bytes = try await smallFile(at: url, limit: limits.manifestBytes)
+    else { throw SourceError.noOtherManifest(source, url: reference.url) }
+    let digest = try SHA256Digest(of: bytes)
+    guard digest == reference.sha256 else {
+      throw SourceError.otherBytes(source, url: url, expected: reference.sha256, found: digest)
+    }
+    do {
+      return try await Self.queue.result { [limits] in
+        let manifest = try Manifest(reading: bytes, limits: limits)
+        return (manifest, bytes, try manifest.located(at: url), url)
+      }
+    } catch let error as ManifestError {
+      throw SourceError.badManifest(url, error)
+    }
+  }
+
   private func readFile() async throws -> Answer {
     let path = source.filePath ?? source.text
     let file: FileHandle
@@ -135,8 +157,11 @@ package struct ManifestFetcher: Sendable {
   }
 
   /// The files beside the manifest that say whether it is trusted.
-  var signedFiles: SignedFiles {
-    SignedFiles(of: source) { try await smallFile(at: $0, limit: $1) }
+  var signedFiles: SignedFiles { signedFiles(of: source) }
+
+  /// The same of another manifest.
+  func signedFiles(of url: PageURL) -> SignedFiles {
+    SignedFiles(of: url) { try await smallFile(at: $0, limit: $1) }
   }
 
   /// Waits before the server is asked once more about the same.
@@ -197,6 +222,12 @@ package enum SourceError: Error, CustomStringConvertible {
   case notStored(PageURL)
   /// The server has sent no bytes for this long.
   case noProgress(PageURL, after: Duration)
+  /// The manifest names another one for this host, which the server does not have.
+  case noOtherManifest(PageURL, url: String)
+  /// The manifest that another one names has other bytes.
+  case otherBytes(PageURL, url: PageURL, expected: SHA256Digest, found: SHA256Digest)
+  /// The server has no release for this host, for this reason.
+  case notForThisHost(PageURL, reason: String)
   /// The manifest's signatures are not what the host's keys ask for.
   case untrusted(PageURL, TrustError)
 
@@ -206,6 +237,12 @@ package enum SourceError: Error, CustomStringConvertible {
       let text = "\(error)"
       return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
     case .untrusted(let source, let error): return "manifest \(source.readable): \(error)"
+    case .noOtherManifest(let source, let url):
+      return "manifest \(source.readable): it names \(url) for this host, which the server does not have"
+    case .otherBytes(let source, let url, let expected, let found):
+      return
+        "manifest \(source.readable): it names \(url) with the SHA-256 \(expected), and the server has \(found) there: publish the manifest that names it last"
+    case .notForThisHost(let source, let reason): return "manifest \(source.readable): \(reason)"
     case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
     case .noManifest(let source, let status):
       return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"

@@ -17,9 +17,13 @@ struct SignatureKeeper: Sendable {
 
   /// The signatures of a manifest that the server has sent; `nil` if it has none.
   ///
+  /// - Parameter other: the files beside it; `nil` for those beside the source's.
+  ///
   /// - Throws: ``SourceError``, `CancellationError`.
-  func signatures(of manifest: Manifest, _ bytes: [UInt8]) async throws -> ManifestSignatures? {
-    guard manifest.expires != nil, let file = try await files.signatures(),
+  func signatures(
+    of manifest: Manifest, _ bytes: [UInt8], files other: SignedFiles? = nil
+  ) async throws -> ManifestSignatures? {
+    guard manifest.expires != nil, let file = try await (other ?? files).signatures(),
       let signatures = try? SignatureFile(reading: file)
     else { return nil }
     return try await SourceError.naming(source) {

@@ -42,6 +42,21 @@ struct SignatureVerifier: Sendable {
     }
   }
 
+  /// Checks a manifest that one of the source's names, which was checked before. Its sequence may be lower.
+  ///
+  /// - Parameter files: those beside it.
+  /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
+  func verify(_ manifest: Manifest, _ bytes: [UInt8], files other: SignedFiles) async throws -> ManifestSignatures {
+    try await SourceError.naming(source) {
+      var record = try await store.trustRecord(of: source)
+      let root = try await newestRoot(&record)
+      let file = try await other.signatures()
+      let span = try ManifestTrust(root: root, freshFor: trust.freshFor).check(
+        manifest, bytes, try file.map { try SignatureFile(reading: $0) }, after: nil, at: time)
+      return ManifestSignatures(file: file ?? [], checked: span)
+    }
+  }
+
   /// Checks that the manifest which the server calls unchanged may still be used: with the newest root too, and now.
   ///
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.

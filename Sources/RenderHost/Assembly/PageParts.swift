@@ -30,6 +30,7 @@ struct PageParts: Sendable {
     configuration.allowsReadOnlyStore = false
     // Whoever asks for a page chooses its data, and does not decide about releases with it.
     configuration.trial = nil
+    configuration.isInEveryRollout = true
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()

@@ -9,7 +9,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     discussion: """
       Hidden files are left out; a symbolic link or an unreadable file is an error. Scripts become bundles, named \
       after their path below DIR without ".js"; all others become files. If FILE is a manifest already, each entry's \
-      preload, prefetch and unknown keys are kept, and release and sequence change only with the contents.
+      preload, prefetch and unknown keys are kept, so are channels, a rollout and the other members of the manifest, \
+      and release and sequence change only with the contents.
 
       With --deltas-from, DIR/deltas/ gets a file for each content that OLD has too, under the same name and with other \
       bytes: a host that has those fetches the few bytes of that file. Any web server can serve them.
@@ -58,6 +59,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let today = Date().formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
     manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
 
+    // The next release begins with other installs.
+    if isChanged { manifest.rollout?.salt = manifest.release }
     let deltas = try deltasFrom.reduce(into: DeltaCount()) { count, place in
       try addDeltas(from: place, to: &manifest, &count)
     }
@@ -107,12 +110,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
   }
 
   private func relativeBase() -> String {
-    let target = URL(fileURLWithPath: folder).standardizedFileURL.pathComponents
-    let start = URL(fileURLWithPath: output ?? "manifest.json").standardizedFileURL.deletingLastPathComponent()
-      .pathComponents
-    let shared = zip(target, start).prefix { $0 == $1 }.count
-    let steps = Array(repeating: "..", count: start.count - shared) + target.dropFirst(shared)
-    return steps.isEmpty ? "" : steps.joined(separator: "/") + "/"
+    let path = RelativePath.from(folderOf: output ?? "manifest.json", to: folder)
+    return path.isEmpty ? "" : path + "/"
   }
 }
 

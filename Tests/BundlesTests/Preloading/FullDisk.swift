@@ -44,6 +44,11 @@ struct FullDisk: BundleStoring {
 
   func signatures(of release: StoredRelease) async throws -> [UInt8]? { try await store.signatures(of: release) }
 
+  func installID() async throws -> String { try await store.installID() }
+  func audience(of source: PageURL) async throws -> String { try await store.audience(of: source) }
+  func setAudience(_ audience: String, of source: PageURL) async throws {
+    try await store.setAudience(audience, of: source)
+  }
   func badRelease(_ release: StoredRelease) async throws -> BadRelease? { try await store.badRelease(release) }
 
   func roots(of source: PageURL) async throws -> [PublishedRoot] { try await store.roots(of: source) }

@@ -20,6 +20,11 @@ enum BundleSamples {
     return configuration
   }
 
+  static func channel(_ configuration: inout HostConfiguration) {
+    configuration.channel = "beta"  // nil for the source's own release
+    configuration.runtimeVersion = "1.4.0"  // of the modules and components that the app registers
+  }
+
   static func releasesOnTrial() async throws {
     var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
     configuration.trial?.failures = 2

@@ -46,7 +46,8 @@ struct FolderScanner: Sendable {
     }
     known = seen
     if let former, former.bundles == manifest.bundles, former.files == manifest.files, former.base == manifest.base,
-      former.additional == manifest.additional, !isSigned || former.sequence >= Self.firstTime
+      former.additional == manifest.additional, former.identity == manifest.identity,
+      former.hasSameAudience(as: manifest), !isSigned || former.sequence >= Self.firstTime
     {
       return nil
     }
@@ -65,10 +66,18 @@ struct FolderScanner: Sendable {
 
   private func settings() throws -> Manifest? {
     guard let data = FileManager.default.contents(atPath: source.settingsPath) else { return nil }
+    let settings: Manifest
     do {
-      return try Manifest(reading: Array(data))
+      settings = try Manifest(reading: Array(data))
     } catch {
       throw FolderError("\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error)")
     }
+    // There is one release of a folder.
+    guard settings.otherwise == nil, settings.channels.isEmpty else {
+      throw FolderError(
+        "\(source.settingsPath) names other releases, which the folder does not have: publish a rollout or channels on a web server, and follow it with --manifest URL"
+      )
+    }
+    return settings
   }
 }

@@ -84,7 +84,7 @@ final class ServedRelease: Sendable {
   }
 
   private static func manifest(of stored: StoredRelease, _ source: Manifest, _ items: [Item]) -> Manifest {
-    var served = source
+    var served = source.namingOthersAbsolutely(from: stored.source)
     (served.release, served.base) = (stored.name, base)
     served.bundles = items.filter { $0.content.bundle.kind == .bundle }.map(\.item)
     served.files = items.filter { $0.content.bundle.kind == .file }.map(\.item)
