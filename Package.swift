@@ -341,8 +341,14 @@ let package = Package(
       ], swiftSettings: relaxed),
     // A process of its own, to be killed while it preloads releases and opens pages.
     .executableTarget(
-      name: "PageOpenerTool", dependencies: ["Bundles", "CurlTransport", "HTTPCache", "HTTPTransport"],
+      name: "PageOpenerTool",
+      dependencies: [
+        "Bundles", "CKillPoints", "CurlTransport", "HTTPCache", "HTTPTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       path: "Tests/PageOpenerTool", swiftSettings: relaxed),
+    // Ends that process after a change of a file.
+    .target(name: "CKillPoints", path: "Tests/CKillPoints"),
     // What `make perf-check` counts the instructions of.
     .executableTarget(
       name: "Operations",

@@ -4,6 +4,7 @@ import DiskStorage
 import Foundation
 import HTTPCache
 import HTTPTransport
+import Logging
 import Synchronization
 
 /// One process of an app, without a script engine: it preloads releases, opens pages, and asks for their files.
@@ -44,7 +45,7 @@ final class PageOpener: Sendable {
   }
 
   /// `preload`, `relaunch`, `collect`, `open NUMBER NAME POLICY`, `file NUMBER NAME`, `close NUMBER`; of a page that is
-  /// open, `try NUMBER`, `rendered NUMBER`, `failed NUMBER`, `ready NUMBER`; `note`.
+  /// open, `try NUMBER`, `rendered NUMBER`, `failed NUMBER`, `ready NUMBER`; `note`; `import PATH`.
   func perform(_ command: [String]) async {
     do {
       switch (command.first, command.count) {
@@ -61,6 +62,10 @@ final class PageOpener: Sendable {
         try await file(command[1], command[2])
       case ("close", 2):
         pages.withLock { $0[command[1]] = nil }
+      case ("import", 2):
+        let release = EmbeddedRelease(
+          command[1], of: manifest, store: store, trust: nil, limits: .standard, logger: Logger(label: "opener"))
+        await release.installed()
       case ("note", 1):
         await trials.noteEndedProcesses()
       case ("try", 2):

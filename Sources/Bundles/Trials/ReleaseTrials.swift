@@ -183,8 +183,8 @@ package final class OpeningTrial: Sendable {
     guard isFirst else { return }
     trials.ended(name, of: release.id)
     trials.wait(name) { [self] in
-      guard (try? await trials.time.sleep(trials.options.duration)) != nil, finish() else { return }
-      await trials.record(.passed, name, of: release, page)
+      guard (try? await trials.time.sleep(trials.options.duration)) != nil else { return }
+      await finish(with: .passed)
     }
   }
 
@@ -192,14 +192,13 @@ package final class OpeningTrial: Sendable {
   ///
   /// - Returns: a good release with which the opening can go on; `nil` if there is none, or the page had a result before.
   package func failed(_ failure: TrialFailure) async -> ReleaseView? {
-    guard finish() else { return nil }
-    await trials.record(.failed(failure), name, of: release, page)
+    guard await finish(with: .failed(failure)) else { return nil }
     return await trials.good(before: release)
   }
 
   /// Records that the app calls the page, and with it the release, good.
   package func ready() async {
-    if finish() { await trials.record(.ready, name, of: release, page) }
+    await finish(with: .ready)
   }
 
   /// Ends the trial of a page that was closed before it had a tree, which says nothing about its release.
@@ -213,13 +212,17 @@ package final class OpeningTrial: Sendable {
   }
 
   /// - Returns: `false` if the opening had a result before.
-  private func finish() -> Bool {
-    let isFirst = state.withLock { state in
-      if case .over = state { return false }
-      state = .over
-      return true
+  @discardableResult
+  private func finish(with result: BundleStore.TrialResult) async -> Bool {
+    let former = state.withLock { state in
+      defer { state = .over }
+      return state
     }
-    if isFirst { trials.ended(name, of: release.id) }
-    return isFirst
+    if case .over = former { return false }
+    trials.ended(name, of: release.id)
+    await trials.record(result, name, of: release, page)
+    // A process that ends before the result is recorded leaves the file of the opening.
+    withExtendedLifetime(former) {}
+    return true
   }
 }

@@ -14,7 +14,7 @@ struct MigrationTests {
   private static let eros = #"{"filesMd5": [], "jsVersion": "1"}"#
 
   /// A store as version 1 wrote it: a source with a release of an Eros manifest, and a bundle outside manifests.
-  private static func formerStore() throws -> TemporaryDirectory {
+  static func formerStore() throws -> TemporaryDirectory {
     let folder = try TemporaryDirectory()
     let digests = try ContentDigests(of: Array(text.utf8))
     let name = digests.sha256.hex
