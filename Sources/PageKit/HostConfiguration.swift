@@ -82,6 +82,8 @@ public struct HostConfiguration: Sendable {
   public var device = DefaultConfiguration()
   /// The options of scripts: frameworks, engines and limits.
   public var scripts = ScriptConfiguration()
+  /// The use of the elements of pages' last runs, for pages whose options do not say.
+  public var snapshot = SnapshotUse.none
   /// Makes all pages: those that the app opens, embedded ones, and those that `navigator` pushes.
   public var pageFactory: PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   /// Chooses the fallback of a page that cannot open and whose options name none.

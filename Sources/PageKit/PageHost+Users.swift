@@ -32,6 +32,7 @@ extension PageHost {
   /// - Throws: `StoreError`, or an error if the file of the cookies cannot be written. A part may have been removed.
   public func forget(partition: CachePartition) async throws {
     if partition == self.partition { await forgetPages() }
+    snapshots.releaseMemory()
     try await resources.purge(.partition(partition))
     try await resources.cache.removeAllInRegions(of: partition)
     try jars.forget(partition)
@@ -40,6 +41,7 @@ extension PageHost {
   private func forgetPages() async {
     await prerenderer.empty()
     await pages.frameworks.forgetKept()
+    snapshots.releaseMemory()
   }
 
   /// Frees memory that can be filled again: bytes of bundles and responses, prerendered pages, and script engines that no
@@ -47,6 +49,7 @@ extension PageHost {
   public func releaseMemory() async {
     store.releaseMemory()
     responses.releaseMemory()
+    snapshots.releaseMemory()
     await prerenderer.empty()
     await pages.frameworks.releaseMemory()
   }

@@ -42,6 +42,7 @@ public final class PageHost: Sendable {
   /// The pages that are rendered before they are opened.
   package let prerenderer: Prerenderer
 
+  let snapshots: PageSnapshots
   /// `nil` if pages do not decide about releases.
   package let trials: ReleaseTrials?
   private let following: Task<Void, Never>
@@ -120,6 +121,8 @@ public final class PageHost: Sendable {
     scripts.environment = configuration.device.environment
     stack = PageStack()
     prerenderer = Prerenderer(limits: configuration.prerendering)
+    let snapshots = PageSnapshots { [responses] in try responses.region("snapshots") }
+    self.snapshots = snapshots
     let handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: LoggedExceptions(configuration.logger),
       navigator: stack, storage: CacheStorage { [responses] in try responses.region("storage") },
@@ -127,7 +130,7 @@ public final class PageHost: Sendable {
     pages = PageEnvironment(
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
       configuration: configuration.device, frameworks: FrameworkPool(scripts), trials: trials,
-      fallback: configuration.fallback,
+      snapshots: snapshots, snapshotUse: configuration.snapshot, fallback: configuration.fallback,
       factory: configuration.pageFactory)
     following = Task { [news = broadcast.listen(), prerenderer] in
       // Pages that were rendered ahead show another release.

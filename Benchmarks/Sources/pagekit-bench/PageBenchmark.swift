@@ -133,6 +133,30 @@ struct PageBenchmark {
       await page?.destroy()
     }
     add("prerendered", times, bare, "", &table)
+    try await snapshots(&table, path, bare)
+  }
+
+  /// The elements of the last run: the time from the opening to the event that has them.
+  private func snapshots(_ table: inout Table, _ path: String, _ bare: Double) async throws {
+    var configuration = try Self.configuration(path)
+    configuration.snapshot = .showLast
+    let host = try PageHost(configuration)
+    func opening() async throws -> Double? {
+      let page = try await host.open("file://\(path)/bundles/page.js")
+      await page.finishSnapshot()
+      let time = await page.timings.snapshot
+      await page.destroy()
+      return time.map { $0 / .seconds(1) }
+    }
+    _ = try await opening()
+    var (memory, disk): ([Double], [Double]) = ([], [])
+    for _ in 0..<rounds * 3 {
+      if let time = try await opening() { memory.append(time) }
+      await host.releaseMemory()
+      if let time = try await opening() { disk.append(time) }
+    }
+    add("the elements of the last run, from memory", memory, bare, "1 ms", &table)
+    add("the elements of the last run, from disk", disk, bare, "", &table)
   }
 
   /// The page behind a library of 2 MB, beside the bare engine with the same bundle and framework.

@@ -53,7 +53,7 @@ public struct ElementTree: Hashable, Sendable {
   mutating func reserve(_ further: Int) { elements.reserveCapacity(min(elements.count + further, limits.elements)) }
 
   /// - Throws: ``ElementTreeError``.
-  mutating func apply(_ command: RenderCommand) throws {
+  package mutating func apply(_ command: RenderCommand) throws {
     switch command {
     case .createBody(let description):
       guard root == nil else { throw ElementTreeError.secondBody }
@@ -114,6 +114,16 @@ public struct ElementTree: Hashable, Sendable {
   mutating func setImage(_ state: ImageState?, of ref: String) { elements[ref]?.image = state }
 
   mutating func setSource(_ state: SourceState?, of ref: String) { elements[ref]?.source = state }
+
+  /// The tree without the states of pictures, and of pages and documents.
+  package var withoutStates: ElementTree {
+    var tree = self
+    for ref in elements.keys where elements[ref]?.image != nil || elements[ref]?.source != nil {
+      tree.elements[ref]?.image = nil
+      tree.elements[ref]?.source = nil
+    }
+    return tree
+  }
 
   // MARK: Changes
 

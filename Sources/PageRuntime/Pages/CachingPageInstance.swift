@@ -43,6 +43,7 @@ import ScriptEngine
       follow(news, since: loaded)
       var options = options
       options.bundleURL = options.bundleURL ?? text
+      await showSnapshot(of: loaded, options: options, data: data)
       guard let trial = await environment.trials?.begin(loaded) else {
         return try await show(loaded, options: options, data: data)
       }

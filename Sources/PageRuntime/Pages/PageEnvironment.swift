@@ -20,6 +20,9 @@ public final class PageEnvironment: Sendable {
   let clipboard = Clipboard()
   let channels = Channels()
   package let frameworks: FrameworkPool
+  /// The elements of pages' last runs; `nil` if none are stored.
+  let snapshots: PageSnapshots?
+  let snapshotUse: SnapshotUse
   /// The trials of releases; `nil` if openings do not decide about releases.
   let trials: ReleaseTrials?
   let fallback: FallbackChoice
@@ -27,12 +30,15 @@ public final class PageEnvironment: Sendable {
   private let lastID = Atomic<Int>(0)
 
   /// - Parameters:
+  ///   - snapshots: the elements of pages' last runs; `nil` to store none.
+  ///   - snapshotUse: their use by pages whose options do not say.
   ///   - trials: the trials of releases; `nil` if openings do not decide about releases.
   ///   - fallback: chooses the fallback of a page that cannot open and whose options name none.
   ///   - factory: makes all pages.
   package init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
     configuration: DefaultConfiguration, frameworks: FrameworkPool, trials: ReleaseTrials? = nil,
+    snapshots: PageSnapshots? = nil, snapshotUse: SnapshotUse = .none,
     fallback: @escaping FallbackChoice = { _, _ in nil },
     factory: @escaping PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   ) {
@@ -42,6 +48,7 @@ public final class PageEnvironment: Sendable {
     self.configuration = configuration
     self.frameworks = frameworks
     self.trials = trials
+    (self.snapshots, self.snapshotUse) = (snapshots, snapshotUse)
     self.fallback = fallback
     self.factory = factory
   }

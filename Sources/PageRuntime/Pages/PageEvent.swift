@@ -10,7 +10,15 @@ public enum PageEvent: Sendable {
   case rendered
   /// The script has rendered new data: `refreshFinish`.
   case refreshed
-  /// The script has changed elements; the commands are already applied to ``PageInstance/tree``.
+  /// The elements of the page's last run are shown until the script has rendered. What comes then turns them into the
+  /// script's elements: commands that remove some, ``renamed(_:)``, and commands that change and add some. If they begin
+  /// anew, `nil` comes first.
+  case snapshot(ElementTree?)
+  /// Elements of the snapshot have the script's refs from now on, which are given by the former ones. They are changed all
+  /// at once: a former ref may be the new one of another element.
+  case renamed([String: String])
+  /// The script has changed elements; the commands are already applied to ``PageInstance/tree``. While a snapshot is shown
+  /// there are none.
   case commands([RenderCommand])
   /// The picture of an image element is loading, has come or has failed; `nil` if the element no longer has one.
   case image(ref: String, ImageState?)

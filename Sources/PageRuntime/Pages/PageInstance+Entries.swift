@@ -70,7 +70,7 @@ extension PageInstance {
     if refused > Self.refusalsTold {
       report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements are invalid"))
     }
-    feed.send(.commands(applied))
+    if snapshot == nil { feed.send(.commands(applied)) }
     followSources(applied)
     for command in applied {
       switch command {
@@ -85,7 +85,7 @@ extension PageInstance {
 
   func setImage(_ state: ImageState?, of ref: String) {
     tree.setImage(state, of: ref)
-    feed.send(.image(ref: ref, state))
+    if snapshot == nil { feed.send(.image(ref: ref, state)) }
   }
 
   /// Puts an element where its animation would end.
@@ -97,7 +97,9 @@ extension PageInstance {
     hasRendered = true
     timings.createFinish = .now - began
     _ = move(to: .live)
+    endSnapshot()
     feed.send(.rendered)
+    storeSnapshot()
     if failure == nil { trial?.rendered() }
     registry.handlers.monitor?.record(timings, page: id, url: url)
   }

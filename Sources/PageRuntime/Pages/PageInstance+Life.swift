@@ -28,6 +28,7 @@ extension PageInstance {
     failure = error
     if holdsFailures { return error }
     noteFailure(error)
+    dropSnapshot()
     _ = move(to: .failed)
     feed.send(.failed(error))
     cancelLoads()

@@ -71,7 +71,7 @@ extension PageInstance {
 
   func setSource(_ state: SourceState?, of ref: String) {
     tree.setSource(state, of: ref)
-    feed.send(.source(ref: ref, state))
+    if snapshot == nil { feed.send(.source(ref: ref, state)) }
   }
 
   /// Fires an event on an element, if the script listens to it.

@@ -1,7 +1,8 @@
 import ScriptEngine
 
 extension PageInstance {
-  /// Fires an event on an element.
+  /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements, and is dropped if
+  /// the element is not among them.
   ///
   /// - Parameters:
   ///   - ref: the element's ref in ``tree``.
@@ -12,6 +13,7 @@ extension PageInstance {
   public func fireEvent(
     _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws {
+    guard let ref = await liveRef(of: ref) else { return }
     try await call("fireEvent", [.string(ref), .string(type), event, changes])
     if timings.interaction == nil { timings.interaction = .now - began }
   }

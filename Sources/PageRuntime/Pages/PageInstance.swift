@@ -20,6 +20,14 @@ import ScriptEngine
   public internal(set) var phase: PagePhase = .idle
   /// The elements.
   public internal(set) var tree = ElementTree()
+  /// The elements of the page's last run, while they are shown in place of ``tree``; `nil` otherwise.
+  public internal(set) var snapshot: ElementTree?
+  /// The name under which the page's elements are stored; `nil` if they are not.
+  var snapshotName: String?
+  /// Stores the page's elements.
+  var snapshotTask: Task<Void, Never>?
+  /// Those who wait for the page's own elements, with the refs of the elements that they are about.
+  var snapshotWaiters: [(ref: String, CheckedContinuation<String?, Never>)] = []
   /// The times of the latest opening.
   public internal(set) var timings = PageTimings()
   /// The error because of which the page failed; `nil` if it did not.
@@ -160,7 +168,9 @@ import ScriptEngine
     (lastOptions, lastData) = (options, data)
     cancelLoads()
     try await closeScript()
+    let shown = snapshot == nil ? nil : timings.snapshot
     timings = PageTimings()
+    timings.snapshot = shown
     timings.bundleReady = .now - began
     guard move(to: .evaluating) else { throw overtaken }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
@@ -226,6 +236,8 @@ import ScriptEngine
     cancelLoads()
     newsTask?.cancel()
     endTrial()
+    dropSnapshot()
+    timings = PageTimings()
     began = .now
     self.url = url
     (shownFallback, bundle) = (nil, nil)
@@ -247,6 +259,7 @@ import ScriptEngine
     cancelLoads()
     newsTask?.cancel()
     endTrial()
+    dropSnapshot()
     group?.interrupt()
     try? await closeScript()
     feed.send(.destroyed)

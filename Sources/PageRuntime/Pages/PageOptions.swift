@@ -13,6 +13,8 @@ public struct PageOptions: Hashable, Sendable {
   public var fallback: PageFallback?
   /// The order in which the store and the server are asked; `nil` for the host's rules.
   public var policy: OpenPolicy?
+  /// The use of the elements of the page's last run; `nil` for the host's.
+  public var snapshot: SnapshotUse?
   /// The time that the caller has already waited for the server. It counts for the policy's deadline.
   package var timeWaited: Duration = .zero
 

@@ -4,6 +4,8 @@
 public struct PageTimings: Hashable, Sendable {
   /// The bundle was found in the store, or has been downloaded.
   public package(set) var bundleReady: Duration?
+  /// The elements of the last run are shown.
+  public package(set) var snapshot: Duration?
   /// The script has a context, with what the framework gives to bundles.
   public package(set) var createInstance: Duration?
   /// The script has run for the first time.
@@ -27,7 +29,8 @@ public struct PageTimings: Hashable, Sendable {
   /// The stages in order, by their names in reports; `nil` for a stage that the page has not reached.
   package var stages: [(name: String, time: Duration?)] {
     [
-      ("bundle", bundleReady), ("createInstance", createInstance), ("firstElement", firstElement),
+      ("snapshot", snapshot), ("bundle", bundleReady), ("createInstance", createInstance),
+      ("firstElement", firstElement),
       ("evaluated", evaluated), ("createFinish", createFinish), ("interaction", interaction),
     ]
   }

@@ -40,7 +40,8 @@ package enum PageNotice: Codable, Sendable {
   /// - Returns: `nil` for events without a notice.
   package init?(_ event: PageEvent, _ reporting: PageReporting) {
     switch event {
-    case .phase(.loading), .phase(.destroyed), .rendered, .refreshed, .image, .source, .fallback, .replaced,
+    case .phase(.loading), .phase(.destroyed), .rendered, .refreshed, .image, .source, .fallback, .replaced, .snapshot,
+      .renamed,
       .updateAvailable,
       .destroyed:
       return nil

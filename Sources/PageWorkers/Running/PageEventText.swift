@@ -18,6 +18,8 @@ extension PageEvent {
     case .exception(let exception): ("exception", ScriptFault(exception).json)
     case .message(let message): ("message", message.json)
     case .log(let level, let text): ("log", .object(["level": .string(level), "text": .string(text)]))
+    case .snapshot(let tree): ("snapshot", .object(["elements": .integer(Int64(tree?.count ?? 0))]))
+    case .renamed(let refs): ("renamed", .object(refs.mapValues { .string($0) }))
     case .replaced(let failure, let release):
       ("replaced", .object(["reason": .string("\(failure)"), "release": .string(release)]))
     case .missing(let part): ("missing", .object(["text": .string("\(part)")]))

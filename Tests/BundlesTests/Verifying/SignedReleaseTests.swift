@@ -39,6 +39,44 @@ struct SignedReleaseTests {
     }
   }
 
+  /// Publishes a release to nobody, and its predecessor, by these keys, to all.
+  private static func rollOut(_ site: SignedSource, otherBy signers: [Int] = [3]) throws {
+    for name in ["a", "b"] { site.serve(name, "var \(name) = 1") }
+    let other = Array(try JSONEncoder().encode(try site.manifest(["a": "var a = 1"], sequence: 1)))
+    try site.publish(other, at: "/old.json", by: signers)
+    var manifest = try site.manifest(["b": "var b = 1"], sequence: 2)
+    manifest.rollout = Rollout(percent: 0, salt: "")
+    manifest.otherwise = ManifestReference(url: "old.json", sha256: try ContentDigests(of: other).sha256)
+    try site.publish(manifest)
+  }
+
+  @Test("a signed rollout names a manifest with a lower sequence, which is signed too")
+  func rollout() async throws {
+    try await SignedSource.running { (site: SignedSource) async throws in
+      try Self.rollOut(site)
+      for _ in 0..<2 {
+        let host = try site.host()
+        let report = await host.preload()
+        #expect(report.failures.isEmpty && report.release == "r1", "\(report.failures)")
+        #expect(try await host.text("a") == "var a = 1")
+        // The sequence that was seen stays: a server that goes back is refused.
+        #expect(try await host.store.trustRecord(of: site.source).sequence == 2)
+      }
+      try site.publish(["a": "var a = 1"], sequence: 1)
+      try await Self.refuses(.rollback(known: 2, found: 1), site)
+    }
+  }
+
+  @Test("arbitrary installation: a rollout's other manifest that nobody has signed, or another key")
+  func rolloutUnsigned() async throws {
+    try await SignedSource.running { (site: SignedSource) async throws in
+      try Self.rollOut(site, otherBy: [4])
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+      site.origin.always("/old.json.sig", .status(404))
+      try await Self.refuses(.unsigned(.manifest), site)
+    }
+  }
+
   @Test("arbitrary installation: a manifest that nobody has signed")
   func unsigned() async throws {
     try await SignedSource.running { site in

@@ -79,9 +79,9 @@ final class SignedSource: Sendable {
     try publish(Array(try JSONEncoder().encode(manifest)), by: signers)
   }
 
-  func publish(_ bytes: [UInt8], by signers: [Int] = [3]) throws {
-    put("/manifest.json", bytes, etag: "\"\(try ContentDigests(of: bytes).md5)\"")
-    try sign(bytes, as: .manifest, at: "/manifest.json", by: signers)
+  func publish(_ bytes: [UInt8], at path: String = "/manifest.json", by signers: [Int] = [3]) throws {
+    put(path, bytes, etag: "\"\(try ContentDigests(of: bytes).md5)\"")
+    try sign(bytes, as: .manifest, at: path, by: signers)
   }
 
   func publish(_ root: TrustRoot, by signers: [Int]) throws {

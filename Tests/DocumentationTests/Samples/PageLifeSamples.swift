@@ -24,6 +24,10 @@ enum PageLifeSamples {
     configuration.pageFactory = { BuiltInPage(environment: $0, registry: $1) }
   }
 
+  static func snapshots(_ configuration: inout HostConfiguration) {
+    configuration.snapshot = .showLast  // or in the options of one opening
+  }
+
   static func fallback(_ configuration: inout HostConfiguration) {
     configuration.fallback = { url, reason in
       .placeholder("This page is not available offline.")
