@@ -22,6 +22,8 @@ public enum BundleError: Error, CustomStringConvertible {
   case noProgress(bundle: String, url: PageURL, after: Duration)
   /// The host asks for signatures, and no signed manifest lists the bundle.
   case notSigned(bundle: String, url: PageURL)
+  /// The publisher has disabled the bundle, and tells the user why in `message`.
+  case disabled(bundle: String, message: String)
 
   public var description: String {
     switch self {
@@ -45,6 +47,8 @@ public enum BundleError: Error, CustomStringConvertible {
       "bundle \(bundle.quotedForMessage): the server has sent nothing for \(limit.inSeconds), and nothing is stored (\(url))"
     case .notSigned(let bundle, let url):
       "bundle \(bundle.quotedForMessage): no signed manifest lists it, and this host runs nothing else (\(url))"
+    case .disabled(let bundle, let message):
+      "bundle \(bundle.quotedForMessage) is disabled by its publisher: \(message)"
     }
   }
 

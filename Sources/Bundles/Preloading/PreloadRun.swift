@@ -138,7 +138,8 @@ struct PreloadRun: Sendable {
     }
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
-    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only) { stored.contains($0) }
+    let disabled = Set(try await store.disabled(of: release.source).keys)
+    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only, disabled: disabled) { stored.contains($0) }
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)

@@ -49,8 +49,10 @@ extension BundleStore {
   /// - Throws: ``StoreError/incompleteRelease(name:missing:)``, ``StoreError/releaseGone(name:)``.
   package func hold(_ release: StoredRelease) async throws {
     // The files are checked: the server is not asked again for the bytes of the current release.
+    let disabled = try await disabled(of: release.source)
     let missing = try await contents(of: release).filter { $0.blob == nil && $0.bundle.preload == .launch }
-      .filter { !$0.bundle.isOptional }.map(\.bundle.name)
+      .filter { !$0.bundle.isOptional && !($0.bundle.kind == .bundle && disabled[$0.bundle.name] != nil) }
+      .map(\.bundle.name)
     guard missing.isEmpty else { throw StoreError.incompleteRelease(name: release.name, missing: missing) }
     try await write { [now] db in
       let row = try Row.fetchOne(

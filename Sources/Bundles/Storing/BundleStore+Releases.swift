@@ -336,13 +336,16 @@ extension BundleStore {
     }
   }
 
-  /// The names of missing entries that must be stored before the release can become current.
+  /// The names of missing entries that must be stored before the release can become current. A disabled bundle need not.
   static func missing(in release: Int64, leavingIdle: Bool, limit: Int = -1, _ db: Database) throws -> [String] {
     try String.fetchAll(
       db,
       sql: """
         SELECT listed.name \(ofRelease) AND blob IS NULL AND NOT isOptional AND preload <> 'demand'
-        AND NOT (preload = 'idle' AND ?) ORDER BY position LIMIT ?
+        AND NOT (preload = 'idle' AND ?)
+        AND NOT (kind = 'bundle' AND EXISTS (
+          SELECT 1 FROM disabled WHERE disabled.source = listed.source AND disabled.name = listed.name))
+        ORDER BY position LIMIT ?
         """, arguments: [release, leavingIdle, limit])
   }
 

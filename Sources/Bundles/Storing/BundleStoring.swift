@@ -56,7 +56,7 @@ package protocol BundleStoring: Sendable {
   /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
   var requiresSignatures: Bool { get }
 
-  /// Returns the root and the sequence that were trusted last for a source.
+  /// Returns the root and the sequences that were trusted last for a source.
   func trustRecord(of source: PageURL) async throws -> TrustRecord
 
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
@@ -69,6 +69,21 @@ package protocol BundleStoring: Sendable {
 
   /// Adds roots to those of a source.
   func add(_ roots: [PublishedRoot], of source: PageURL) async throws
+
+  /// Returns the status that was published beside a source's manifest: the one that was trusted last, where signatures
+  /// are required, and the one that is passed on elsewhere. `nil` if there is none.
+  func status(of source: PageURL) async throws -> PublishedStatus?
+
+  /// Replaces the status of a source. One with a lower sequence than the trusted one changes nothing.
+  ///
+  /// - Parameters:
+  ///   - status: `nil` for none.
+  ///   - trusted: what the status says; `nil` if its signatures were not checked.
+  func setStatus(_ status: PublishedStatus?, trusted: ReleaseStatus?, of source: PageURL) async throws
+
+  /// Returns the messages of the bundles that a source's publisher has disabled, by the names of the bundles; none where
+  /// no signatures are required.
+  func disabled(of source: PageURL) async throws -> [String: String]
 
   /// Stores the validators of a release's manifest.
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws
@@ -198,14 +213,19 @@ package struct ManifestSignatures: Hashable, Sendable {
   package init(file: [UInt8], checked: SignedSpan?) { (self.file, self.checked) = (file, checked) }
 }
 
-/// The root and the sequence that a host trusted last for a source.
+/// The root and the sequences that a host trusted last for a source.
 package struct TrustRecord: Hashable, Sendable {
   /// The bytes of the newest root; `nil` for the host's own.
   package var root: [UInt8]?
   /// The sequence of the newest trusted manifest; `nil` before the first.
   package var sequence: Int64?
+  /// The sequence of the newest trusted status; `nil` before the first. ``BundleStoring/setStatus(_:trusted:of:)`` raises
+  /// it.
+  package var statusSequence: Int64?
 
-  package init(root: [UInt8]? = nil, sequence: Int64? = nil) { (self.root, self.sequence) = (root, sequence) }
+  package init(root: [UInt8]? = nil, sequence: Int64? = nil, statusSequence: Int64? = nil) {
+    (self.root, self.sequence, self.statusSequence) = (root, sequence, statusSequence)
+  }
 }
 
 /// The identity of an entry across the releases of a source.

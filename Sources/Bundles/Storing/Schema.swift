@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 5
+  static let version = 7
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -14,7 +14,7 @@ enum Schema {
   /// The columns of each table after all migrations; a test compares them with what the migrations make.
   static let expected: [String: Set<String>] = [
     "blob": ["sha256", "md5", "size", "inode", "modified", "storedAt"],
-    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence"],
+    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence", "statusSequence"],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
       "checked", "signedAt", "expiresAt", "signatures",
@@ -25,6 +25,8 @@ enum Schema {
     ],
     "unlisted": ["url", "blob", "storedAt", "usedAt"],
     "root": ["source", "version", "bytes", "signatures"],
+    "status": ["source", "isTrusted", "bytes", "signatures", "etag", "lastModified"],
+    "disabled": ["source", "name", "message"],
   ]
 
   /// The tables, columns and migrations of a database.
@@ -190,6 +192,29 @@ enum Schema {
             bytes BLOB NOT NULL,
             signatures BLOB,
             PRIMARY KEY (source, version)
+          ) WITHOUT ROWID;
+          """)
+    }
+    migrator.registerMigration("7: online status") { db in
+      // `isTrusted` is 1 for the status whose signatures were checked, 0 for one that is only passed on. `disabled` has
+      // what the trusted one says.
+      try db.execute(
+        sql: """
+          ALTER TABLE source ADD COLUMN statusSequence INTEGER;
+          CREATE TABLE status (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            isTrusted INTEGER NOT NULL,
+            bytes BLOB NOT NULL,
+            signatures BLOB,
+            etag TEXT,
+            lastModified TEXT,
+            PRIMARY KEY (source, isTrusted)
+          ) WITHOUT ROWID;
+          CREATE TABLE disabled (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            message TEXT NOT NULL,
+            PRIMARY KEY (source, name)
           ) WITHOUT ROWID;
           """)
     }

@@ -23,7 +23,8 @@ struct ManifestCheck: Sendable {
     do {
       return try await askOnce(conditionally: conditionally)
     } catch SourceError.untrusted(_, let error) where error.mayBePublishing {
-      // The manifest and its signatures are two files: while a release is published, they may be of different ones.
+      // The manifest, its signatures and the status are several files: while a release is published, they may be of
+      // different ones.
       try await fetcher.pause(Self.publishingPause)
       return try await askOnce(conditionally: false)
     }
@@ -35,17 +36,17 @@ struct ManifestCheck: Sendable {
     case .unchanged(let validators):
       guard let known else { throw SourceError.notStored(fetcher.source) }
       try await signatures?.check(unchanged: known)
-      if let keeper, try await store.signatures(of: known) != nil { try await keeper.keepRoots() }
+      if let keeper, try await store.signatures(of: known) != nil { try await keeper.keepOthers() }
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let listed = try await listed(by: known, beside: manifest)
-      let signatures = try await signatures(of: manifest, bytes, listed)
+      let signatures = try await signatures(of: manifest, bytes, listed, conditionally: conditionally)
       let release = try await store.register(
         manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signatures,
         renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
-      if signatures != nil { try await keeper?.keepRoots() }
+      if signatures != nil { try await keeper?.keepOthers() }
       logger.debug(
         "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
       return Verified(release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
@@ -60,10 +61,10 @@ struct ManifestCheck: Sendable {
   }
 
   private func signatures(
-    of manifest: Manifest, _ bytes: [UInt8], _ listed: Manifest?
+    of manifest: Manifest, _ bytes: [UInt8], _ listed: Manifest?, conditionally: Bool
   ) async throws -> ManifestSignatures? {
     guard let signatures else { return try await keeper?.signatures(of: manifest, bytes) }
-    return try await signatures.verify(manifest, bytes, sameSequence: listed)
+    return try await signatures.verify(manifest, bytes, sameSequence: listed, conditionally: conditionally)
   }
 
   /// The validators with which the server may say that a release is unchanged.
@@ -76,10 +77,11 @@ struct ManifestCheck: Sendable {
 }
 
 extension TrustError {
-  /// `true` if the manifest and its signatures do not fit.
+  /// `true` if the manifest, its signatures, the status and its signatures do not fit.
   fileprivate var mayBePublishing: Bool {
     switch self {
-    case .unsigned(.manifest), .wronglySigned(.manifest, _, _), .otherBytes(.manifest): true
+    case .unsigned(let kind), .wronglySigned(let kind, _, _), .otherBytes(let kind): kind != .root
+    case .noStatus, .otherManifest: true
     default: false
     }
   }

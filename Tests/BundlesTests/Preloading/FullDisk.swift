@@ -1,6 +1,7 @@
 import Bundles
 import HTTPCaching
 import HTTPTransport
+import Signing
 
 /// A store whose disk is nearly full.
 struct FullDisk: BundleStoring {
@@ -51,6 +52,11 @@ struct FullDisk: BundleStoring {
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
     try await store.setTrustRecord(record, of: source)
   }
+  func status(of source: PageURL) async throws -> PublishedStatus? { try await store.status(of: source) }
+  func setStatus(_ status: PublishedStatus?, trusted: ReleaseStatus?, of source: PageURL) async throws {
+    try await store.setStatus(status, trusted: trusted, of: source)
+  }
+  func disabled(of source: PageURL) async throws -> [String: String] { try await store.disabled(of: source) }
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await store.setValidators(validators, of: release)
   }
