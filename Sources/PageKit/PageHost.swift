@@ -65,6 +65,7 @@ public final class PageHost: Sendable {
       releaseGrace: configuration.releaseGrace, formerReleases: configuration.formerReleases,
       quotas: configuration.quotas,
       allowsReadOnly: configuration.allowsReadOnlyStore, requiresSignatures: configuration.trust != nil,
+      actsOnStatus: configuration.actsOnStatus,
       logger: configuration.logger)
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }

@@ -70,6 +70,9 @@ package struct ReleaseStatus: Hashable, Sendable {
     self.isHalted = isHalted
   }
 
+  /// The SHA-256 of the manifest that hosts do not switch to; `nil` for none.
+  package var withheld: SHA256Digest? { isHalted || rollbackTo != nil ? release.sha256 : nil }
+
   /// The name of the file, beside the manifest.
   package static let fileName = "status.json"
   /// The size of a status in bytes; a longer one is refused.

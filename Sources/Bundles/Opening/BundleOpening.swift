@@ -420,6 +420,10 @@ final class BundleOpening: Sendable {
   /// The current release's bundle, if a newer release must not show because it is incomplete or the current one is
   /// held.
   private func pinned(_ source: StoredSource, unless answer: ServerAnswer) async throws -> ServerAnswer? {
+    if let release = answer.release, source.withholds(release), let current = source.current {
+      return try await pinned(
+        to: current, because: "the publisher holds release \(release.name) back", server: answer.bundle)
+    }
     guard loader.configuration.consistency == .release || source.isHeld, let current = source.current,
       let incoming = source.incoming
     else { return nil }

@@ -75,13 +75,18 @@ extension BundleStore {
   /// - Returns: the current release; `nil` for an unknown source or one without a release.
   /// - Throws: ``StoreError``.
   package func follow(_ source: PageURL) async throws -> StoredRelease? {
-    try await write { [now] db in
+    try await write { [now, requiresSignatures] db in
       let row = try Row.fetchOne(db, sql: "SELECT id, current FROM source WHERE url = ?", arguments: [source.text])
       guard let row else { return }
       let (id, current): (Int64, Int64?) = try (row.value("id"), row.value("current"))
       try db.execute(sql: "UPDATE source SET heldSince = NULL WHERE id = ?", arguments: [id])
       let releases = try Int64.fetchAll(
-        db, sql: "SELECT id FROM \"release\" WHERE source = ? ORDER BY id DESC", arguments: [id])
+        db,
+        sql: """
+          SELECT "release".id FROM "release" JOIN source ON source.id = "release".source
+          WHERE source.id = ?1 AND ("release".id IS source.current OR NOT ?2 OR "release".digest IS NOT source.withheld)
+          ORDER BY "release".id DESC
+          """, arguments: [id, requiresSignatures])
       let newest = try releases.first { try Self.missing(in: $0, leavingIdle: true, limit: 1, db).isEmpty }
       if let newest, newest != current { try Self.makeCurrent(newest, of: id, at: now(), db) }
     }

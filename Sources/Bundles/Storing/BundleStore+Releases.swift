@@ -35,7 +35,8 @@ extension BundleStore {
   ) throws -> [StoredSource] {
     var sources: [StoredSource] = []
     let sql = """
-      SELECT source.url, source.current, source.previous, source.heldSince, source.usedAt, \(releaseColumns)
+      SELECT source.url, source.current, source.previous, source.heldSince, source.usedAt, source.withheld,
+        \(releaseColumns)
       FROM source LEFT JOIN "release" ON "release".source = source.id
         AND ("release".id IN (source.current, source.previous) OR "release".activatedAt IS NULL)
       WHERE \(condition) ORDER BY source.url, "release".id
@@ -43,7 +44,10 @@ extension BundleStore {
     try db.rows(sql, arguments) { row in
       let url = PageURL(normalised: try row.value("url"))
       if sources.last?.url != url {
-        sources.append(try StoredSource(url: url, heldSince: row.value("heldSince"), usedAt: row.value("usedAt")))
+        sources.append(
+          try StoredSource(
+            url: url, heldSince: row.value("heldSince"), usedAt: row.value("usedAt"),
+            withheld: onlySigned ? row.value("withheld") : nil))
       }
       guard let id: Int64 = try row.value("id") else { return }
       let release = try release(row, of: url)
@@ -320,15 +324,18 @@ extension BundleStore {
   }
 
   package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
-    try await write { [now] db in
-      let found: (source: Int64, current: Int64?, heldSince: Double?)? = try db.firstRow(
+    try await write { [now, requiresSignatures] db in
+      let found: (source: Int64, current: Int64?, heldSince: Double?, isWithheld: Bool)? = try db.firstRow(
         """
-        SELECT source.id, source.current, source.heldSince FROM source
-        JOIN "release" ON "release".source = source.id WHERE "release".id = ?
+        SELECT source.id, source.current, source.heldSince,
+          source.current IS NOT NULL AND source.withheld IS "release".digest AS isWithheld
+        FROM source JOIN "release" ON "release".source = source.id WHERE "release".id = ?
         """, [release.id]
-      ) { try ($0.value("id"), $0.value("current"), $0.value("heldSince")) }
-      guard let (source, current, heldSince) = found else { throw StoreError.releaseGone(name: release.name) }
-      guard current != release.id, heldSince == nil,
+      ) { try ($0.value("id"), $0.value("current"), $0.value("heldSince"), $0.value("isWithheld")) }
+      guard let (source, current, heldSince, isWithheld) = found else {
+        throw StoreError.releaseGone(name: release.name)
+      }
+      guard current != release.id, heldSince == nil, !(requiresSignatures && isWithheld),
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
       else { return false }
       try Self.makeCurrent(release.id, of: source, at: now(), db)

@@ -23,7 +23,7 @@ extension BundleStore {
   }
 
   package func setStatus(_ status: PublishedStatus?, trusted: ReleaseStatus?, of source: PageURL) async throws {
-    try await write { [now, requiresSignatures] db in
+    try await write { [now, requiresSignatures, actsOnStatus] db in
       let id = try Self.id(of: source, now: now(), db)
       let isTrusted = status == nil ? requiresSignatures : trusted != nil
       if isTrusted, let trusted {
@@ -44,13 +44,35 @@ extension BundleStore {
       }
       guard isTrusted else { return }
       try db.execute(
-        sql: "UPDATE source SET statusSequence = ? WHERE id = ?", arguments: [trusted?.sequence, id])
+        sql: "UPDATE source SET statusSequence = ?, withheld = ? WHERE id = ?",
+        arguments: [trusted?.sequence, actsOnStatus ? trusted?.withheld : nil, id])
+      if actsOnStatus, let earlier = trusted?.rollbackTo {
+        try Self.goBack(to: earlier, source: id, at: now(), db)
+      }
       try db.execute(sql: "DELETE FROM disabled WHERE source = ?", arguments: [id])
       for item in trusted?.disabled ?? [] {
         try db.execute(
           sql: "INSERT INTO disabled (source, name, message) VALUES (?, ?, ?)",
           arguments: [id, item.bundle, item.message])
       }
+    }
+  }
+
+  /// Makes an earlier release the current one, if it is complete, its signatures were checked, and the current one is
+  /// newer and not held.
+  private static func goBack(
+    to earlier: ReleaseStatus.Earlier, source: Int64, at now: Double, _ db: Database
+  ) throws {
+    let found = try Int64.fetchOne(
+      db,
+      sql: """
+        SELECT "release".id FROM "release"
+        JOIN source ON source.id = "release".source JOIN "release" AS newer ON newer.id = source.current
+        WHERE source.id = ? AND source.heldSince IS NULL AND "release".digest = ? AND "release".sequence = ?
+          AND "release".expiresAt IS NOT NULL AND newer.sequence > "release".sequence
+        """, arguments: [source, earlier.sha256, earlier.sequence])
+    if let found, try missing(in: found, leavingIdle: true, limit: 1, db).isEmpty {
+      try makeCurrent(found, of: source, at: now, db)
     }
   }
 

@@ -19,6 +19,8 @@ public final class BundleStore: BundleStoring {
   /// writable store.
   public let readOnlyReason: String?
   package let requiresSignatures: Bool
+  /// `true` if the status of a source holds its releases back, and goes back to earlier ones.
+  let actsOnStatus: Bool
   /// The folder for writing: the store's own, or a temporary one if that cannot be written.
   let work: StoreDirectory
   private let keeper: DatabaseKeeper
@@ -47,12 +49,14 @@ public final class BundleStore: BundleStoring {
   ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder
   ///     that is removed with the store. ``readOnlyReason`` and one warning in the log report this.
   ///   - requiresSignatures: `true` to see nothing but releases whose signatures were checked.
+  ///   - actsOnStatus: `false` to switch to each release, although the status holds it back: for a host that passes the
+  ///     release and its status on.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
     formerReleases: Int = 1, quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
-    requiresSignatures: Bool = false,
+    requiresSignatures: Bool = false, actsOnStatus: Bool = true,
     logger: Logger = Logger(label: "pagekit.store"),
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
@@ -68,6 +72,7 @@ public final class BundleStore: BundleStoring {
     self.directory = directory
     self.quotas = quotas
     self.requiresSignatures = requiresSignatures
+    self.actsOnStatus = actsOnStatus
     self.logger = logger
     self.now = now
     (work, keeper, blobs, session) = (opened.work, opened.keeper, opened.blobs, opened.session)
@@ -88,7 +93,7 @@ public final class BundleStore: BundleStoring {
     self.directory = directory
     work = directory
     quotas = StoreQuotas()
-    requiresSignatures = false
+    (requiresSignatures, actsOnStatus) = (false, false)
     readOnlyReason = "it was opened for reading only"
     keeper = DatabaseKeeper(try StoreDatabase(reading: directory.database.string))
     blobs = BlobDirectory(root: directory.blobs)

@@ -253,11 +253,21 @@ package struct StoredSource: Hashable, Sendable {
   package let heldSince: Double?
   /// The time at which the source was last used, in seconds since 1970.
   package let usedAt: Double?
+  /// The SHA-256 of the manifest that the status keeps this host from: halted, or to be gone back from. `nil` for none.
+  package let withheld: SHA256Digest?
 
-  package init(url: PageURL, heldSince: Double? = nil, usedAt: Double? = nil) {
+  package init(
+    url: PageURL, heldSince: Double? = nil, usedAt: Double? = nil, withheld: SHA256Digest? = nil
+  ) {
     self.url = url
     self.heldSince = heldSince
     self.usedAt = usedAt
+    self.withheld = withheld
+  }
+
+  /// Returns `true` if the status keeps this host from a release. A host that has no other takes it all the same.
+  package func withholds(_ release: StoredRelease) -> Bool {
+    current.map { $0.id != release.id && release.digest == withheld } ?? false
   }
 
   /// The release of the newest manifest.
@@ -267,7 +277,8 @@ package struct StoredSource: Hashable, Sendable {
 
   /// The releases that pages may open from, newest first; a held release is the only one.
   package var openable: [StoredRelease] {
-    (isHeld ? [current] : [incoming, current]).compactMap(\.self)
+    let isCurrentOnly = isHeld || incoming.map(withholds) == true
+    return (isCurrentOnly ? [current] : [incoming, current]).compactMap(\.self)
   }
 }
 

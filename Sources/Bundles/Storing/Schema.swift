@@ -14,7 +14,10 @@ enum Schema {
   /// The columns of each table after all migrations; a test compares them with what the migrations make.
   static let expected: [String: Set<String>] = [
     "blob": ["sha256", "md5", "size", "inode", "modified", "storedAt"],
-    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence", "statusSequence"],
+    "source": [
+      "id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence", "statusSequence",
+      "withheld",
+    ],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
       "checked", "signedAt", "expiresAt", "signatures",
@@ -197,10 +200,11 @@ enum Schema {
     }
     migrator.registerMigration("7: online status") { db in
       // `isTrusted` is 1 for the status whose signatures were checked, 0 for one that is only passed on. `disabled` has
-      // what the trusted one says.
+      // what the trusted one says, and `withheld` the SHA-256 of the manifest that it keeps hosts from.
       try db.execute(
         sql: """
           ALTER TABLE source ADD COLUMN statusSequence INTEGER;
+          ALTER TABLE source ADD COLUMN withheld BLOB;
           CREATE TABLE status (
             source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
             isTrusted INTEGER NOT NULL,

@@ -154,10 +154,14 @@ final class SignedSource: Sendable {
 
   /// A launch of the host: what it has stored stays.
   ///
-  /// - Parameter keeping: `true` for one that others get its releases from.
-  func host(requiringSignatures: Bool = true, keeping: Bool = false) throws -> Host {
+  /// - Parameters:
+  ///   - keeping: `true` for one that others get its releases from.
+  ///   - actingOnStatus: `false` for one that switches to releases which the status holds back.
+  func host(
+    requiringSignatures: Bool = true, keeping: Bool = false, actingOnStatus: Bool = true
+  ) throws -> Host {
     let store = try BundleStore(
-      at: StoreDirectory(folder.file("store")), requiresSignatures: requiringSignatures,
+      at: StoreDirectory(folder.file("store")), requiresSignatures: requiringSignatures, actsOnStatus: actingOnStatus,
       now: { [self] in Double(now) })
     let client = OriginClient(transport)
     let verifier = LaunchVerifier(
