@@ -35,7 +35,12 @@ struct PreloadRun: Sendable {
     (report.isInterrupted, report.notFetched, report.held) = (false, 0, nil)
     var asked: Duration?
     do {
+      let before = try await signedCurrent
       let known = try await release(question)
+      if let before, let current = try await signedCurrent, current.sequence < before.sequence {
+        // The status that came with the answer has gone back.
+        news?.send(.release(current))
+      }
       if let failure = known.failure {
         report.failures.append(
           .init(
@@ -53,6 +58,11 @@ struct PreloadRun: Sendable {
     report.requests += downloader.client.counter.value - requestsBefore
     report.elapsed += ContinuousClock.now - start
     return report.outcome(since: done, asked: asked)
+  }
+
+  /// The release that pages open, where signatures are required; a status changes no other.
+  private var signedCurrent: StoredRelease? {
+    get async throws { store.requiresSignatures ? try await store.source(verifier.source)?.current : nil }
   }
 
   /// The server's release; if the server cannot be reached, the stored one with the reason.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import HTTPTypes
 import PageTesting
 import Signing
 import Testing
@@ -131,6 +132,64 @@ struct SignedStatusTests {
       try site.publish(last, by: [0, 1])
       #expect(try await site.host().text("a") == "var a = 1")
       #expect(try await site.host().store.disabled(of: site.source).isEmpty)
+    }
+  }
+
+  /// Preloads with events of the release that is installed: the first with the status that a host has, the second with
+  /// the sequence 7.
+  ///
+  /// - Parameter check: gets the host, and publishes what the second event announces.
+  private static func listening(
+    _ site: SignedSource, _ check: (SignedSource.Host, _ announce: () -> Void) async throws -> Void
+  ) async throws {
+    let isPublished = Monitor(false)
+    site.origin.respond("/releases/events") { _ in
+      func event(_ status: Int64) -> String {
+        "event: status\nid: 1.\(status)\ndata: {\"release\":\"r1\",\"sequence\":1,\"status\":\(status)}\n\n"
+      }
+      let isSecond = isPublished.read { $0 }
+      return OriginResponse(
+        headers: [.contentType: "text/event-stream"], body: Array(event(isSecond ? 7 : 1).utf8))
+    }
+    let host = try site.host()
+    let preload = Preloader(
+      store: host.store, verifier: host.verifier, downloader: host.downloader,
+      sleep: { try await Task.sleep(for: min($0, .milliseconds(5))) }
+    ).start(PreloadSchedule(events: PageURL(site.origin.url(for: "/releases/events"))))
+    try await site.origin.waitForRequests(2, to: "/manifest.json")
+    try await site.origin.waitForRequests(3, to: "/releases/events")
+    try await check(host) { isPublished.change { $0 = true } }
+    preload.cancel()
+    _ = await preload.report()
+  }
+
+  @Test("an event of another status has the server asked, and one of the known status does not")
+  func event() async throws {
+    try await Self.installed { site in
+      try await Self.listening(site) { host, announce in
+        #expect(site.origin.requestCount(path: "/manifest.json") == 2)
+        try site.publish(site.status(7, disabled: ["b": "Back at noon."]))
+        announce()
+        try await eventually("the announced status") {
+          try await host.store.trustRecord(of: site.source).statusSequence == 7
+        }
+        await Self.isDisabled(host)
+      }
+    }
+  }
+
+  @Test("a host whose root has no role online does not ask the server for an announced status")
+  func eventWithoutRole() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      try await Self.listening(site) { _, announce in
+        announce()
+        let seen = site.origin.requestCount(path: "/releases/events")
+        try await site.origin.waitForRequests(seen + 3, to: "/releases/events")
+        #expect(site.origin.requestCount(path: "/manifest.json") == 2)
+      }
+      #expect(Self.statusRequests(site).isEmpty)
     }
   }
 

@@ -120,6 +120,25 @@ struct StatusDirectiveTests {
     }
   }
 
+  @Test("pages learn that a host has gone back")
+  func news() async throws {
+    try await Self.installed { site, earlier in
+      try site.publish(Self.new, sequence: 2)
+      try Self.status(2, site)
+      #expect(try await site.host().preload().activated)
+      try Self.status(3, site) { $0.rollbackTo = earlier }
+      let (host, news) = (try site.host(), Broadcast<BundleNews>())
+      var heard = news.listen().makeAsyncIterator()
+      _ = await Preloader(store: host.store, verifier: host.verifier, downloader: host.downloader, news: news)
+        .start().report()
+      guard case .release(let release) = await heard.next() else {
+        Issue.record("no news")
+        return
+      }
+      #expect(release.sequence == 1)
+    }
+  }
+
   @Test("a host goes back to nothing that a release key has not signed")
   func unsignedTarget() async throws {
     try await SignedSource.running(online: [5]) { site in
