@@ -97,6 +97,7 @@ struct StatusSigningTests {
       #expect(try Self.status(site).isHalted && Self.status(site).rollbackTo?.sequence == 1)
       try await Self.run(site, "manifest", "status", "--key", "online.pem", "--no-rollback")
       #expect(try Self.status(site).isHalted && Self.status(site).rollbackTo == nil)
+      try await Self.run(site, "manifest", "status", "--key", "online.pem", "--rollback-to", "old-manifest.json")
       try await Self.run(site, "manifest", "verify", "--root", "1.root.json")
       try site.write("var a = 3", to: "pages/a.js")
       try await Self.run(site, "manifest", "build", "pages", "-o", "manifest.json")
@@ -110,7 +111,7 @@ struct StatusSigningTests {
       try await Self.run(site, "manifest", "status", "--key", "online.pem")
       let status = try Self.status(site)
       #expect(!status.isHalted && status.rollbackTo == nil && status.disabled.map(\.bundle) == ["pay"])
-      #expect(status.sequence == 3 && status.release.sequence == 3)
+      #expect(status.sequence == 4 && status.release.sequence == 3)
     }
   }
 
@@ -128,6 +129,28 @@ struct StatusSigningTests {
           .contains("the status has valid signatures of 1 trusted keys, 2 are needed"))
       try await Self.run(site, "manifest", "status", "--key", "two.pem")
       #expect(try await Self.verified(site)["sequence"] as? Int == 1)
+    }
+  }
+
+  @Test("preload needs the status, and the import of an exported release does not")
+  func archive() async throws {
+    try await Self.publishing { site in
+      for path in ["manifest.json", "manifest.json.sig", "pages/a.js", "pages/pay.js"] {
+        site.origin.serve("/s/\(path)", Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file(path)))))
+      }
+      let url = site.origin.url(for: "/s/manifest.json")
+      #expect(
+        try await Self.failure(site, "preload", "--manifest", url, "--store", "one", "--root", "1.root.json")
+          .contains("there is no status.json beside the manifest"))
+      try await Self.run(site, "manifest", "status", "--key", "online.pem", "--disable", "pay=Off.")
+      for path in ["status.json", "status.json.sig"] {
+        site.origin.serve("/s/\(path)", Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file(path)))))
+      }
+      try await Self.run(site, "preload", "--manifest", url, "--store", "one", "--root", "1.root.json")
+      #expect(site.origin.requestCount(path: "/s/pages/pay.js") == 0)
+      try await Self.run(site, "preload", "--manifest", url, "--store", "two")
+      try await Self.run(site, "release", "export", "r.sqlar", "--store", "two")
+      try await Self.run(site, "release", "import", "r.sqlar", "--store", "three", "--root", "1.root.json")
     }
   }
 

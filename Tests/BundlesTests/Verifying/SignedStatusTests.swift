@@ -255,9 +255,13 @@ struct SignedStatusTests {
   func otherManifest() async throws {
     try await Self.installed { site in
       let former = try ReleaseStatus(reading: site.served("/status.json"))
-      try site.publish(["a": "var a = 2"], sequence: 2)
-      let digest = try SHA256Digest(of: site.served("/manifest.json"))
-      try await Self.refuses(.otherManifest(named: former.release, found: digest), site)
+      // Another release, and the same one that was signed anew.
+      site.advance(by: 60)
+      for (scripts, sequence) in [(Self.scripts, Int64(1)), (["a": "var a = 2"], 2)] {
+        try site.publish(scripts, sequence: sequence)
+        let digest = try SHA256Digest(of: site.served("/manifest.json"))
+        try await Self.refuses(.otherManifest(named: former.release, found: digest), site)
+      }
     }
   }
 

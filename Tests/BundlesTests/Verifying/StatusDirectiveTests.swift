@@ -150,6 +150,7 @@ struct StatusDirectiveTests {
       #expect(try await site.host().preload().activated)
       try Self.status(2, site) { $0.rollbackTo = .init(sequence: 1, sha256: digest) }
       #expect(try await site.host().preload().failures.isEmpty)
+      #expect(try await site.host().store.source(site.source)?.current?.sequence == 2)
       try await Self.shows("var a = 2", site)
     }
   }

@@ -143,6 +143,34 @@ struct SignedRelayTests {
     }
   }
 
+  @Test("a halted release passes through to the hosts behind, which do not switch to it")
+  func halted() async throws {
+    try await FaultOrigin.running { origin in
+      try Data(try upstream.onlineRoot.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
+      let first = try #require(try upstream.publish("// one", sequence: 1, on: origin)["/manifest.json"])
+      try upstream.publishStatus(1, of: first, on: origin)
+      try await relaying(origin.url(for: "/manifest.json"), in: "relay", checking: true) {
+        (relay: ServingFixture) async throws in
+        let host = "http://127.0.0.1:\(relay.port)"
+        var configuration = try HostConfiguration(
+          manifest: "\(host)/manifest.json", store: StoreDirectory(directory.file("end")))
+        configuration.trust = ReleaseTrust(upstream.onlineRoot)
+        let end = try PageHost(configuration)
+        #expect(await end.preload().report().activated)
+        let second = try #require(try upstream.publish("// two", sequence: 2, on: origin)["/manifest.json"])
+        try upstream.publishStatus(2, of: second, isHalted: true, on: origin)
+        try await relay.waitForRelease("home.js", "// two")
+        try await relay.wait { $0.current?.statusSequence == 2 }
+        await end.relaunch()
+        let report = await end.preload().report()
+        #expect(report.failures.isEmpty && !report.activated, "\(report.failures)")
+        let source = try await end.store.source(try #require(configuration.manifest))
+        #expect(source?.current?.sequence == 1 && source?.incoming?.sequence == 2)
+        await end.shutDown()
+      }
+    }
+  }
+
   @Test("a host that listens refuses a bundle as soon as the server announces the status which disables it")
   func listening() async throws {
     try await FaultOrigin.running { origin in

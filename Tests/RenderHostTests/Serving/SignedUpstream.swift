@@ -73,12 +73,14 @@ struct SignedUpstream {
   }
 
   /// The status of a manifest, with its signatures, by their paths.
-  func status(_ sequence: Int64, of manifest: [UInt8], disabling names: [String] = []) throws -> [String: [UInt8]] {
+  func status(_ sequence: Int64, of manifest: [UInt8], disabling names: [String] = [], isHalted: Bool = false) throws
+    -> [String: [UInt8]]
+  {
     let read = try Manifest(reading: manifest)
     let bytes = try ReleaseStatus(
       sequence: sequence, signed: .now, expires: SignedTime.now.advanced(by: .seconds(3600)),
       release: .init(name: read.release, sequence: read.sequence, sha256: ContentDigests(of: manifest).sha256),
-      disabled: names.map { .init(bundle: $0, message: "Back at noon.") }
+      disabled: names.map { .init(bundle: $0, message: "Back at noon.") }, isHalted: isHalted
     ).encoded()
     return ["/status.json.sig": try signatures(of: bytes, as: .status), "/status.json": bytes]
   }
@@ -86,9 +88,10 @@ struct SignedUpstream {
   /// Serves the status of a manifest.
   @discardableResult
   func publishStatus(
-    _ sequence: Int64, of manifest: [UInt8], disabling names: [String] = [], on origin: FaultOrigin
+    _ sequence: Int64, of manifest: [UInt8], disabling names: [String] = [], isHalted: Bool = false,
+    on origin: FaultOrigin
   ) throws -> [String: [UInt8]] {
-    let files = try status(sequence, of: manifest, disabling: names)
+    let files = try status(sequence, of: manifest, disabling: names, isHalted: isHalted)
     for (path, bytes) in files.sorted(by: { $0.key > $1.key }) { origin.serve(path, bytes) }
     return files
   }
