@@ -59,6 +59,8 @@ public struct HostConfiguration: Sendable {
   package var formerReleases = 1
   /// `true` to keep the source's signatures and roots, which hosts that follow this one need.
   package var keepsSignatures = false
+  /// `false` for a host that passes releases on, which switches to those that their status holds back too.
+  package var actsOnStatus = true
   /// The bytes that are kept of releases, of bundles in no manifest and of responses.
   public var quotas = StoreQuotas()
   /// Lets a host use a store that exists and cannot be written: it reads what is stored, asks the network and keeps

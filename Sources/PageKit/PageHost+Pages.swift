@@ -1,3 +1,5 @@
+import Bundles
+import HTTPTransport
 import PageRuntime
 import ScriptEngine
 
@@ -19,7 +21,11 @@ extension PageHost {
   @PageActor public func open(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws -> PageInstance {
-    if let page = try await prerenderer.take(url, options: options, data: data) { return page }
+    if let page = try await prerenderer.take(url, options: options, data: data) {
+      // Its bundle may have been disabled since it was rendered.
+      guard let known = PageURL(url), await bundles.isDisabled(known) else { return page }
+      await page.destroy()
+    }
     let page = page()
     do {
       try await page.renderByURL(url, options: options, data: data)

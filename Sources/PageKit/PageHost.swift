@@ -68,7 +68,8 @@ public final class PageHost: Sendable {
       releaseGrace: configuration.releaseGrace, formerReleases: configuration.formerReleases,
       quotas: configuration.quotas,
       allowsReadOnly: configuration.allowsReadOnlyStore, requiresSignatures: configuration.trust != nil,
-      takesAsGood: configuration.trial == nil, logger: configuration.logger)
+      takesAsGood: configuration.trial == nil, actsOnStatus: configuration.actsOnStatus,
+      logger: configuration.logger)
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(

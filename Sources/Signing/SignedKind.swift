@@ -3,6 +3,7 @@
 package enum SignedKind: String, Hashable, Sendable, CaseIterable {
   case manifest = "application/vnd.pagekit.manifest+json"
   case root = "application/vnd.pagekit.root+json"
+  case status = "application/vnd.pagekit.status+json"
 
   /// The message that a signature of the bytes is made over: the pre-authentication encoding of DSSE 1.0.0, "DSSEv1",
   /// the length and text of the kind, the length and bytes of the content, separated by spaces.
@@ -15,6 +16,7 @@ package enum SignedKind: String, Hashable, Sendable, CaseIterable {
     switch self {
     case .manifest: "manifest"
     case .root: "root"
+    case .status: "status"
     }
   }
 }

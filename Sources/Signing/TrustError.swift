@@ -18,16 +18,20 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
   case expiredRoot(version: Int64, at: SignedTime)
   /// A root is not the next one.
   case wrongRootVersion(expected: Int64, found: Int64)
-  /// A manifest's time is over.
-  case expired(at: SignedTime)
+  /// The time of a manifest or a status is over.
+  case expired(SignedKind = .manifest, at: SignedTime)
   /// A manifest has no `expires`.
   case unlimited
-  /// A manifest's sequence is lower than one that was trusted before.
-  case rollback(known: Int64, found: Int64)
-  /// Two manifests have the same sequence.
-  case ambiguous(sequence: Int64)
-  /// A manifest does not say when it was signed, or that was too long ago.
-  case frozen(signed: SignedTime?, oldest: SignedTime)
+  /// The sequence of a manifest or a status is lower than one that was trusted before.
+  case rollback(SignedKind = .manifest, known: Int64, found: Int64)
+  /// Two manifests, or two statuses, have the same sequence.
+  case ambiguous(SignedKind = .manifest, sequence: Int64)
+  /// A manifest or a status does not say when it was signed, or that was too long ago.
+  case frozen(SignedKind = .manifest, signed: SignedTime?, oldest: SignedTime)
+  /// The root has the role `online`, and there is no status.
+  case noStatus
+  /// The status is of another manifest than the one that the server has.
+  case otherManifest(named: ReleaseStatus.Release, found: SHA256Digest)
   /// Entries lack the `sha256` or `size` that binds their bytes.
   case unbound(entry: String, count: Int)
   /// A manifest is of another program, whose form binds no bytes.
@@ -44,15 +48,21 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
       return "the root, version \(version), has expired at \(time): its keys have to sign the next one"
     case .wrongRootVersion(let expected, let found):
       return "the next root must have version \(expected), found \(found)"
-    case .expired(let time): return "the manifest has expired at \(time): it has to be signed anew"
+    case .expired(let kind, let time): return "the \(kind.noun) has expired at \(time): it has to be signed anew"
     case .unlimited: return "the manifest is signed for ever: give it \"expires\", a time such as 2027-01-01T00:00:00Z"
-    case .rollback(let known, let found):
-      return "the manifest has sequence \(found), but \(known) was trusted before: a server may not go back"
-    case .ambiguous(let sequence):
-      return "the manifest has sequence \(sequence), which another one with other bytes has too"
-    case .frozen(let signed, let oldest):
+    case .rollback(let kind, let known, let found):
+      return "the \(kind.noun) has sequence \(found), but \(known) was trusted before: a server may not go back"
+    case .ambiguous(let kind, let sequence):
+      return "the \(kind.noun) has sequence \(sequence), which another one with other bytes has too"
+    case .frozen(let kind, let signed, let oldest):
       let found = signed.map { "was signed at \($0)" } ?? "does not say when it was signed (\"signed\")"
-      return "the manifest \(found), which must be after \(oldest): the server may hide newer releases"
+      return "the \(kind.noun) \(found), which must be after \(oldest): the server may hide newer ones"
+    case .noStatus:
+      return
+        "there is no \(ReleaseStatus.fileName) beside the manifest, which the root's role \"online\" asks for: make one with \"bundlectl manifest status\""
+    case .otherManifest(let named, let found):
+      return
+        "the status is of release \(named.name), sequence \(named.sequence), whose manifest has the SHA-256 \(named.sha256); the server's has \(found)"
     case .unbound(let entry, let count):
       let rest = count > 1 ? ", and \(count - 1) more entries," : ""
       return "the manifest's \(entry)\(rest) must have \"sha256\" and \"size\", so that the signature binds the bytes"

@@ -9,6 +9,8 @@ import HTTPTransport
 ///   "roles": { "root": { "keys": ["ID"], "threshold": 1 }, "release": { "keys": ["ID"], "threshold": 1 } } }
 /// ```
 ///
+/// The role `online` may be missing. Readers leave out roles that they do not know.
+///
 /// A root is followed by the one with the next version, which both have to sign: as many keys as the threshold of the
 /// `root` role says, of the old root and of the new one. That is how keys change, and how a lost one is survived where
 /// the threshold is lower than the number of keys. The rules are those of The Update Framework 1.0.34 §5.3.
@@ -17,8 +19,13 @@ package struct TrustRoot: Hashable, Sendable {
   package enum Role: String, Hashable, Sendable, CaseIterable {
     /// The next root.
     case root
-    /// Manifests.
+    /// Manifests, and the status.
     case release
+    /// The status alone. A root may be without this role; hosts then ask for no status.
+    case online
+
+    /// `true` if every root has the role.
+    var isRequired: Bool { self != .online }
   }
 
   package struct Signers: Hashable, Sendable {
@@ -99,7 +106,10 @@ package struct TrustRoot: Hashable, Sendable {
   package var fault: String? {
     if version < 1 { return "its version is \(version), the first one is 1" }
     for role in Role.allCases {
-      guard let signers = roles[role] else { return "it has no role \"\(role.rawValue)\"" }
+      guard let signers = roles[role] else {
+        if role.isRequired { return "it has no role \"\(role.rawValue)\"" }
+        continue
+      }
       if let stranger = signers.keys.first(where: { keys[$0] == nil }) {
         return "its role \"\(role.rawValue)\" names the key \(stranger), which is not among its keys"
       }
@@ -141,6 +151,20 @@ package struct TrustRoot: Hashable, Sendable {
     let valid = signatures.signers(of: content, among: keys(of: role)).count
     let threshold = roles[role]?.threshold ?? .max
     guard valid >= threshold else { throw TrustError.wronglySigned(kind, valid: valid, threshold: threshold) }
+  }
+
+  /// `true` if a host has to ask for a status.
+  package var asksForStatus: Bool { roles[.online] != nil }
+
+  /// Checks that enough keys of the online role, or of the release role, have signed a status.
+  ///
+  /// - Throws: ``TrustError/unsigned(_:)``, ``TrustError/wronglySigned(_:valid:threshold:)``.
+  package func checkStatus(_ content: [UInt8], _ signatures: SignatureFile?) throws {
+    do {
+      try check(content, signatures, by: .online, as: .status)
+    } catch let error as TrustError {
+      guard (try? check(content, signatures, by: .release, as: .status)) != nil else { throw error }
+    }
   }
 
   /// The root that follows this one.

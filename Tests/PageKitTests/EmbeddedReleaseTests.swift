@@ -89,13 +89,16 @@ struct EmbeddedReleaseTests {
     }
   }
 
-  @Test("with keys, the packaged release needs signatures that held when it was packed", arguments: [true, false])
-  func signed(isSigned: Bool) async throws {
+  @Test(
+    "with keys, the packaged release needs signatures that held when it was packed, and no status",
+    arguments: [true, false], [true, false])
+  func signed(isSigned: Bool, hasOnlineRole: Bool) async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let key = try SigningKey()
-      let root = TrustRoot(
+      var root = TrustRoot(
         version: 1, expires: SignedTime(seconds: 4_000_000_000),
         roles: [.root: ([key.verificationKey], 1), .release: ([key.verificationKey], 1)])
+      if hasOnlineRole { root.roles[.online] = root.roles[.release] }
       let bytes = try site.publish("packed", signedAt: 1_600_000_000)
       if isSigned {
         var file = try SignatureFile(of: bytes, as: .manifest)
@@ -104,9 +107,10 @@ struct EmbeddedReleaseTests {
       }
       let path = try await Self.pack(site)
       try await site.origin.refuseConnections()
+      let trust = ReleaseTrust(root)
       let host = try site.host {
         $0.embedded = path
-        $0.trust = ReleaseTrust(root)
+        $0.trust = trust
         $0.opening.policy = .networkFirst(deadline: .seconds(1))
       }
       // Its manifest has been expired for years.

@@ -110,6 +110,73 @@ struct TrustRootTests {
     #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
   }
 
+  /// The root with the key 4 in the role `online`.
+  private func onlineRoot(_ version: Int64 = 1) -> TrustRoot {
+    TrustRoot(
+      version: version, expires: SignedTime(seconds: 1000),
+      roles: [
+        .root: (keys[0..<3].map(\.verificationKey), 2), .release: ([keys[3].verificationKey], 1),
+        .online: ([keys[4].verificationKey], 1),
+      ])
+  }
+
+  @Test("the role online may be missing, may come with the next root, and may go again")
+  func onlineRole() throws {
+    #expect(!root.asksForStatus)
+    #expect(onlineRoot().asksForStatus && onlineRoot().fault == nil)
+    #expect(try TrustRoot(reading: onlineRoot().encoded()) == onlineRoot())
+    let next = try onlineRoot(2).encoded()
+    #expect(try root.successor(next, try signed(next, by: [0, 1])).asksForStatus)
+    let last = try Self.root(2, keys[0..<3], 2, release: keys[3..<4]).encoded()
+    #expect(try !onlineRoot().successor(last, try signed(last, by: [0, 1])).asksForStatus)
+  }
+
+  @Test("a reader that does not know the role online reads a root that has it")
+  func formerReader() throws {
+    // As a reader of today reads one with a role of tomorrow.
+    let text = String(decoding: try onlineRoot().encoded(), as: UTF8.self).replacing(#""online""#, with: #""tomorrow""#)
+    let read = try TrustRoot(reading: Array(text.utf8))
+    #expect(read.roles == root.roles)
+  }
+
+  @Test("an online role that asks for more keys than it has is refused")
+  func onlineThreshold() throws {
+    var root = onlineRoot()
+    root.roles[.online]?.threshold = 2
+    #expect(root.fault?.contains("its role \"online\" asks for 2 of 1 keys") == true)
+  }
+
+  @Test(
+    "a status is trusted if enough keys of the role online, or of the role release, have signed",
+    arguments: [
+      ([4], nil), ([3], nil), ([3, 4], nil), ([], TrustError.unsigned(.status)),
+      ([0, 1, 2], .wronglySigned(.status, valid: 0, threshold: 1)),
+    ])
+  func status(_ signers: [Int], _ error: TrustError?) throws {
+    let content = Array("content".utf8)
+    let signatures = try signed(content, by: signers, as: .status)
+    if let error {
+      #expect(throws: error) { try onlineRoot().checkStatus(content, signatures) }
+    } else {
+      try onlineRoot().checkStatus(content, signatures)
+    }
+  }
+
+  @Test("the online key signs no manifest and no root, and a status signs for no manifest")
+  func onlineKeyAlone() throws {
+    let content = Array("content".utf8)
+    for kind in [SignedKind.manifest, .root] {
+      let role: TrustRoot.Role = kind == .root ? .root : .release
+      #expect(throws: TrustError.self) {
+        try onlineRoot().check(content, try signed(content, by: [4], as: kind), by: role, as: kind)
+      }
+    }
+    let status = try signed(content, by: [3], as: .status)
+    #expect(throws: TrustError.unsigned(.manifest)) {
+      try onlineRoot().check(content, status, by: .release, as: .manifest)
+    }
+  }
+
   @Test("a key under another id is refused, so that no key counts twice")
   func otherID() throws {
     let text = String(decoding: try root.encoded(), as: UTF8.self)

@@ -55,7 +55,7 @@ package final class EmbeddedRelease: Sendable {
     let date = manifest.signed.map { Date(timeIntervalSince1970: Double($0.seconds)) }
     let verifier = LaunchVerifier(
       source: source, store: store, client: client, decoding: ContentDecoder(), limits: limits,
-      trust: trust.map { ReleaseTrust($0.root) }, keepsSignatures: true, retry: retry, logger: logger,
+      trust: trust.map { ReleaseTrust($0.root).withoutStatus }, keepsSignatures: true, retry: retry, logger: logger,
       date: { date ?? Date() })
     let downloader = BundleDownloader(
       store: store,

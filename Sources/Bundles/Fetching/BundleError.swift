@@ -24,6 +24,8 @@ public enum BundleError: Error, CustomStringConvertible {
   case notSigned(bundle: String, url: PageURL)
   /// The bundle is in no other release than one that is bad on this device, for this reason.
   case onlyInBadRelease(bundle: String, url: PageURL, reason: String)
+  /// The publisher has disabled the bundle, and tells the user why in `message`.
+  case disabled(bundle: String, message: String)
 
   public var description: String {
     switch self {
@@ -49,6 +51,8 @@ public enum BundleError: Error, CustomStringConvertible {
       "bundle \(bundle.quotedForMessage): no signed manifest lists it, and this host runs nothing else (\(url))"
     case .onlyInBadRelease(let bundle, let url, let reason):
       "bundle \(bundle.quotedForMessage): \(reason), and the current release does not have the bundle (\(url))"
+    case .disabled(let bundle, let message):
+      "bundle \(bundle.quotedForMessage) is disabled by its publisher: \(message)"
     }
   }
 

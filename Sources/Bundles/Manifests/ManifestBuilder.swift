@@ -55,8 +55,13 @@ package struct ManifestBuilder: Sendable {
     return try ContentDigests(of: bytes)
   }
 
+  /// `true` if the folder has a status with signatures; without these, a file of that name is one of the release.
+  private var hasSignedStatus: Bool {
+    access("\(folder)/\(ReleaseStatus.fileName)\(SignatureFile.suffix)", F_OK) == 0
+  }
+
   /// The paths of all files below the folder, sorted, without hidden files and without what is published beside a
-  /// manifest: its signatures, the roots and the deltas.
+  /// manifest: its signatures, the roots, the status and the deltas.
   ///
   /// - Throws: ``FolderError`` for a file that cannot be published, so that no release silently lacks it.
   private func paths() throws -> [String] {
@@ -80,8 +85,9 @@ package struct ManifestBuilder: Sendable {
           name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
         let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
+        let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && hasSignedStatus
         let isDelta = path == Manifest.deltaFolder && Manifest.delta(named: name) != nil
-        if file != excluded, !isRoot, !isDelta { found.append(child) }
+        if file != excluded, !isRoot, !isStatus, !isDelta { found.append(child) }
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

@@ -16,7 +16,7 @@ package struct ManifestDiff: Equatable, Sendable {
   package let fetch: [Fetch]
   /// The entries that are already in the store.
   package let keep: [PageBundle]
-  /// The entries that are fetched when a page opens them.
+  /// The entries that are fetched when a page opens them, and disabled bundles.
   package let onDemand: [PageBundle]
   /// The entries of the previous release that this one does not contain.
   package let drop: [PageBundle]
@@ -26,10 +26,11 @@ package struct ManifestDiff: Equatable, Sendable {
 
   /// - Parameters:
   ///   - only: the names of the entries to fetch; `nil` for all.
+  ///   - disabled: the names of bundles that are not fetched.
   ///   - isStored: returns `true` if the store has the entry's bytes.
   package init(
     of release: [PageBundle], replacing previous: [PageBundle] = [], only: Set<String>? = nil,
-    isStored: (PageBundle) -> Bool
+    disabled: Set<String> = [], isStored: (PageBundle) -> Bool
   ) {
     var keep: [PageBundle] = []
     var onDemand: [PageBundle] = []
@@ -38,6 +39,8 @@ package struct ManifestDiff: Equatable, Sendable {
     for bundle in release {
       if isStored(bundle) {
         keep.append(bundle)
+      } else if bundle.kind == .bundle, disabled.contains(bundle.name) {
+        onDemand.append(bundle)
       } else if let only {
         if only.contains(bundle.name) { add(bundle) }
       } else if bundle.preload == .demand {

@@ -17,6 +17,8 @@ enum BundleDecision: Equatable, Sendable {
   case fetch(ExpectedContent)
   /// Fails: there are no bytes that may be run.
   case fail
+  /// Fails: the publisher has disabled the bundle, with a message for the user.
+  case refuse(message: String)
 
   /// The certainty that the server has the same bytes.
   enum Confirmation: Equatable, Sendable {
@@ -61,10 +63,17 @@ enum BundleDecision: Equatable, Sendable {
     var server: ServerState
     var fetchHasFailed = false
     var policy = OpenPolicy.networkFirst()
+    /// The publisher's message, if it has disabled the bundle.
+    var disabled: String?
   }
 
   init(for situation: Input) {
     let policy = situation.policy
+    if let message = situation.disabled {
+      // The publisher may have enabled it again.
+      self = situation.server == .notAsked && policy.usesNetwork ? .askServer : .refuse(message: message)
+      return
+    }
     switch (situation.stored, situation.server) {
     case (.damaged(let blob), _):
       self = .quarantine(blob)

@@ -93,6 +93,11 @@ public final class BundleLoader: Sendable {
     }
   }
 
+  /// Returns `true` if the publisher has disabled the page's bundle, as far as the store knows. Sends no request.
+  package func isDisabled(_ url: PageURL) async -> Bool {
+    (try? await BundleOpening(url, OpenOptions(), policy: .cacheOnly, of: self).isDisabled()) ?? false
+  }
+
   /// Asks for the server's manifest, and waits as the opening of a page waits: up to the policy's deadline if stored
   /// bytes can be shown, and otherwise for as long as the server sends bytes.
   ///

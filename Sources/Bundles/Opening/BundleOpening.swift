@@ -62,7 +62,7 @@ final class BundleOpening: Sendable {
         continue
       }
       if canShow {
-        if let bundle = try await showStored() {
+        if let bundle = try await showStored(cancelling: walk) {
           state.withLock { $0.isBehind = true }
           loader.goOn(walk, behind: bundle)
           return bundle
@@ -92,7 +92,7 @@ final class BundleOpening: Sendable {
   /// Uses stored bytes when the time is up, without the server's missing answer or bytes.
   ///
   /// - Returns: `nil` if no stored bytes are intact.
-  private func showStored() async throws -> LoadedBundle? {
+  private func showStored(cancelling walk: Task<LoadedBundle, any Error>) async throws -> LoadedBundle? {
     var answer = state.withLock(\.answer)
     let waited = (deadline.total ?? deadline.idle).inSeconds
     switch answer.word {
@@ -105,16 +105,22 @@ final class BundleOpening: Sendable {
       answer.note = "the server's newer bytes were not here after \(waited); the download goes on"
     case .unknown, .gone, .offersBad: break
     }
-    while let choice = StoredChoice.best(among: try await candidates(), loader.configuration.consistency),
-      let blob = choice.blob
-    {
+    while true {
+      let candidates = try await candidates()
+      guard let choice = StoredChoice.best(among: candidates, loader.configuration.consistency), let blob = choice.blob
+      else { return nil }
       let decision = BundleDecision(
-        for: .init(stored: .blob(blob), server: answer.word, fetchHasFailed: true, policy: policy))
+        for: .init(
+          stored: .blob(blob), server: answer.word, fetchHasFailed: true, policy: policy,
+          disabled: try await disabled(candidates, answer)))
+      if case .refuse(let message) = decision {
+        walk.cancel()
+        throw BundleError.disabled(bundle: name, message: message)
+      }
       guard case .runStored(_, let confirmation) = decision else { return nil }
       if let bundle = try await read(choice, blob, as: confirmation, answer) { return bundle }
       try await loader.store.quarantine(blob)
     }
-    return nil
   }
 
   // MARK: The walk
@@ -137,7 +143,8 @@ final class BundleOpening: Sendable {
       // No other bytes may run in place of those of a given release.
       let isHeld = options.view != nil && answer.release != nil
       let situation = BundleDecision.Input(
-        stored: stored, server: answer.word, fetchHasFailed: hasFailed, policy: isHeld ? .networkOnly : policy)
+        stored: stored, server: answer.word, fetchHasFailed: hasFailed, policy: isHeld ? .networkOnly : policy,
+        disabled: try await disabled(candidates, answer))
       switch BundleDecision(for: situation) {
       case .runStored(let blob, let confirmation):
         if let choice, let bundle = try await read(choice, blob, as: confirmation, answer) { return bundle }
@@ -175,8 +182,21 @@ final class BundleOpening: Sendable {
           throw BundleError.onlyInBadRelease(bundle: name, url: url, reason: note)
         }
         throw state.withLock(\.failure) ?? BundleError.notStored(bundle: name)
+      case .refuse(let message): throw BundleError.disabled(bundle: name, message: message)
       }
     }
+  }
+
+  /// Returns `true` if the publisher has disabled the bundle, as far as the store knows.
+  func isDisabled() async throws -> Bool { try await disabled(candidates(), state.withLock(\.answer)) != nil }
+
+  /// The publisher's message, if it has disabled the page's bundle of any of these releases.
+  private func disabled(_ candidates: [StoredCandidate], _ answer: ServerAnswer) async throws -> String? {
+    guard let source = loader.verifier?.source else { return nil }
+    let messages = try await loader.store.disabled(of: source)
+    guard !messages.isEmpty else { return nil }
+    return (candidates.map(\.bundle) + [answer.bundle].compactMap(\.self)).lazy
+      .filter { $0.kind == .bundle }.compactMap { messages[$0.name] }.first
   }
 
   private var name: String { url.text }
@@ -412,6 +432,10 @@ final class BundleOpening: Sendable {
   /// The current release's bundle, if a newer release must not show because it is incomplete or the current one is
   /// held.
   private func pinned(_ source: StoredSource, unless answer: ServerAnswer) async throws -> ServerAnswer? {
+    if let release = answer.release, source.withholds(release), let current = source.current {
+      return try await pinned(
+        to: current, because: "the publisher holds release \(release.name) back", server: answer.bundle)
+    }
     guard loader.configuration.consistency == .release || source.isHeld, let current = source.current,
       let incoming = source.incoming
     else { return nil }

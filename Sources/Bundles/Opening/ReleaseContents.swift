@@ -91,7 +91,7 @@ extension BundleError {
     switch self {
     case .mismatch, .html, .empty, .notUTF8: true
     case .failed(_, _, let error): [404, 410].contains((error as? HTTPFault)?.status ?? 0)
-    case .tooLarge, .notStored, .unreadableFile, .noProgress, .notSigned, .onlyInBadRelease: false
+    case .tooLarge, .notStored, .unreadableFile, .noProgress, .notSigned, .onlyInBadRelease, .disabled: false
     }
   }
 }

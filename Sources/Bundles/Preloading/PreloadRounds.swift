@@ -6,8 +6,10 @@ struct PreloadRounds: Sendable {
   let run: PreloadRun
   let schedule: PreloadSchedule
   let sleep: @Sendable (Duration) async throws -> Void
-  /// Sent when the server announces a new release.
+  /// Sent when the server announces a new release, or another status.
   private let news = Signal()
+  /// Sent before ``news`` for another status: what it disables must not open for long.
+  private let urgentNews = Signal()
 
   init(run: PreloadRun, schedule: PreloadSchedule, sleep: @escaping @Sendable (Duration) async throws -> Void) {
     self.run = run
@@ -23,7 +25,12 @@ struct PreloadRounds: Sendable {
         let listener = ReleaseListener(
           url: events, source: run.verifier.source, store: run.store, client: run.downloader.client,
           schedule: schedule, sleep: sleep, logger: run.logger)
-        group.addTask { [news] in await listener.listen { news.send() } }
+        group.addTask { [news, urgentNews] in
+          await listener.listen { subject in
+            if subject == .status { urgentNews.send() }
+            news.send()
+          }
+        }
       }
       defer { group.cancelAll() }
       return await rounds()
@@ -35,7 +42,7 @@ struct PreloadRounds: Sendable {
     var pacing = PreloadPacing(schedule)
     var question = PreloadRun.Question.oncePerLaunch
     while true {
-      let seenNews = news.count
+      let (seenNews, seenUrgentNews) = (news.count, urgentNews.count)
       let outcome = await run.round(question, &report)
       let seenReturns = reachability.returns.count
       let step = pacing.step(
@@ -45,7 +52,8 @@ struct PreloadRounds: Sendable {
         .init(missing: report.failures, until: duration.map { Date(timeIntervalSinceNow: $0.seconds) }))
       let rest = PreloadRest(duration: duration, sleep: sleep, spread: schedule.firstPause)
       await rest.wait(
-        until: [endsOnReturn ? (reachability.returns, seenReturns) : nil, (news, seenNews)].compactMap(\.self))
+        until: [endsOnReturn ? (reachability.returns, seenReturns) : nil, (news, seenNews)].compactMap(\.self),
+        hastily: (urgentNews, seenUrgentNews))
       guard !Task.isCancelled else { return report }
       switch outcome {
       case .complete:
@@ -70,8 +78,15 @@ struct PreloadRest: Sendable {
   /// The longest extra pause after a signal, which spreads clients that are woken at the same time.
   let spread: Duration
 
+  /// The part of the spread after a signal that is urgent.
+  private static let urgentPart = 4
+
   /// Returns when the time is over, when a signal's count exceeds `seen`, or when the task is cancelled.
-  func wait(until signals: [(signal: Signal, seen: UInt64)]) async {
+  ///
+  /// - Parameter urgent: if its count exceeds `seen` too, the clients are spread over a shorter time.
+  func wait(
+    until signals: [(signal: Signal, seen: UInt64)], hastily urgent: (signal: Signal, seen: UInt64)? = nil
+  ) async {
     let wasWoken = await withTaskGroup(of: Bool.self) { group in
       for (signal, seen) in signals {
         group.addTask {
@@ -88,6 +103,8 @@ struct PreloadRest: Sendable {
       defer { group.cancelAll() }
       return await group.next() ?? false
     }
-    if wasWoken, !Task.isCancelled { try? await sleep(spread * Double.random(in: 0...1)) }
+    guard wasWoken, !Task.isCancelled else { return }
+    let isUrgent = urgent.map { $0.signal.count > $0.seen } ?? false
+    try? await sleep((isUrgent ? spread / Self.urgentPart : spread) * Double.random(in: 0...1))
   }
 }

@@ -35,7 +35,12 @@ struct PreloadRun: Sendable {
     (report.isInterrupted, report.notFetched, report.held, report.bad) = (false, 0, nil, nil)
     var asked: Duration?
     do {
+      let before = try await signedCurrent
       let known = try await release(question)
+      if let before, let current = try await signedCurrent, current.sequence < before.sequence {
+        // The status that came with the answer has gone back.
+        news?.send(.release(current))
+      }
       if let failure = known.failure {
         report.failures.append(
           .init(
@@ -53,6 +58,11 @@ struct PreloadRun: Sendable {
     report.requests += downloader.client.counter.value - requestsBefore
     report.elapsed += ContinuousClock.now - start
     return report.outcome(since: done, asked: asked)
+  }
+
+  /// The release that pages open, where signatures are required; a status changes no other.
+  private var signedCurrent: StoredRelease? {
+    get async throws { store.requiresSignatures ? try await store.source(verifier.source)?.current : nil }
   }
 
   /// The server's release; if the server cannot be reached, the stored one with the reason.
@@ -143,7 +153,8 @@ struct PreloadRun: Sendable {
     }
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
-    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only) { stored.contains($0) }
+    let disabled = Set(try await store.disabled(of: release.source).keys)
+    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only, disabled: disabled) { stored.contains($0) }
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)

@@ -50,8 +50,10 @@ extension BundleStore {
   ///   ``StoreError/releaseGone(name:)``.
   package func hold(_ release: StoredRelease) async throws {
     // The files are checked: the server is not asked again for the bytes of the current release.
+    let disabled = try await disabled(of: release.source)
     let missing = try await contents(of: release).filter { $0.blob == nil && $0.bundle.preload == .launch }
-      .filter { !$0.bundle.isOptional }.map(\.bundle.name)
+      .filter { !$0.bundle.isOptional && !($0.bundle.kind == .bundle && disabled[$0.bundle.name] != nil) }
+      .map(\.bundle.name)
     guard missing.isEmpty else { throw StoreError.incompleteRelease(name: release.name, missing: missing) }
     try await write { [now] db in
       let row = try Row.fetchOne(
@@ -75,14 +77,19 @@ extension BundleStore {
   /// - Returns: the current release; `nil` for an unknown source or one without a release.
   /// - Throws: ``StoreError``.
   package func follow(_ source: PageURL) async throws -> StoredRelease? {
-    try await write { [now] db in
+    try await write { [now, requiresSignatures] db in
       let row = try Row.fetchOne(db, sql: "SELECT id, current FROM source WHERE url = ?", arguments: [source.text])
       guard let row else { return }
       let (id, current): (Int64, Int64?) = try (row.value("id"), row.value("current"))
       try db.execute(sql: "UPDATE source SET heldSince = NULL WHERE id = ?", arguments: [id])
       let releases = try Int64.fetchAll(
-        db, sql: "SELECT id FROM \"release\" WHERE source = ? AND standing <> 'bad' ORDER BY id DESC",
-        arguments: [id])
+        db,
+        sql: """
+          SELECT "release".id FROM "release" JOIN source ON source.id = "release".source
+          WHERE source.id = ?1 AND "release".standing <> 'bad'
+            AND ("release".id IS source.current OR NOT ?2 OR "release".digest IS NOT source.withheld)
+          ORDER BY "release".id DESC
+          """, arguments: [id, requiresSignatures])
       let newest = try releases.first { try Self.missing(in: $0, leavingIdle: true, limit: 1, db).isEmpty }
       if let newest, newest != current { try Self.makeCurrent(newest, of: id, at: now(), db) }
     }

@@ -31,6 +31,12 @@ extension BundleStore {
     WHERE listed.url = ?1
     """
 
+  /// Releases whose signatures were checked, without the incoming one that the status withholds.
+  private static let isTrusted = """
+    "release".expiresAt IS NOT NULL AND NOT (
+      "release".activatedAt IS NULL AND source.current IS NOT NULL AND source.withheld IS "release".digest)
+    """
+
   package func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
   }
@@ -234,7 +240,7 @@ extension BundleStore {
         \(Self.atURL)
           AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
           AND "release".standing <> 'bad'
-          AND (NOT ?2 OR "release".expiresAt IS NOT NULL)
+          AND (NOT ?2 OR \(Self.isTrusted))
         ORDER BY listed.blob IS NULL, "release".id DESC LIMIT 1
         """, [url.text, requiresSignatures], Self.storedBundle)
       if let known, known.blob != nil { return (known, nil) }
@@ -263,7 +269,7 @@ extension BundleStore {
         AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
              OR "release".id IN (source.current, source.previous))
         AND "release".standing <> 'bad'
-        AND (NOT ?3 OR "release".expiresAt IS NOT NULL)
+        AND (NOT ?3 OR \(Self.isTrusted))
         ORDER BY "release".id DESC
         """, [url.text, source?.text, requiresSignatures], Self.candidate)
       guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }

@@ -55,7 +55,7 @@ extension BundleStore {
           report.kept += kept.map { .init(name: $0.name, reason: $0.retention.description, bytes: $0.bytes) }
           try db.execute(
             sql: """
-              DELETE FROM source WHERE root IS NULL AND trustedSequence IS NULL
+              DELETE FROM source WHERE root IS NULL AND trustedSequence IS NULL AND statusSequence IS NULL
                 AND NOT EXISTS (SELECT 1 FROM "release" WHERE source = source.id)
                 AND NOT EXISTS (SELECT 1 FROM failed WHERE source = source.id)
               """)

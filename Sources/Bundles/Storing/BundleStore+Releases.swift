@@ -35,7 +35,8 @@ extension BundleStore {
   ) throws -> [StoredSource] {
     var sources: [StoredSource] = []
     let sql = """
-      SELECT source.url, source.current, source.previous, source.heldSince, source.usedAt, \(releaseColumns)
+      SELECT source.url, source.current, source.previous, source.heldSince, source.usedAt, source.withheld,
+        \(releaseColumns)
       FROM source LEFT JOIN "release" ON "release".source = source.id
         AND ("release".id IN (source.current, source.previous) OR "release".activatedAt IS NULL)
       WHERE \(condition) ORDER BY source.url, "release".id
@@ -43,7 +44,10 @@ extension BundleStore {
     try db.rows(sql, arguments) { row in
       let url = PageURL(normalised: try row.value("url"))
       if sources.last?.url != url {
-        sources.append(try StoredSource(url: url, heldSince: row.value("heldSince"), usedAt: row.value("usedAt")))
+        sources.append(
+          try StoredSource(
+            url: url, heldSince: row.value("heldSince"), usedAt: row.value("usedAt"),
+            withheld: onlySigned ? row.value("withheld") : nil))
       }
       guard let id: Int64 = try row.value("id") else { return }
       let release = try release(row, of: url)
@@ -320,17 +324,23 @@ extension BundleStore {
   }
 
   package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
-    try await write { [now, takesAsGood] db in
-      let found: (source: Int64, current: Int64?, heldSince: Double?, standing: ReleaseStanding)? = try db.firstRow(
-        """
-        SELECT source.id, source.current, source.heldSince, "release".standing FROM source
-        JOIN "release" ON "release".source = source.id WHERE "release".id = ?
-        """, [release.id]
-      ) { try ($0.value("id"), $0.value("current"), $0.value("heldSince"), Self.standing($0)) }
-      guard let (source, current, heldSince, standing) = found else {
+    try await write { [now, requiresSignatures, takesAsGood] db in
+      let found: (source: Int64, current: Int64?, heldSince: Double?, standing: ReleaseStanding, isWithheld: Bool)? =
+        try db.firstRow(
+          """
+          SELECT source.id, source.current, source.heldSince, "release".standing,
+            source.current IS NOT NULL AND source.withheld IS "release".digest AS isWithheld
+          FROM source JOIN "release" ON "release".source = source.id WHERE "release".id = ?
+          """, [release.id]
+        ) {
+          try (
+            $0.value("id"), $0.value("current"), $0.value("heldSince"), Self.standing($0), $0.value("isWithheld")
+          )
+        }
+      guard let (source, current, heldSince, standing, isWithheld) = found else {
         throw StoreError.releaseGone(name: release.name)
       }
-      guard current != release.id, heldSince == nil, standing != .bad,
+      guard current != release.id, heldSince == nil, standing != .bad, !(requiresSignatures && isWithheld),
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
       else { return false }
       try Self.makeCurrent(release.id, of: source, at: now(), db)
@@ -339,13 +349,16 @@ extension BundleStore {
     }
   }
 
-  /// The names of missing entries that must be stored before the release can become current.
+  /// The names of missing entries that must be stored before the release can become current. A disabled bundle need not.
   static func missing(in release: Int64, leavingIdle: Bool, limit: Int = -1, _ db: Database) throws -> [String] {
     try String.fetchAll(
       db,
       sql: """
         SELECT listed.name \(ofRelease) AND blob IS NULL AND NOT isOptional AND preload <> 'demand'
-        AND NOT (preload = 'idle' AND ?) ORDER BY position LIMIT ?
+        AND NOT (preload = 'idle' AND ?)
+        AND NOT (kind = 'bundle' AND EXISTS (
+          SELECT 1 FROM disabled WHERE disabled.source = listed.source AND disabled.name = listed.name))
+        ORDER BY position LIMIT ?
         """, arguments: [release, leavingIdle, limit])
   }
 

@@ -56,9 +56,11 @@ extension BundleStore {
 
   package func trustRecord(of source: PageURL) async throws -> TrustRecord {
     let found = try await read { db in
-      try db.firstRow("SELECT root, trustedSequence FROM source WHERE url = ?", [source.text]) { row in
+      try db.firstRow("SELECT root, trustedSequence, statusSequence FROM source WHERE url = ?", [source.text]) { row in
         let root: Data? = try row.value("root")
-        return TrustRecord(root: root.map { Array($0) }, sequence: try row.value("trustedSequence"))
+        return try TrustRecord(
+          root: root.map { Array($0) }, sequence: row.value("trustedSequence"),
+          statusSequence: row.value("statusSequence"))
       }
     }
     return found ?? TrustRecord()
@@ -67,8 +69,15 @@ extension BundleStore {
   package func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
     try await write { [now] db in
       try db.execute(
-        sql: "UPDATE source SET root = ?, trustedSequence = ? WHERE id = ?",
-        arguments: [record.root.map { Data($0) }, record.sequence, try Self.id(of: source, now: now(), db)])
+        sql: """
+          UPDATE source SET root = ?, trustedSequence = ?,
+            statusSequence = CASE WHEN ? IS NULL THEN NULL ELSE statusSequence END
+          WHERE id = ?
+          """,
+        arguments: [
+          record.root.map { Data($0) }, record.sequence, record.statusSequence,
+          try Self.id(of: source, now: now(), db),
+        ])
     }
   }
 

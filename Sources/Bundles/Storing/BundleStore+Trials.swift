@@ -109,17 +109,22 @@ extension BundleStore {
     try await write { [now] db in
       guard let found = try Self.trial(of: release.id, db) else { throw StoreError.releaseGone(name: release.name) }
       guard standing == .bad else {
-        let contents = try Self.contents(of: release.id, db)
-        try db.execute(
-          sql: "DELETE FROM failed WHERE source = ? AND contents = ?", arguments: [found.source, contents])
-        try db.execute(sql: "DELETE FROM trial WHERE \"release\" = ?", arguments: [release.id])
-        return try Self.set(standing, of: release.id, db)
+        return try Self.begin(standing, of: release.id, source: found.source, db)
       }
       guard let good = try Self.lastGood(of: found.source, except: release.id, db) else {
         throw StoreError.noGoodRelease(name: release.name)
       }
       _ = try Self.makeBad(found, because: nil, failures: 0, current: good, at: now(), db)
     }
+  }
+
+  /// Gives a release a standing other than bad, and forgets its failures.
+  static func begin(_ standing: ReleaseStanding, of release: Int64, source: Int64, _ db: Database) throws {
+    try db.execute(
+      sql: "DELETE FROM failed WHERE source = ? AND contents = ?",
+      arguments: [source, try contents(of: release, db)])
+    try db.execute(sql: "DELETE FROM trial WHERE \"release\" = ?", arguments: [release])
+    try set(standing, of: release, db)
   }
 
   // MARK: Rows

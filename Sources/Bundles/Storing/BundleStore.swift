@@ -19,6 +19,8 @@ public final class BundleStore: BundleStoring {
   /// writable store.
   public let readOnlyReason: String?
   package let requiresSignatures: Bool
+  /// `true` if the status of a source holds its releases back, and goes back to earlier ones.
+  let actsOnStatus: Bool
   /// The folder for writing: the store's own, or a temporary one if that cannot be written.
   let work: StoreDirectory
   private let keeper: DatabaseKeeper
@@ -50,12 +52,14 @@ public final class BundleStore: BundleStoring {
   ///     that is removed with the store. ``readOnlyReason`` and one warning in the log report this.
   ///   - requiresSignatures: `true` to see nothing but releases whose signatures were checked.
   ///   - takesAsGood: `true` if a release is good when it becomes current.
+  ///   - actsOnStatus: `false` to switch to each release, although the status holds it back: for a host that passes the
+  ///     release and its status on.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
     formerReleases: Int = 1, quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
-    requiresSignatures: Bool = false, takesAsGood: Bool = false,
+    requiresSignatures: Bool = false, takesAsGood: Bool = false, actsOnStatus: Bool = true,
     logger: Logger = Logger(label: "pagekit.store"),
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
@@ -71,6 +75,7 @@ public final class BundleStore: BundleStoring {
     self.directory = directory
     self.quotas = quotas
     self.requiresSignatures = requiresSignatures
+    self.actsOnStatus = actsOnStatus
     self.logger = logger
     self.now = now
     (work, keeper, blobs, session) = (opened.work, opened.keeper, opened.blobs, opened.session)
@@ -92,7 +97,7 @@ public final class BundleStore: BundleStoring {
     self.directory = directory
     work = directory
     quotas = StoreQuotas()
-    requiresSignatures = false
+    (requiresSignatures, actsOnStatus) = (false, false)
     readOnlyReason = "it was opened for reading only"
     keeper = DatabaseKeeper(try StoreDatabase(reading: directory.database.string))
     blobs = BlobDirectory(root: directory.blobs)
@@ -224,15 +229,26 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  package func audience(of source: PageURL) async throws -> String {
-    try await read {
-      try String.fetchOne($0, sql: "SELECT audience FROM source WHERE url = ?", arguments: [source.text]) ?? ""
+  package func choice(of source: PageURL) async throws -> SourceChoice {
+    let found = try await read { db in
+      try db.firstRow("SELECT audience, chosenBy, chosenBySequence FROM source WHERE url = ?", [source.text]) { row in
+        var choice = SourceChoice()
+        choice.audience = try row.value("audience")
+        if let digest: SHA256Digest = try row.value("chosenBy"), let sequence: Int64 = try row.value("chosenBySequence")
+        {
+          choice.manifest = .init(sequence: sequence, digest: digest)
+        }
+        return choice
+      }
     }
+    return found ?? SourceChoice()
   }
 
-  package func setAudience(_ audience: String, of source: PageURL) async throws {
+  package func setChoice(_ choice: SourceChoice, of source: PageURL) async throws {
     try await write {
-      try $0.execute(sql: "UPDATE source SET audience = ? WHERE url = ?", arguments: [audience, source.text])
+      try $0.execute(
+        sql: "UPDATE source SET audience = ?, chosenBy = ?, chosenBySequence = ? WHERE url = ?",
+        arguments: [choice.audience, choice.manifest?.digest, choice.manifest?.sequence, source.text])
     }
   }
 

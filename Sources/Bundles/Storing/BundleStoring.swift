@@ -56,7 +56,7 @@ package protocol BundleStoring: Sendable {
   /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
   var requiresSignatures: Bool { get }
 
-  /// Returns the root and the sequence that were trusted last for a source.
+  /// Returns the root and the sequences that were trusted last for a source.
   func trustRecord(of source: PageURL) async throws -> TrustRecord
 
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
@@ -65,10 +65,10 @@ package protocol BundleStoring: Sendable {
   /// for.
   func installID() async throws -> String
 
-  /// Returns the audience for which a source's newest release was chosen, as a text; an empty one before that.
-  func audience(of source: PageURL) async throws -> String
+  /// Returns how a source's newest release was chosen.
+  func choice(of source: PageURL) async throws -> SourceChoice
 
-  func setAudience(_ audience: String, of source: PageURL) async throws
+  func setChoice(_ choice: SourceChoice, of source: PageURL) async throws
 
   /// Returns the reason for which a release is bad; `nil` if it is not.
   func badRelease(_ release: StoredRelease) async throws -> BadRelease?
@@ -81,6 +81,21 @@ package protocol BundleStoring: Sendable {
 
   /// Adds roots to those of a source.
   func add(_ roots: [PublishedRoot], of source: PageURL) async throws
+
+  /// Returns the status that was published beside a source's manifest: the one that was trusted last, where signatures
+  /// are required, and the one that is passed on elsewhere. `nil` if there is none.
+  func status(of source: PageURL) async throws -> PublishedStatus?
+
+  /// Replaces the status of a source. One with a lower sequence than the trusted one changes nothing.
+  ///
+  /// - Parameters:
+  ///   - status: `nil` for none.
+  ///   - trusted: what the status says; `nil` if its signatures were not checked.
+  func setStatus(_ status: PublishedStatus?, trusted: ReleaseStatus?, of source: PageURL) async throws
+
+  /// Returns the messages of the bundles that a source's publisher has disabled, by the names of the bundles; none where
+  /// no signatures are required.
+  func disabled(of source: PageURL) async throws -> [String: String]
 
   /// Stores the validators of a release's manifest.
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws
@@ -210,14 +225,29 @@ package struct ManifestSignatures: Hashable, Sendable {
   package init(file: [UInt8], checked: SignedSpan?) { (self.file, self.checked) = (file, checked) }
 }
 
-/// The root and the sequence that a host trusted last for a source.
+/// The root and the sequences that a host trusted last for a source.
 package struct TrustRecord: Hashable, Sendable {
   /// The bytes of the newest root; `nil` for the host's own.
   package var root: [UInt8]?
   /// The sequence of the newest trusted manifest; `nil` before the first.
   package var sequence: Int64?
+  /// The sequence of the newest trusted status; `nil` before the first. ``BundleStoring/setStatus(_:trusted:of:)`` raises
+  /// it.
+  package var statusSequence: Int64?
 
-  package init(root: [UInt8]? = nil, sequence: Int64? = nil) { (self.root, self.sequence) = (root, sequence) }
+  package init(root: [UInt8]? = nil, sequence: Int64? = nil, statusSequence: Int64? = nil) {
+    (self.root, self.sequence, self.statusSequence) = (root, sequence, statusSequence)
+  }
+}
+
+/// The reason why a source's newest release is the one for this host.
+package struct SourceChoice: Hashable, Sendable {
+  /// The host's ``Audience`` as a text.
+  package var audience = ""
+  /// The source's manifest, if it names the release's manifest and is not itself that.
+  package var manifest: StatusTrust.SignedManifest?
+
+  package init() {}
 }
 
 /// The identity of an entry across the releases of a source.
@@ -245,11 +275,21 @@ package struct StoredSource: Hashable, Sendable {
   package let heldSince: Double?
   /// The time at which the source was last used, in seconds since 1970.
   package let usedAt: Double?
+  /// The SHA-256 of the manifest that the status keeps this host from: halted, or to be gone back from. `nil` for none.
+  package let withheld: SHA256Digest?
 
-  package init(url: PageURL, heldSince: Double? = nil, usedAt: Double? = nil) {
+  package init(
+    url: PageURL, heldSince: Double? = nil, usedAt: Double? = nil, withheld: SHA256Digest? = nil
+  ) {
     self.url = url
     self.heldSince = heldSince
     self.usedAt = usedAt
+    self.withheld = withheld
+  }
+
+  /// Returns `true` if the status keeps this host from a release. A host that has no other takes it all the same.
+  package func withholds(_ release: StoredRelease) -> Bool {
+    current.map { $0.id != release.id && release.digest == withheld } ?? false
   }
 
   /// The release of the newest manifest.
@@ -259,7 +299,8 @@ package struct StoredSource: Hashable, Sendable {
 
   /// The releases that pages may open from, newest first; a held release is the only one.
   package var openable: [StoredRelease] {
-    (isHeld ? [current] : [incoming, current]).compactMap(\.self).filter { $0.standing != .bad }
+    let isCurrentOnly = isHeld || incoming.map(withholds) == true
+    return (isCurrentOnly ? [current] : [incoming, current]).compactMap(\.self).filter { $0.standing != .bad }
   }
 }
 

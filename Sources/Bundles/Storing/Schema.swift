@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 6
+  static let version = 7
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -14,7 +14,10 @@ enum Schema {
   /// The columns of each table after all migrations; a test compares them with what the migrations make.
   static let expected: [String: Set<String>] = [
     "blob": ["sha256", "md5", "size", "inode", "modified", "storedAt"],
-    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence", "audience"],
+    "source": [
+      "id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence", "audience",
+      "chosenBy", "chosenBySequence", "statusSequence", "withheld",
+    ],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
       "checked", "signedAt", "expiresAt", "signatures", "standing",
@@ -28,6 +31,8 @@ enum Schema {
     "trial": ["release", "page", "failures", "hasPassed", "opening"],
     "install": ["id"],
     "failed": ["source", "contents", "name", "sequence", "kind", "page", "message", "failures", "since"],
+    "status": ["source", "isTrusted", "bytes", "signatures", "etag", "lastModified"],
+    "disabled": ["source", "name", "message"],
   ]
 
   /// The tables, columns and migrations of a database.
@@ -211,6 +216,8 @@ enum Schema {
             PRIMARY KEY ("release", page)
           ) WITHOUT ROWID;
           ALTER TABLE source ADD COLUMN audience TEXT NOT NULL DEFAULT '';
+          ALTER TABLE source ADD COLUMN chosenBy BLOB;
+          ALTER TABLE source ADD COLUMN chosenBySequence INTEGER;
           CREATE TABLE install (id TEXT NOT NULL);
           CREATE TABLE failed (
             source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
@@ -223,6 +230,30 @@ enum Schema {
             failures INTEGER NOT NULL,
             since REAL NOT NULL,
             PRIMARY KEY (source, contents)
+          ) WITHOUT ROWID;
+          """)
+    }
+    migrator.registerMigration("7: online status") { db in
+      // `isTrusted` is 1 for the status whose signatures were checked, 0 for one that is only passed on. `disabled` has
+      // what the trusted one says, and `withheld` the SHA-256 of the manifest that it keeps hosts from.
+      try db.execute(
+        sql: """
+          ALTER TABLE source ADD COLUMN statusSequence INTEGER;
+          ALTER TABLE source ADD COLUMN withheld BLOB;
+          CREATE TABLE status (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            isTrusted INTEGER NOT NULL,
+            bytes BLOB NOT NULL,
+            signatures BLOB,
+            etag TEXT,
+            lastModified TEXT,
+            PRIMARY KEY (source, isTrusted)
+          ) WITHOUT ROWID;
+          CREATE TABLE disabled (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            message TEXT NOT NULL,
+            PRIMARY KEY (source, name)
           ) WITHOUT ROWID;
           """)
     }

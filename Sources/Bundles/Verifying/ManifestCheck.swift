@@ -1,4 +1,5 @@
 import HTTPCaching
+import HTTPTransport
 import Logging
 import Signing
 
@@ -25,7 +26,8 @@ struct ManifestCheck: Sendable {
     do {
       return try await askOnce(conditionally: conditionally)
     } catch SourceError.untrusted(_, let error) where error.mayBePublishing {
-      // The manifest and its signatures are two files: while a release is published, they may be of different ones.
+      // The manifest, its signatures and the status are several files: while a release is published, they may be of
+      // different ones.
       try await fetcher.pause(Self.publishingPause)
       return try await askOnce(conditionally: false)
     }
@@ -33,33 +35,38 @@ struct ManifestCheck: Sendable {
 
   private func askOnce(conditionally: Bool) async throws -> Verified {
     let known = try await store.source(fetcher.source)?.latest
+    let former = try await store.choice(of: fetcher.source)
     // An unchanged manifest may have another release for another audience.
-    let isSameAudience = try await store.audience(of: fetcher.source) == audience.text
-    let verified = try await ask(conditionally: conditionally && isSameAudience, known)
-    if !isSameAudience { try await store.setAudience(audience.text, of: fetcher.source) }
-    return verified
-  }
-
-  private func ask(conditionally: Bool, _ known: StoredRelease?) async throws -> Verified {
-    switch try await fetcher.fetch(validators: conditionally ? try await validators(of: known) : Validators()) {
+    let isConditional = conditionally && former.audience == audience.text
+    let answer = try await fetcher.fetch(validators: isConditional ? try await validators(of: known) : Validators())
+    switch answer {
     case .unchanged(let validators):
       guard let known else { throw SourceError.notStored(fetcher.source) }
-      try await signatures?.check(unchanged: known)
-      if let keeper, try await store.signatures(of: known) != nil { try await keeper.keepRoots() }
+      try await signatures?.check(unchanged: known, namedBy: former.manifest)
+      if let keeper, try await store.signatures(of: known) != nil { try await keeper.keepOthers() }
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let listed = try await listed(by: known, beside: manifest)
-      let signatures = try await signatures(of: manifest, bytes, listed)
-      if let other = try await other(than: manifest, known, validators) { return other }
-      let release = try await store.register(
-        manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signatures,
-        renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
-      if signatures != nil { try await keeper?.keepRoots() }
+      let signatures = try await signatures(of: manifest, bytes, listed, conditionally: isConditional)
+      var choice = SourceChoice()
+      choice.audience = audience.text
+      let verified: Verified
+      if let other = try await other(than: manifest, known, validators) {
+        choice.manifest = .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
+        verified = other
+      } else {
+        let release = try await store.register(
+          manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators,
+          signatures: signatures, renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
+        verified = Verified(release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
+      }
+      if signatures != nil { try await keeper?.keepOthers() }
+      if choice != former { try await store.setChoice(choice, of: fetcher.source) }
       logger.debug(
-        "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
-      return Verified(release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
+        "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(verified.release.name)"])
+      return verified
     }
   }
 
@@ -91,9 +98,6 @@ struct ManifestCheck: Sendable {
       let release = try await store.register(
         other, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signed,
         renewing: nil)
-      logger.debug(
-        "the server has another release for this host",
-        metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
       return Verified(release: release, isUnchanged: release.id == known?.id)
     }
   }
@@ -106,10 +110,10 @@ struct ManifestCheck: Sendable {
   }
 
   private func signatures(
-    of manifest: Manifest, _ bytes: [UInt8], _ listed: Manifest?
+    of manifest: Manifest, _ bytes: [UInt8], _ listed: Manifest?, conditionally: Bool
   ) async throws -> ManifestSignatures? {
     guard let signatures else { return try await keeper?.signatures(of: manifest, bytes) }
-    return try await signatures.verify(manifest, bytes, sameSequence: listed)
+    return try await signatures.verify(manifest, bytes, sameSequence: listed, conditionally: conditionally)
   }
 
   /// The validators with which the server may say that a release is unchanged.
@@ -122,10 +126,11 @@ struct ManifestCheck: Sendable {
 }
 
 extension TrustError {
-  /// `true` if the manifest and its signatures do not fit.
+  /// `true` if the manifest, its signatures, the status and its signatures do not fit.
   fileprivate var mayBePublishing: Bool {
     switch self {
-    case .unsigned(.manifest), .wronglySigned(.manifest, _, _), .otherBytes(.manifest): true
+    case .unsigned(let kind), .wronglySigned(let kind, _, _), .otherBytes(let kind): kind != .root
+    case .noStatus, .otherManifest: true
     default: false
     }
   }

@@ -167,22 +167,61 @@ package struct ManifestFetcher: Sendable {
   /// Waits before the server is asked once more about the same.
   func pause(_ duration: Duration) async throws { try await sleep(duration) }
 
+  /// Fetches the status beside the manifest.
+  ///
+  /// - Parameter known: the stored one, which the server may call unchanged; `nil` for an unconditional request.
+  /// - Returns: `nil` if there is none.
+  /// - Throws: ``SourceError``, `CancellationError`.
+  func status(unless known: PublishedStatus?) async throws -> PublishedStatus? {
+    let files = signedFiles
+    guard let url = files.statusURL else { return nil }
+    switch try await smallFile(at: url, limit: ReleaseStatus.byteLimit, validators: known?.validators ?? Validators()) {
+    case .none: return nil
+    case .unchanged: return known
+    case .file(let bytes, let validators):
+      let signatures =
+        if let known, known.bytes == bytes { known.signatures } else { try await files.statusSignatures() }
+      return PublishedStatus(bytes: bytes, signatures: signatures, validators: validators)
+    }
+  }
+
   /// Fetches a small file beside the manifest, past all caches.
   ///
   /// - Returns: `nil` if there is none.
   /// - Throws: ``SourceError``, `CancellationError`.
   func smallFile(at url: PageURL, limit: Int64) async throws -> [UInt8]? {
+    guard case .file(let bytes, _) = try await smallFile(at: url, limit: limit, validators: Validators()) else {
+      return nil
+    }
+    return bytes
+  }
+
+  /// The answer to the request for a small file.
+  private enum SmallFile {
+    case none
+    case unchanged
+    case file([UInt8], Validators)
+  }
+
+  private func smallFile(at url: PageURL, limit: Int64, validators: Validators) async throws -> SmallFile {
     do {
       if let path = url.filePath {
-        guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+        guard let file = FileHandle(forReadingAtPath: path) else { return .none }
         defer { try? file.close() }
-        return Array(try file.read(upToCount: Int(clamping: limit) + 1) ?? Data())
+        return .file(Array(try file.read(upToCount: Int(clamping: limit) + 1) ?? Data()), Validators())
       }
-      let fields: HTTPFields = [.cacheControl: "no-cache", .acceptEncoding: "identity"]
+      var fields: HTTPFields = [.cacheControl: "no-cache", .acceptEncoding: "identity"]
+      fields[.ifNoneMatch] = validators.etag
+      fields[.ifModifiedSince] = validators.lastModified
       let response = try await client.send(.get, url, fields: fields, bodyLimit: limit)
+      let answer = response.head.headerFields
       switch response.head.status.code {
-      case 200: return try await response.body.collect(upTo: limit)
-      case 404, 410: return nil
+      case 304 where !validators.isEmpty: return .unchanged
+      case 200:
+        return .file(
+          try await response.body.collect(upTo: limit),
+          Validators(etag: answer[.eTag], lastModified: answer[.lastModified]))
+      case 404, 410: return .none
       default: throw HTTPFault(response.head, url: url, now: .now)
       }
     } catch let error as CancellationError {

@@ -1,7 +1,8 @@
+import HTTPCaching
 import HTTPTransport
 import Signing
 
-/// The files beside a manifest that say whether it is trusted: its signatures, and the roots.
+/// The files beside a manifest that say whether it is trusted: its signatures, the roots, and the status.
 package struct SignedFiles: Sendable {
   /// Reads the file at a URL, up to a size; `nil` if there is none.
   package typealias Reading = @Sendable (PageURL, Int64) async throws -> [UInt8]?
@@ -25,6 +26,24 @@ package struct SignedFiles: Sendable {
   /// - Throws: ``TrustError``, what reading throws.
   package func signatureFile() async throws -> SignatureFile? {
     try await signatures().map { try SignatureFile(reading: $0) }
+  }
+
+  /// The status; `nil` if there is none.
+  ///
+  /// - Throws: what reading throws.
+  package func status() async throws -> PublishedStatus? {
+    guard let url = statusURL, let bytes = try await read(url, ReleaseStatus.byteLimit) else { return nil }
+    return PublishedStatus(bytes: bytes, signatures: try await signatures(of: url))
+  }
+
+  var statusURL: PageURL? { source.resolving(ReleaseStatus.fileName) }
+
+  /// The bytes of the status's signature file; `nil` if there is none.
+  ///
+  /// - Throws: what reading throws.
+  func statusSignatures() async throws -> [UInt8]? {
+    guard let url = statusURL else { return nil }
+    return try await signatures(of: url)
   }
 
   private func signatures(of url: PageURL) async throws -> [UInt8]? {
@@ -94,4 +113,27 @@ package struct PublishedRoot: Hashable, Sendable {
   package static func version(ofFile name: String) -> Int64? {
     Int64(name.prefix { $0 != "." }).flatMap { name == Self.name(of: $0) ? $0 : nil }
   }
+}
+
+/// A status and its signatures, as they are published beside a manifest.
+package struct PublishedStatus: Hashable, Sendable {
+  package let bytes: [UInt8]
+  /// The bytes of its signature file; `nil` if there is none.
+  package let signatures: [UInt8]?
+  /// The validators with which the server sent it.
+  package var validators: Validators
+
+  package init(bytes: [UInt8], signatures: [UInt8]?, validators: Validators = Validators()) {
+    (self.bytes, self.signatures, self.validators) = (bytes, signatures, validators)
+  }
+
+  /// Returns `true` if both have the same bytes.
+  package func isSame(as other: PublishedStatus?) -> Bool {
+    bytes == other?.bytes && signatures == other?.signatures
+  }
+
+  /// Reads the signature file.
+  ///
+  /// - Throws: ``TrustError/unreadable(_:reason:)``.
+  package func signatureFile() throws -> SignatureFile? { try signatures.map { try SignatureFile(reading: $0) } }
 }

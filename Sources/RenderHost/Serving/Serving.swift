@@ -38,6 +38,7 @@ struct Serving: Sendable {
   static func configure(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
     configuration.trust = try settings.trust()
     configuration.keepsSignatures = true
+    configuration.actsOnStatus = false
     configuration.releaseGrace = ReleaseFeed.grace
     configuration.formerReleases = DeltaStore.baseLimit
   }

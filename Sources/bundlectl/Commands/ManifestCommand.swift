@@ -2,9 +2,9 @@ import ArgumentParser
 
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "manifest", abstract: "Build, check, compare, sign and roll out manifests.",
+    commandName: "manifest", abstract: "Build, check, compare, sign and roll out manifests, and say what is off.",
     subcommands: [
       ManifestBuildCommand.self, ManifestCheckCommand.self, ManifestDiffCommand.self, ManifestSignCommand.self,
-      ManifestVerifyCommand.self, ManifestRolloutCommand.self,
+      ManifestStatusCommand.self, ManifestVerifyCommand.self, ManifestRolloutCommand.self,
     ])
 }

@@ -6,10 +6,11 @@ import Signing
 struct ManifestVerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Check the signatures of a manifest against a root.",
+    abstract: "Check the signatures of a manifest, and of the status beside it, against a root.",
     discussion: """
       The signatures are beside the manifest, with ".sig" behind its name. If the roots that follow are there too, as \
-      VERSION.root.json, the keys of the newest one count.
+      VERSION.root.json, the keys of the newest one count. If that has the role "online", status.json must be there \
+      and of this manifest.
       """)
 
   @Argument(
@@ -24,13 +25,35 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
 
   @Option(
     name: .long,
-    help: ArgumentHelp("The longest time since the manifest was signed, such as 7d.", valueName: "time"))
+    help: ArgumentHelp(
+      "The longest time since the manifest was signed, or its status if the root has the role \"online\", such as 7d.",
+      valueName: "time"))
   var freshFor: TimeArgument?
 
   @OptionGroup var access: ManifestReader.Options
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
+
+  private struct Status: Encodable {
+    struct Disabled: Encodable {
+      let bundle, message: String
+    }
+
+    let sequence: Int64
+    let signed, expires: String
+    let disabled: [Disabled]
+    /// The sequence of the release that hosts go back to.
+    let rollbackTo: Int64?
+    let halted: Bool
+
+    init(_ status: ReleaseStatus) {
+      sequence = status.sequence
+      (signed, expires) = (status.signed.description, status.expires.description)
+      disabled = status.disabled.map { Disabled(bundle: $0.bundle, message: $0.message) }
+      (rollbackTo, halted) = (status.rollbackTo?.sequence, status.isHalted)
+    }
+  }
 
   private struct Output: Encodable {
     let manifest: String
@@ -40,6 +63,8 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
     var signed: String?
     var expires: String?
     var signedBy: [String] = []
+    /// `nil` if the root asks for none.
+    var status: Status?
     var fault: String?
   }
 
@@ -48,6 +73,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
     let url = try PageURL(manifestArgument: manifest)
     let reader = access.reader
     var output = Output(manifest: url.readable)
+    var status: ReleaseStatus?
     do {
       let bytes = try await reader.bytes(of: url)
       let read = try Manifest(reading: bytes)
@@ -58,8 +84,12 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       let signatures = try await files.signatureFile()
       output.signedBy =
         signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
-      try ManifestTrust(root: root, freshFor: freshFor?.duration).check(
+      try ManifestTrust(root: root, freshFor: root.asksForStatus ? nil : freshFor?.duration).check(
         read, bytes, signatures, after: nil, at: .now)
+      if root.asksForStatus {
+        status = try await Self.status(of: read, bytes, files, StatusTrust(root: root, freshFor: freshFor?.duration))
+      }
+      output.status = status.map(Status.init)
       output.valid = true
     } catch {
       output.fault = "\(error)"
@@ -72,7 +102,19 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       Terminal.output.line(
         "\(manifest) is trusted: release \(output.release ?? ""), sequence \(output.sequence), until \(output.expires ?? ""), signed by \(output.signedBy.joined(separator: ", "))"
       )
+      if let status {
+        Terminal.output.line("status \(status.sequence): \(status.summary); until \(status.expires)")
+      }
     }
     if !output.valid { throw ExitCode.failure }
+  }
+
+  private static func status(
+    of manifest: Manifest, _ bytes: [UInt8], _ files: SignedFiles, _ trust: StatusTrust
+  ) async throws -> ReleaseStatus {
+    guard let published = try await files.status() else { throw TrustError.noStatus }
+    return try trust.check(
+      published.bytes, try published.signatureFile(),
+      of: .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes)), after: nil, at: .now)
   }
 }

@@ -125,7 +125,9 @@ extension ReleaseCommand {
     private func configuration(_ source: PageURL) throws -> HostConfiguration {
       var configuration = HostConfiguration(manifest: source, store: store.directory)
       configuration.decidesAboutReleases = false
-      if let root { configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration) }
+      if let root {
+        configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration).withoutStatus
+      }
       configuration.keepsSignatures = true
       configuration.allowsReadOnlyStore = false
       configuration.logger = store.logger

@@ -7,11 +7,14 @@ struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "root", abstract: "Make, change, sign and check the list of the keys that may sign.",
     discussion: """
-      A root names the keys of two roles: those of "root" sign the next root, those of "release" sign manifests. A \
-      host begins with one root, and follows it to the newest: publish each as VERSION.root.json, with its signatures, \
-      beside the manifest.
+      A root names the keys of roles: those of "root" sign the next root, those of "release" sign manifests. With the \
+      role "online", hosts also ask for a status, which its keys sign: it says which release is current, and switches \
+      bundles off ("manifest status"). A host begins with one root, and follows it to the newest: publish each as \
+      VERSION.root.json, with its signatures, beside the manifest.
       """,
     subcommands: [New.self, Rotate.self, Sign.self, Verify.self])
+
+  private typealias RoleKeys = (keys: [VerificationKey], threshold: Int)
 
   /// The life of a root, and where it is written.
   struct FileOptions: ParsableArguments {
@@ -54,21 +57,31 @@ struct RootCommand: AsyncParsableCommand {
       completion: .file())
     var releaseKey: [String]
 
+    @Option(
+      name: .long,
+      help: ArgumentHelp(
+        "A key that signs the status, such as that of a publishing host. Repeatable.", valueName: "file"),
+      completion: .file())
+    var onlineKey: [String] = []
+
     @Option(name: .long, help: ArgumentHelp("The root keys that a root needs.", valueName: "n"))
     var rootThreshold = 1
 
     @Option(name: .long, help: ArgumentHelp("The release keys that a manifest needs.", valueName: "n"))
     var releaseThreshold = 1
 
+    @Option(name: .long, help: ArgumentHelp("The online keys that a status needs.", valueName: "n"))
+    var onlineThreshold = 1
+
     @OptionGroup var file: FileOptions
 
     func run() async throws {
-      let root = TrustRoot(
-        version: 1, expires: file.expires,
-        roles: [
-          .root: (try rootKey.map(KeyFile.verificationKey), rootThreshold),
-          .release: (try releaseKey.map(KeyFile.verificationKey), releaseThreshold),
-        ])
+      var roles: [TrustRoot.Role: RoleKeys] = [
+        .root: (try rootKey.map(KeyFile.verificationKey), rootThreshold),
+        .release: (try releaseKey.map(KeyFile.verificationKey), releaseThreshold),
+      ]
+      if !onlineKey.isEmpty { roles[.online] = (try onlineKey.map(KeyFile.verificationKey), onlineThreshold) }
+      let root = TrustRoot(version: 1, expires: file.expires, roles: roles)
       let (path, bytes) = try file.write(root)
       let signers = Signers(keys: rootKey.filter(KeyFile.isPrivate))
       let signed = signers.isEmpty ? [] : try await signers.sign(bytes, as: .root, at: path)
@@ -93,6 +106,9 @@ struct RootCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("A key to add. Repeatable.", valueName: "file"), completion: .file())
     var addReleaseKey: [String] = []
 
+    @Option(name: .long, help: ArgumentHelp("A key to add. Repeatable.", valueName: "file"), completion: .file())
+    var addOnlineKey: [String] = []
+
     @Option(
       name: .long, help: ArgumentHelp("A key to remove: its id, or a file. Repeatable.", valueName: "id|file"),
       completion: .file())
@@ -104,6 +120,14 @@ struct RootCommand: AsyncParsableCommand {
     var removeReleaseKey: [String] = []
 
     @Option(
+      name: .long,
+      help: ArgumentHelp(
+        "A key to remove: its id, or a file. Repeatable. Without keys the role is gone, and hosts ask for no status.",
+        valueName: "id|file"),
+      completion: .file())
+    var removeOnlineKey: [String] = []
+
+    @Option(
       name: .long, help: ArgumentHelp("The root keys that a root needs; as before by default.", valueName: "n"))
     var rootThreshold: Int?
 
@@ -111,17 +135,22 @@ struct RootCommand: AsyncParsableCommand {
       name: .long, help: ArgumentHelp("The release keys that a manifest needs; as before by default.", valueName: "n"))
     var releaseThreshold: Int?
 
+    @Option(
+      name: .long, help: ArgumentHelp("The online keys that a status needs; as before by default.", valueName: "n"))
+    var onlineThreshold: Int?
+
     @OptionGroup var file: FileOptions
     @OptionGroup var signing: SigningOptions
 
     func run() async throws {
       let old = try RootFile(root).root
-      let next = TrustRoot(
-        version: old.version + 1, expires: file.expires,
-        roles: [
-          .root: try changed(old, .root, adding: addRootKey, removing: removeRootKey, rootThreshold),
-          .release: try changed(old, .release, adding: addReleaseKey, removing: removeReleaseKey, releaseThreshold),
-        ])
+      var roles: [TrustRoot.Role: RoleKeys] = [
+        .root: try changed(old, .root, adding: addRootKey, removing: removeRootKey, rootThreshold),
+        .release: try changed(old, .release, adding: addReleaseKey, removing: removeReleaseKey, releaseThreshold),
+      ]
+      let online = try changed(old, .online, adding: addOnlineKey, removing: removeOnlineKey, onlineThreshold)
+      if !online.keys.isEmpty { roles[.online] = online }
+      let next = TrustRoot(version: old.version + 1, expires: file.expires, roles: roles)
       let (path, bytes) = try file.write(next)
       if !signing.signers.isEmpty { _ = try await signing.signers.sign(bytes, as: .root, at: path) }
       try RootCommand.showSuccessor(of: old, at: path)
@@ -129,7 +158,7 @@ struct RootCommand: AsyncParsableCommand {
 
     private func changed(
       _ old: TrustRoot, _ role: TrustRoot.Role, adding added: [String], removing removed: [String], _ threshold: Int?
-    ) throws -> (keys: [VerificationKey], threshold: Int) {
+    ) throws -> RoleKeys {
       var keys = old.keys(of: role)
       for text in removed {
         let id = try SHA256Digest(hex: text) ?? KeyFile.verificationKey(text).id

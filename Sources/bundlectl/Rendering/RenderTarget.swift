@@ -74,7 +74,7 @@ enum RenderTarget: Hashable {
     let policy = host.configuration.opening.policy
     let source = try await host.store.source(verifier.source)
     let isHeld = source?.isHeld == true
-    let releases = [isHeld ? nil : source?.incoming, source?.current].compactMap(\.self)
+    let releases = source?.openable ?? []
     let stored = try await Contents(releases, in: host.store)
     let known = stored.url(of: name)
     if let known, policy.startsWithStored || isHeld && policy != .networkOnly { return known }

@@ -227,11 +227,12 @@ struct ReleaseArchiveTests {
 
   /// Exports a signed release of which a host with keys has the second root.
   private static func exportingSigned(
-    _ body: (_ path: String, _ signed: SignedSource) async throws -> Void
+    online: [Int] = [], _ body: (_ path: String, _ signed: SignedSource) async throws -> Void
   ) async throws {
-    try await SignedSource.running { signed in
-      try signed.publish(signed.nextRoot(release: 4), by: [0, 1])
+    try await SignedSource.running(online: online) { signed in
+      try signed.publish(signed.nextRoot(release: 4, online: online), by: [0, 1])
       try signed.publish(["home": "var home = 1"], sequence: 5, by: [4])
+      if !online.isEmpty { try signed.publish(signed.status(1)) }
       let host = try signed.host(keeping: true)
       let preloader = Preloader(store: host.store, verifier: host.verifier, downloader: host.downloader)
       #expect(await preloader.start().report().activated)
@@ -250,6 +251,17 @@ struct ReleaseArchiveTests {
       let report = try await importer.run(path, of: signed.source)
       #expect(report.activated && report.failures.isEmpty)
       #expect(try await importer.store.trustRecord(of: signed.source).sequence == 5)
+    }
+  }
+
+  @Test("an archive needs no status, also where the server does")
+  func withoutStatus() async throws {
+    try await Self.exportingSigned(online: [5]) { path, signed in
+      let trust = ReleaseTrust(signed.root, freshFor: nil)
+      #expect(try await !Importer(trust: trust, now: signed.now).run(path, of: signed.source).activated)
+      let importer = try Importer(trust: trust.withoutStatus, now: signed.now + 7200)
+      let report = try await importer.run(path, of: signed.source)
+      #expect(report.activated && report.failures.isEmpty)
     }
   }
 

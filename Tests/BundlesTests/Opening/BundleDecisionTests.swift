@@ -91,4 +91,26 @@ struct BundleDecisionTests {
       BundleDecision(for: .init(stored: .blob(Self.blob), server: server))
         == .fetch(ExpectedContent(md5: Self.here.md5, sha256: ContentDigests.filled(2).sha256)))
   }
+
+  @Test(
+    "a disabled bundle is refused whatever is stored and fetched, once the server was asked where it may be",
+    arguments: [
+      BundleDecision.Input.Stored.nothing, .blob(blob), .damaged(blob),
+    ])
+  func disabled(_ stored: BundleDecision.Input.Stored) {
+    func decision(_ server: BundleDecision.ServerState, _ policy: OpenPolicy) -> BundleDecision {
+      BundleDecision(for: .init(stored: stored, server: server, policy: policy, disabled: "Later."))
+    }
+    for policy in [OpenPolicy.networkFirst(), .networkOnly, .cacheFirst, .staleWhileRevalidate] {
+      #expect(decision(.notAsked, policy) == .askServer)
+    }
+    #expect(decision(.notAsked, .cacheOnly) == .refuse(message: "Later."))
+    for server in [
+      BundleDecision.ServerState.expects(Self.same), .hints(Self.here.md5), .notListed, .unknown, .untold, .gone,
+    ] {
+      for policy in [OpenPolicy.networkFirst(), .networkOnly, .cacheFirst, .cacheOnly, .staleWhileRevalidate] {
+        #expect(decision(server, policy) == .refuse(message: "Later."))
+      }
+    }
+  }
 }

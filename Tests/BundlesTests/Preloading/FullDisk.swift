@@ -1,6 +1,7 @@
 import Bundles
 import HTTPCaching
 import HTTPTransport
+import Signing
 
 /// A store whose disk is nearly full.
 struct FullDisk: BundleStoring {
@@ -45,9 +46,9 @@ struct FullDisk: BundleStoring {
   func signatures(of release: StoredRelease) async throws -> [UInt8]? { try await store.signatures(of: release) }
 
   func installID() async throws -> String { try await store.installID() }
-  func audience(of source: PageURL) async throws -> String { try await store.audience(of: source) }
-  func setAudience(_ audience: String, of source: PageURL) async throws {
-    try await store.setAudience(audience, of: source)
+  func choice(of source: PageURL) async throws -> SourceChoice { try await store.choice(of: source) }
+  func setChoice(_ choice: SourceChoice, of source: PageURL) async throws {
+    try await store.setChoice(choice, of: source)
   }
   func badRelease(_ release: StoredRelease) async throws -> BadRelease? { try await store.badRelease(release) }
 
@@ -58,6 +59,11 @@ struct FullDisk: BundleStoring {
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
     try await store.setTrustRecord(record, of: source)
   }
+  func status(of source: PageURL) async throws -> PublishedStatus? { try await store.status(of: source) }
+  func setStatus(_ status: PublishedStatus?, trusted: ReleaseStatus?, of source: PageURL) async throws {
+    try await store.setStatus(status, trusted: trusted, of: source)
+  }
+  func disabled(of source: PageURL) async throws -> [String: String] { try await store.disabled(of: source) }
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await store.setValidators(validators, of: release)
   }

@@ -14,7 +14,8 @@ import Testing
 /// An origin whose manifests are signed, and a host that asks for signatures.
 final class SignedSource: Sendable {
   let origin: FaultOrigin
-  /// The keys that sign: the first three are root keys, of which two must sign, the fourth is the release key.
+  /// The keys that sign: the first three are root keys, of which two must sign, the fourth is the release key, and the
+  /// sixth the online key, if the root has that role.
   let keys: [SigningKey]
   let root: TrustRoot
   let source: PageURL
@@ -24,22 +25,26 @@ final class SignedSource: Sendable {
   private let files = Mutex<[String: [UInt8]]>([:])
   let freshFor: Duration?
 
-  private init(_ origin: FaultOrigin, freshFor: Duration?) throws {
+  private init(_ origin: FaultOrigin, freshFor: Duration?, online: [Int], threshold: Int) throws {
     self.origin = origin
     self.freshFor = freshFor
     folder = try TemporaryDirectory()
     transport = try CurlTransport()
     keys = try (0..<6).map { _ in try SigningKey() }
-    root = TrustRoot(
-      version: 1, expires: SignedTime(seconds: 1_900_000_000),
-      roles: [.root: (keys[0..<3].map(\.verificationKey), 2), .release: ([keys[3].verificationKey], 1)])
+    root = Self.root(1, of: keys, release: 3, online: online, threshold: threshold)
     source = try #require(PageURL(origin.url(for: "/manifest.json")))
   }
 
-  static func running(freshFor: Duration? = nil, _ body: (SignedSource) async throws -> Void) async throws {
+  /// - Parameters:
+  ///   - online: the keys of the role `online`; none for a root without it.
+  ///   - threshold: the number of them that must sign.
+  static func running(
+    freshFor: Duration? = nil, online: [Int] = [], threshold: Int = 1,
+    _ body: (SignedSource) async throws -> Void
+  ) async throws {
     let origin = try await FaultOrigin.start()
     do {
-      try await body(try SignedSource(origin, freshFor: freshFor))
+      try await body(try SignedSource(origin, freshFor: freshFor, online: online, threshold: threshold))
       try await origin.stop()
     } catch {
       try await origin.stop()
@@ -53,7 +58,7 @@ final class SignedSource: Sendable {
 
   // MARK: The publisher
 
-  func manifest(_ scripts: [String: String], sequence: Int64) throws -> Manifest {
+  func manifest(_ scripts: [String: String], sequence: Int64, for time: Int64 = 86_400) throws -> Manifest {
     var manifest = Manifest(
       release: "r\(sequence)", sequence: sequence, base: "b/",
       bundles: try scripts.sorted { $0.key < $1.key }.map { name, text in
@@ -61,7 +66,7 @@ final class SignedSource: Sendable {
         return .init(
           name: name, path: "\(name).js", size: digests.size, md5: digests.md5, sha256: digests.sha256)
       })
-    manifest.setTimes(signed: SignedTime(seconds: now), expires: SignedTime(seconds: now + 86_400))
+    manifest.setTimes(signed: SignedTime(seconds: now), expires: SignedTime(seconds: now + time))
     return manifest
   }
 
@@ -90,6 +95,28 @@ final class SignedSource: Sendable {
     try sign(bytes, as: .root, at: "/\(root.version).root.json", by: signers)
   }
 
+  /// A status of the manifest that was published last.
+  func status(
+    _ sequence: Int64, disabled: [String: String] = [:], for time: Int64 = 3600
+  ) throws -> ReleaseStatus {
+    let bytes = served("/manifest.json")
+    let manifest = try Manifest(reading: bytes)
+    return ReleaseStatus(
+      sequence: sequence, signed: SignedTime(seconds: now), expires: SignedTime(seconds: now + time),
+      release: .init(name: manifest.release, sequence: manifest.sequence, sha256: try SHA256Digest(of: bytes)),
+      disabled: disabled.map { .init(bundle: $0.key, message: $0.value) })
+  }
+
+  /// Serves a status, signed by keys.
+  func publish(_ status: ReleaseStatus, by signers: [Int] = [5]) throws {
+    try publish(status: try status.encoded(), by: signers)
+  }
+
+  func publish(status bytes: [UInt8], by signers: [Int] = [5]) throws {
+    put("/status.json", bytes, etag: "\"\(try ContentDigests(of: bytes).md5)\"")
+    try sign(bytes, as: .status, at: "/status.json", by: signers)
+  }
+
   private func sign(_ bytes: [UInt8], as kind: SignedKind, at path: String, by signers: [Int]) throws {
     var file = try SignatureFile(of: bytes, as: kind)
     for number in signers {
@@ -108,20 +135,33 @@ final class SignedSource: Sendable {
   func served(_ path: String) -> [UInt8] { files.withLock { $0[path] ?? [] } }
 
   /// The next root, with another release key.
-  func nextRoot(release: Int, expires: Int64 = 1_900_000_000) -> TrustRoot {
-    TrustRoot(
-      version: 2, expires: SignedTime(seconds: expires),
-      roles: [.root: (keys[0..<3].map(\.verificationKey), 2), .release: ([keys[release].verificationKey], 1)])
+  func nextRoot(release: Int, online: [Int] = [], expires: Int64 = 1_900_000_000) -> TrustRoot {
+    Self.root(2, of: keys, release: release, online: online, threshold: 1, expires: expires)
+  }
+
+  private static func root(
+    _ version: Int64, of keys: [SigningKey], release: Int, online: [Int], threshold: Int,
+    expires: Int64 = 1_900_000_000
+  ) -> TrustRoot {
+    var roles: [TrustRoot.Role: (keys: [VerificationKey], threshold: Int)] = [
+      .root: (keys[0..<3].map(\.verificationKey), 2), .release: ([keys[release].verificationKey], 1),
+    ]
+    if !online.isEmpty { roles[.online] = (online.map { keys[$0].verificationKey }, threshold) }
+    return TrustRoot(version: version, expires: SignedTime(seconds: expires), roles: roles)
   }
 
   // MARK: The host
 
   /// A launch of the host: what it has stored stays.
   ///
-  /// - Parameter keeping: `true` for one that others get its releases from.
-  func host(requiringSignatures: Bool = true, keeping: Bool = false) throws -> Host {
+  /// - Parameters:
+  ///   - keeping: `true` for one that others get its releases from.
+  ///   - actingOnStatus: `false` for one that switches to releases which the status holds back.
+  func host(
+    requiringSignatures: Bool = true, keeping: Bool = false, actingOnStatus: Bool = true
+  ) throws -> Host {
     let store = try BundleStore(
-      at: StoreDirectory(folder.file("store")), requiresSignatures: requiringSignatures,
+      at: StoreDirectory(folder.file("store")), requiresSignatures: requiringSignatures, actsOnStatus: actingOnStatus,
       now: { [self] in Double(now) })
     let client = OriginClient(transport)
     let verifier = LaunchVerifier(

@@ -14,6 +14,13 @@ enum BundleSamples {
     return configuration
   }
 
+  static func disabledBundles(_ configuration: inout HostConfiguration) {
+    configuration.fallback = { _, reason in
+      guard case .bundle(BundleError.disabled(_, let message)) = reason else { return nil }
+      return .placeholder(message)  // the publisher's text for the user
+    }
+  }
+
   static func embeddedRelease() throws -> HostConfiguration {
     var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
     configuration.embedded = "/opt/shop/pages.sqlar"  // of bundlectl release export

@@ -125,6 +125,33 @@ struct FolderSigningTests {
     }
   }
 
+  @Test("the status in the folder is published, also one that comes later, and is no file of the release")
+  func status() async throws {
+    try await publishing { (host: ServingFixture) async throws in
+      let manifest = try await host.get("/manifest.json").body
+      for number: Int64 in [1, 2] {
+        let files = try upstream.status(number, of: manifest, disabling: number == 2 ? ["home"] : [])
+        for (path, bytes) in files.sorted(by: { $0.key > $1.key }) {
+          try Data(bytes).write(to: URL(fileURLWithPath: directory.file("bundles\(path)")))
+        }
+        try await host.wait { $0.current?.statusSequence == number }
+        for (path, bytes) in files { #expect(try await host.get(path).body == bytes, "\(path)") }
+        // Signed anew, it would not be the one that the status is of.
+        #expect(try await host.get("/manifest.json").body == manifest)
+      }
+      #expect(try await host.manifest().files.isEmpty)
+      #expect(host.feed.history.map(\.isStatus) == [false, true, true])
+    }
+  }
+
+  @Test("a file of that name without signatures is one of the release")
+  func ownFile() async throws {
+    try ServingFixture.write("{}", to: directory.file("bundles/status.json"))
+    try await publishing { (host: ServingFixture) async throws in
+      #expect(try await host.manifest().files.map(\.path) == ["status.json"])
+    }
+  }
+
   @Test("where the command does not sign, the release before is served, and the reason is reported")
   func failure() async throws {
     try await publishing("exit 3") { (host: ServingFixture) async throws in

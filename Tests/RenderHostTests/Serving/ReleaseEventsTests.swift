@@ -53,7 +53,8 @@ struct ReleaseEventsTests {
       #expect(try missed.map(Self.id) == host.feed.history.dropFirst().map { "\($0.id)" })
       // A client with an unknown number, or none, gets the current release.
       let newest = try #require(host.feed.history.last)
-      #expect(try Self.id(try await Self.events(1, host, after: "\(newest.id + 1_000_000)")[0]) == "\(newest.id)")
+      #expect(
+        try Self.id(try await Self.events(1, host, after: "\(newest.id.release + 1_000_000)")[0]) == "\(newest.id)")
       #expect(try Self.id(try await Self.events(1, host, after: "x")[0]) == "\(newest.id)")
     }
   }
@@ -67,6 +68,22 @@ struct ReleaseEventsTests {
       try host.write("// next", "home.js")
       #expect(try Self.id(try await told[0]) != "\(current.id)")
     }
+  }
+
+  @Test(
+    "the position of an event is its release, and its status if there is one",
+    arguments: [("12", 12, 0), ("12.7", 12, 7)] as [(String, Int64, Int64)])
+  func positions(_ text: String, _ release: Int64, _ status: Int64) {
+    let id = ReleaseEvent.ID(release: release, status: status)
+    #expect(ReleaseEvent.ID(text) == id)
+    #expect("\(id)" == text)
+    #expect(id < ReleaseEvent.ID(release: release, status: status + 1))
+    #expect(id < ReleaseEvent.ID(release: release + 1))
+  }
+
+  @Test("other texts are no positions", arguments: ["", "x", "12.", ".7", "12.0", "12.x", "12.7.1"])
+  func noPositions(_ text: String) {
+    #expect(ReleaseEvent.ID(text) == nil)
   }
 
   @Test("a stream without events has heartbeats")

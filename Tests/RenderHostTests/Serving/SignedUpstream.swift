@@ -20,6 +20,13 @@ struct SignedUpstream {
       roles: [.root: ([key.verificationKey], 1), .release: ([key.verificationKey], 1)])
   }
 
+  /// The root with a role `online`, which has the same key.
+  var onlineRoot: TrustRoot {
+    var root = root
+    root.roles[.online] = root.roles[.release]
+    return root
+  }
+
   /// Writes the first root into a file.
   func writeRoot(to path: String) throws {
     try Data(try root.encoded()).write(to: URL(fileURLWithPath: path))
@@ -63,6 +70,30 @@ struct SignedUpstream {
     origin.serve(path + ".sig", signatures)
     origin.serve(path, bytes)
     return [path: bytes, path + ".sig": signatures]
+  }
+
+  /// The status of a manifest, with its signatures, by their paths.
+  func status(_ sequence: Int64, of manifest: [UInt8], disabling names: [String] = [], isHalted: Bool = false) throws
+    -> [String: [UInt8]]
+  {
+    let read = try Manifest(reading: manifest)
+    let bytes = try ReleaseStatus(
+      sequence: sequence, signed: .now, expires: SignedTime.now.advanced(by: .seconds(3600)),
+      release: .init(name: read.release, sequence: read.sequence, sha256: ContentDigests(of: manifest).sha256),
+      disabled: names.map { .init(bundle: $0, message: "Back at noon.") }, isHalted: isHalted
+    ).encoded()
+    return ["/status.json.sig": try signatures(of: bytes, as: .status), "/status.json": bytes]
+  }
+
+  /// Serves the status of a manifest.
+  @discardableResult
+  func publishStatus(
+    _ sequence: Int64, of manifest: [UInt8], disabling names: [String] = [], isHalted: Bool = false,
+    on origin: FaultOrigin
+  ) throws -> [String: [UInt8]] {
+    let files = try status(sequence, of: manifest, disabling: names, isHalted: isHalted)
+    for (path, bytes) in files.sorted(by: { $0.key > $1.key }) { origin.serve(path, bytes) }
+    return files
   }
 
   private func signatures(of bytes: [UInt8], as kind: SignedKind) throws -> [UInt8] {

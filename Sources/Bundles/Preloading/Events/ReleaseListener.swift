@@ -25,10 +25,20 @@ struct ReleaseListener: Sendable {
   /// HTML, “Server-sent events”, §9.2.4.
   private static let lastEventID = HTTPField.Name("Last-Event-ID")
 
+  /// The subject of an event.
+  enum Subject: Hashable, Sendable {
+    /// A release that the store does not know.
+    case release
+    /// Another status of the release that the store knows.
+    case status
+  }
+
   /// The data of renderhost's events.
   private struct News: Decodable {
     let release: String
     let sequence: Int64
+    /// The sequence of the status; `nil` if there is none.
+    let status: Int64?
   }
 
   private enum Fault: Error, CustomStringConvertible {
@@ -50,8 +60,8 @@ struct ReleaseListener: Sendable {
 
   /// Returns when the task is cancelled, or when the server answers 204: HTML, “Server-sent events”, §9.2.3.
   ///
-  /// - Parameter announce: called for each release that the store does not know.
-  func listen(_ announce: @escaping @Sendable () -> Void) async {
+  /// - Parameter announce: called for each release that the store does not know, and for each other status.
+  func listen(_ announce: @escaping @Sendable (Subject) -> Void) async {
     let stream = Stream()
     var failures = 0
     while !Task.isCancelled {
@@ -95,12 +105,12 @@ struct ReleaseListener: Sendable {
 
   /// Reads events; throws when the stream has ended, or has been silent for too long.
   private func read(
-    _ body: Body, into stream: Stream, _ announce: @escaping @Sendable () -> Void
+    _ body: Body, into stream: Stream, _ announce: @escaping @Sendable (Subject) -> Void
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         for try await chunk in body {
-          for event in stream.receive(chunk) where await isNews(event) { announce() }
+          for event in stream.receive(chunk) { if let subject = await subject(of: event) { announce(subject) } }
         }
         throw Fault.ended(url)
       }
@@ -116,13 +126,18 @@ struct ReleaseListener: Sendable {
     }
   }
 
-  /// Returns `true` if an event announces another release. An event in another format than renderhost's also counts, so
-  /// that the server is asked.
-  private func isNews(_ event: ServerSentEvent) async -> Bool {
+  /// Returns what is new in an event; `nil` if nothing is. An event in another format than renderhost's counts as a
+  /// release, so that the server is asked.
+  private func subject(of event: ServerSentEvent) async -> Subject? {
     guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),
       let latest = try? await store.source(source)?.latest
-    else { return true }
-    return latest.name != news.release || latest.sequence != news.sequence
+    else { return .release }
+    if latest.name != news.release || latest.sequence != news.sequence { return .release }
+    // A host that has no status does not ask for one.
+    guard let status = news.status, let known = try? await store.trustRecord(of: source).statusSequence else {
+      return nil
+    }
+    return status == known ? nil : .status
   }
 }
 

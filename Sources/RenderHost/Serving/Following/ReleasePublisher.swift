@@ -137,15 +137,18 @@ struct ReleasePublisher: Sendable {
     }
   }
 
-  /// Serves the current release with other signatures and roots, if there are others.
+  /// Serves the current release with other signatures, roots and status, if there are others.
   private func renew(_ release: StoredRelease) async throws {
-    let isDue: Bool
     if let signer {
-      isDue = try await signer.isDue(feed.current?.signed, at: .now)
-    } else {
-      isDue = try await passedOn(release)?.isSame(as: feed.current?.signed) == false
+      if try await signer.isDue(feed.current?.signed, at: .now) {
+        feed.renew(try await snapshot(of: release))
+      } else if let signed = try await signer.withOtherStatus(feed.current?.signed) {
+        // Signed anew, the manifest would not be the one that the status is of.
+        feed.renew(try await snapshot(of: release, signed: signed))
+      }
+    } else if try await passedOn(release)?.isSame(as: feed.current?.signed) == false {
+      feed.renew(try await snapshot(of: release))
     }
-    if isDue { feed.renew(try await snapshot(of: release)) }
   }
 
   /// Returns `true` if the release of this manifest is served and stored.
@@ -165,12 +168,17 @@ struct ReleasePublisher: Sendable {
     feed.problem = problem
   }
 
-  /// - Parameter isServed: `false` for a release whose bytes alone are served, not its manifest.
-  private func snapshot(of release: StoredRelease, isServed: Bool = true) async throws -> ServedRelease {
+  /// - Parameters:
+  ///   - isServed: `false` for a release whose bytes alone are served, not its manifest.
+  ///   - known: the signed manifest; `nil` to make it.
+  private func snapshot(
+    of release: StoredRelease, isServed: Bool = true, signed known: SignedContents? = nil
+  ) async throws -> ServedRelease {
     let manifest = try Manifest(
       reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
     let contents = try await host.store.recordedContents(of: release)
-    let signed = isServed ? try await signedContents(of: release, manifest, contents) : nil
+    let signed =
+      if let known { known } else { isServed ? try await signedContents(of: release, manifest, contents) : nil }
     return try ServedRelease(release, manifest: manifest, contents: contents, signed: signed, after: feed.current)
   }
 
@@ -185,11 +193,11 @@ struct ReleasePublisher: Sendable {
     return signed
   }
 
-  /// Returns the source's manifest with its signatures and roots; `nil` if it has no signatures.
+  /// Returns the source's manifest with its signatures, roots and status; `nil` if it has no signatures.
   private func passedOn(_ release: StoredRelease) async throws -> SignedContents? {
     guard let signatures = try await host.store.signatures(of: release) else { return nil }
     return SignedContents(
       manifest: try await host.store.manifestBytes(of: release), signatures: signatures,
-      roots: try await host.store.roots(of: source))
+      roots: try await host.store.roots(of: source), status: try await host.store.status(of: source))
   }
 }

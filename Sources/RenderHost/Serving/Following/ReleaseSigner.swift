@@ -11,7 +11,7 @@ struct ReleaseSigner: Hashable, Sendable {
   let command: SigningCommand
   /// The time that a manifest is signed for. In the middle of it, it is signed anew.
   let validity: Duration
-  /// The folder of the bundles, which has the roots too.
+  /// The folder of the bundles, which has the roots and the status too.
   let folder: String
 
   /// - Returns: `nil` if the settings name no command.
@@ -31,7 +31,7 @@ struct ReleaseSigner: Hashable, Sendable {
     var file = try SignatureFile(of: bytes, as: .manifest)
     file.add(try await command.sign(bytes, as: .manifest))
     return SignedContents(
-      manifest: bytes, signatures: try file.encoded(), roots: try await roots(),
+      manifest: bytes, signatures: try file.encoded(), roots: try await roots(), status: try await status(),
       renewed: now.advanced(by: validity / 2))
   }
 
@@ -43,12 +43,17 @@ struct ReleaseSigner: Hashable, Sendable {
     return try await signed.roots != roots()
   }
 
+  /// Returns the same signed manifest with the status that the folder has now; `nil` if it has that already.
+  func withOtherStatus(_ signed: SignedContents?) async throws -> SignedContents? {
+    guard var signed else { return nil }
+    let former = signed.status
+    signed.status = try await status()
+    return signed.status == former ? nil : signed
+  }
+
   /// The roots in the folder.
   private func roots() async throws -> [PublishedRoot] {
-    try await NIOThreadPool.singleton.runIfActive { [folder] in
-      func read(_ name: String) -> [UInt8]? {
-        FileSystem.contents(of: StorePath(FilePath(folder), [name]), upTo: Int(TrustRoot.byteLimit), followsLink: true)
-      }
+    try await NIOThreadPool.singleton.runIfActive { [self] in
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
       let found = names.compactMap { name -> PublishedRoot? in
         guard let version = PublishedRoot.version(ofFile: name), let bytes = read(name) else { return nil }
@@ -56,5 +61,19 @@ struct ReleaseSigner: Hashable, Sendable {
       }
       return found.sorted { $0.version < $1.version }
     }
+  }
+
+  /// The status in the folder; `nil` if it has none with signatures.
+  private func status() async throws -> PublishedStatus? {
+    try await NIOThreadPool.singleton.runIfActive { [self] in
+      guard let signatures = read(ReleaseStatus.fileName + SignatureFile.suffix),
+        let bytes = read(ReleaseStatus.fileName)
+      else { return nil }
+      return PublishedStatus(bytes: bytes, signatures: signatures)
+    }
+  }
+
+  private func read(_ name: String) -> [UInt8]? {
+    FileSystem.contents(of: StorePath(FilePath(folder), [name]), upTo: Int(TrustRoot.byteLimit), followsLink: true)
   }
 }

@@ -54,9 +54,7 @@ package final class ReleaseFeed: Sendable {
   func publish(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
     change { state in
       publications.add(1, ordering: .acquiringAndReleasing)
-      let former = state.current ?? state.former.first?.release
-      state.events.append(ReleaseEvent(release, after: former))
-      if state.events.count > Self.eventsLimit { state.events.removeFirst() }
+      Self.append(ReleaseEvent(release, after: state.current ?? state.former.first?.release), to: &state)
       if let current = state.current { state.former.insert((current, now), at: 0) }
       state.former = Array(
         state.former.prefix(Self.formerLimit).prefix { now - $0.replaced < Self.grace })
@@ -64,13 +62,21 @@ package final class ReleaseFeed: Sendable {
     }
   }
 
-  /// Serves the current release with another manifest or other signatures. This is no event.
+  /// Serves the current release with another manifest, other signatures, or another status. Only the last is an event.
   func renew(_ release: ServedRelease) {
     change { state in
-      guard state.current?.id == release.id else { return }
+      guard let former = state.current, former.id == release.id else { return }
       publications.add(1, ordering: .acquiringAndReleasing)
       state.current = release
+      if release.statusSequence != former.statusSequence {
+        Self.append(ReleaseEvent(release, after: former), to: &state)
+      }
     }
+  }
+
+  private static func append(_ event: ReleaseEvent, to state: inout State) {
+    state.events.append(event)
+    if state.events.count > eventsLimit { state.events.removeFirst() }
   }
 
   private func change(_ body: (inout State) -> Void) {
@@ -116,8 +122,8 @@ package final class ReleaseFeed: Sendable {
   /// The events, newest last.
   var history: [ReleaseEvent] { state.withLock(\.events) }
 
-  /// Returns the events after the one with this number; only the latest if the number is missing or unknown.
-  func events(after seen: Int64?) -> [ReleaseEvent] {
+  /// Returns the events after the one with this position; only the latest if the position is missing or unknown.
+  func events(after seen: ReleaseEvent.ID?) -> [ReleaseEvent] {
     state.withLock { state in
       guard let seen, let newest = state.events.last?.id, seen <= newest else { return state.events.suffix(1) }
       return state.events.filter { $0.id > seen }

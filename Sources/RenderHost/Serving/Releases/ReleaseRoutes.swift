@@ -26,7 +26,7 @@ struct ReleaseRoutes: Sendable {
           status: .serviceUnavailable, reason: "the limit of clients that follow the releases is reached",
           fields: [.retryAfter: "60"])
       }
-      return events(changes, after: request.headers[.lastEventID].flatMap { Int64($0) })
+      return events(changes, after: request.headers[.lastEventID].flatMap { ReleaseEvent.ID($0) })
     }
   }
 
@@ -48,7 +48,7 @@ struct ReleaseRoutes: Sendable {
 
   /// Sends each client the events after the last one it has seen, as fast as it reads. Only its position is kept for a
   /// slow client.
-  private func events(_ changes: AsyncStream<Void>, after seen: Int64?) -> Response {
+  private func events(_ changes: AsyncStream<Void>, after seen: ReleaseEvent.ID?) -> Response {
     var fields: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
     ServedFields.allowAnyOrigin(&fields)
     let body = ResponseBody { [feed, heartbeat] writer in
@@ -68,11 +68,12 @@ struct ReleaseRoutes: Sendable {
   }
 
   private func send(
-    _ event: ReleaseEvent, _ writer: inout any ResponseBodyWriter, _ seen: inout Int64?
+    _ event: ReleaseEvent, _ writer: inout any ResponseBodyWriter, _ seen: inout ReleaseEvent.ID?
   ) async throws {
     // Without line breaks the event is one line of data.
     let data = String(decoding: try ServedJSON.bytes(event), as: UTF8.self)
-    try await writer.write(ByteBuffer(string: "event: release\nid: \(event.id)\ndata: \(data)\n\n"))
+    try await writer.write(
+      ByteBuffer(string: "event: \(event.isStatus ? "status" : "release")\nid: \(event.id)\ndata: \(data)\n\n"))
     seen = event.id
   }
 }

@@ -12,6 +12,8 @@ final class ServedRelease: Sendable {
   let checksums: ServedContent
   /// The signed manifest that is passed on; `nil` if the served one is written here.
   let signed: SignedContents?
+  /// The sequence of the status beside it; `nil` if there is none.
+  let statusSequence: Int64?
   /// The time when this host switched to it.
   let since: HTTPDate
   private let byPath: [String: Int]
@@ -41,6 +43,7 @@ final class ServedRelease: Sendable {
     after former: ServedRelease?
   ) throws {
     (self.stored, self.signed) = (stored, signed)
+    statusSequence = signed?.statusSequence
     let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
     self.since = since
     let locations = signed?.paths ?? []

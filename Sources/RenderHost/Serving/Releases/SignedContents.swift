@@ -8,6 +8,8 @@ struct SignedContents: Sendable {
   /// The bytes of the signature file.
   let signatures: [UInt8]
   let roots: [PublishedRoot]
+  /// The status beside it; `nil` if there is none.
+  var status: PublishedStatus?
   /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
   /// if all entries are below `/bundles/`.
   var paths: [String?] = []
@@ -17,11 +19,21 @@ struct SignedContents: Sendable {
   /// Returns `true` if both have the same bytes.
   func isSame(as other: SignedContents?) -> Bool {
     manifest == other?.manifest && signatures == other?.signatures && roots == other?.roots
+      && (status?.isSame(as: other?.status) ?? (other?.status == nil))
   }
+
+  /// The sequence of the status; `nil` if there is none, or it cannot be read.
+  var statusSequence: Int64? { status.flatMap { try? ReleaseStatus(reading: $0.bytes) }?.sequence }
 
   /// The files by their paths, without the manifest.
   func files() throws -> [String: ServedContent] {
     var files = ["manifest.json" + SignatureFile.suffix: try ServedContent(json: signatures)]
+    if let status {
+      files[ReleaseStatus.fileName] = try ServedContent(json: status.bytes)
+      if let signatures = status.signatures {
+        files[ReleaseStatus.fileName + SignatureFile.suffix] = try ServedContent(json: signatures)
+      }
+    }
     for root in roots {
       let name = PublishedRoot.name(of: root.version)
       files[name] = try ServedContent(json: root.bytes)

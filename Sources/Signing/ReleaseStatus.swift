@@ -1,0 +1,164 @@
+import HTTPTransport
+
+/// What a publisher says about its releases between two of them, in the file `status.json` beside the manifest: which
+/// release is current, which bundles are switched off, and if hosts go on to it or back.
+///
+/// ```json
+/// { "kind": "status", "sequence": 7, "signed": "2027-01-01T00:00:00Z", "expires": "2027-01-08T00:00:00Z",
+///   "release": { "name": "r5", "sequence": 5, "sha256": "DIGEST OF THE MANIFEST" },
+///   "disabled": [ { "bundle": "pay", "message": "Paying is off until noon." } ],
+///   "rollbackTo": { "sequence": 4, "sha256": "DIGEST OF AN EARLIER MANIFEST" }, "halted": true }
+/// ```
+///
+/// Keys of the role ``TrustRoot/Role/online`` sign it, which a publishing host may have: it only names manifests, whose
+/// bytes keys of the role `release` have signed. Members that are not known are left out: a later version may have them.
+package struct ReleaseStatus: Hashable, Sendable {
+  /// The release whose manifest is published beside the status.
+  package struct Release: Hashable, Sendable, Codable {
+    package let name: String
+    package let sequence: Int64
+    /// The SHA-256 of the manifest's bytes.
+    package let sha256: SHA256Digest
+
+    package init(name: String, sequence: Int64, sha256: SHA256Digest) {
+      (self.name, self.sequence, self.sha256) = (name, sequence, sha256)
+    }
+  }
+
+  /// A bundle that no host opens.
+  package struct Disabled: Hashable, Sendable, Codable {
+    /// The bundle's name in manifests.
+    package let bundle: String
+    /// The text for the user.
+    package let message: String
+
+    package init(bundle: String, message: String) { (self.bundle, self.message) = (bundle, message) }
+  }
+
+  /// A release that was published before.
+  package struct Earlier: Hashable, Sendable, Codable {
+    package let sequence: Int64
+    /// The SHA-256 of its manifest's bytes.
+    package let sha256: SHA256Digest
+
+    package init(sequence: Int64, sha256: SHA256Digest) { (self.sequence, self.sha256) = (sequence, sha256) }
+  }
+
+  /// A number that grows with each status, from 1 on. It is not the releases' sequence.
+  package var sequence: Int64
+  package var signed: SignedTime
+  /// The time from which the status is not used any more.
+  package var expires: SignedTime
+  package var release: Release
+  /// Sorted by name.
+  package var disabled: [Disabled]
+  /// The release that hosts go back to; `nil` for none.
+  package var rollbackTo: Earlier?
+  /// `true` if no host switches to the release that has not done so.
+  package var isHalted: Bool
+
+  package init(
+    sequence: Int64, signed: SignedTime, expires: SignedTime, release: Release, disabled: [Disabled] = [],
+    rollbackTo: Earlier? = nil, isHalted: Bool = false
+  ) {
+    self.sequence = sequence
+    self.signed = signed
+    self.expires = expires
+    self.release = release
+    self.disabled = disabled.sorted { $0.bundle < $1.bundle }
+    self.rollbackTo = rollbackTo
+    self.isHalted = isHalted
+  }
+
+  /// The SHA-256 of the manifest that hosts do not switch to; `nil` for none.
+  package var withheld: SHA256Digest? { isHalted || rollbackTo != nil ? release.sha256 : nil }
+
+  /// The name of the file, beside the manifest.
+  package static let fileName = "status.json"
+  /// The size of a status in bytes; a longer one is refused.
+  package static let byteLimit: Int64 = 64 << 10
+  /// The number of disabled bundles; with more a status is refused.
+  package static let disabledLimit = 256
+  /// The size of a name in bytes.
+  package static let nameLimit = 1024
+  /// The size of a message in bytes.
+  package static let messageLimit = 2000
+
+  // MARK: Files
+
+  private struct File: Codable {
+    let kind: String
+    let sequence: Int64
+    let signed: SignedTime
+    let expires: SignedTime
+    let release: Release
+    var disabled: [Disabled]?
+    var rollbackTo: Earlier?
+    var halted: Bool?
+  }
+
+  private static let kind = "status"
+
+  /// Reads a status. The signatures are another question.
+  ///
+  /// - Throws: ``TrustError/unreadable(_:reason:)``.
+  package init(reading bytes: [UInt8]) throws {
+    func refusal(_ reason: String) -> TrustError { .unreadable("the status", reason: reason) }
+    let file = try SignedJSON.decode(
+      bytes, as: File.self, of: "the status", limit: Self.byteLimit,
+      shape:
+        "it must have \"kind\", \"sequence\", \"signed\", \"expires\", and \"release\" with \"name\", \"sequence\" and \"sha256\"; it may have \"disabled\", \"rollbackTo\" and \"halted\""
+    )
+    guard file.kind == Self.kind else {
+      throw refusal("its kind is \(file.kind.quotedForMessage), not \"\(Self.kind)\"")
+    }
+    self.init(
+      sequence: file.sequence, signed: file.signed, expires: file.expires, release: file.release,
+      disabled: file.disabled ?? [], rollbackTo: file.rollbackTo, isHalted: file.halted ?? false)
+    if let fault { throw refusal(fault) }
+  }
+
+  /// The fault of the status, as a clause; `nil` for one that can be used.
+  package var fault: String? {
+    if sequence < 1 { return "its sequence is \(sequence), the first one is 1" }
+    if expires <= signed { return "it expires at \(expires), which is not after it was signed, at \(signed)" }
+    if release.sequence < 0 { return "its release has sequence \(release.sequence), which must not be negative" }
+    if !release.name.isText(upTo: Self.nameLimit) {
+      return "its release's name must have 1 to \(Self.nameLimit) bytes without control characters"
+    }
+    if disabled.count > Self.disabledLimit {
+      return "it disables \(disabled.count) bundles, more than \(Self.disabledLimit)"
+    }
+    var names: Set<String> = []
+    for item in disabled {
+      let name = item.bundle.quotedForMessage
+      if !item.bundle.isText(upTo: Self.nameLimit) {
+        return "the name of a disabled bundle must have 1 to \(Self.nameLimit) bytes without control characters"
+      }
+      if !item.message.isText(upTo: Self.messageLimit) {
+        return "the message of \(name) must have 1 to \(Self.messageLimit) bytes without control characters"
+      }
+      if !names.insert(item.bundle).inserted { return "it disables \(name) twice" }
+    }
+    if let rollbackTo, !(0..<release.sequence).contains(rollbackTo.sequence) {
+      return
+        "it goes back to sequence \(rollbackTo.sequence), which must be lower than that of its release, \(release.sequence)"
+    }
+    return nil
+  }
+
+  /// The file's bytes, which are what is signed.
+  package func encoded() throws -> [UInt8] {
+    try SignedJSON.encode(
+      File(
+        kind: Self.kind, sequence: sequence, signed: signed, expires: expires, release: release,
+        disabled: disabled.isEmpty ? nil : disabled, rollbackTo: rollbackTo, halted: isHalted ? true : nil))
+  }
+}
+
+extension String {
+  /// Returns `true` for a text that is not empty, not longer than a number of bytes, and on one line.
+  fileprivate func isText(upTo limit: Int) -> Bool {
+    !isEmpty && utf8.count <= limit && !unicodeScalars.contains { $0.properties.generalCategory == .control }
+  }
+}
