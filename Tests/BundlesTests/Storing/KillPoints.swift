@@ -18,10 +18,12 @@ final class KillPoints: Sendable {
   /// The copies in which a process was killed.
   private let copies = Mutex<[String]>([])
 
-  /// - Parameter bundles: the bundles of each release; eight times as many in `make soak`.
+  /// - Parameter bundles: the bundles of each release; in `make soak` also twice to eight times as many.
   static func running(bundles: Int, _ body: (KillPoints) async throws -> Void) async throws {
-    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
-      try await body(KillPoints(fixture, bundles: Soak.rounds(bundles, soaking: 8 * bundles)))
+    for round in 1...Soak.rounds(1, soaking: 8) {
+      try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+        try await body(KillPoints(fixture, bundles: bundles * round))
+      }
     }
   }
 

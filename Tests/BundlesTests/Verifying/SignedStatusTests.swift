@@ -47,6 +47,29 @@ struct SignedStatusTests {
 
   // MARK: Without attacks
 
+  @Test("an install that a rollout leaves out checks the status of the manifest that names its release")
+  func rollout() async throws {
+    try await Self.installed { (site: SignedSource) async throws in
+      let former = site.served("/manifest.json")
+      try site.publish(former, at: "/old.json")
+      var manifest = try site.manifest(["a": "var a = 2"], sequence: 2)
+      manifest.rollout = Rollout(percent: 0, salt: "")
+      manifest.otherwise = ManifestReference(url: "old.json", sha256: try SHA256Digest(of: former))
+      try site.publish(manifest)
+      try site.publish(site.status(2))
+      let before = site.origin.requestCount(path: "/manifest.json")
+      for launch in 1...3 {
+        let report = try await site.host().preload()
+        #expect(report.failures.isEmpty && report.release == "r1", "\(report.failures)")
+        // An unchanged manifest is asked for once.
+        #expect(site.origin.requestCount(path: "/manifest.json") - before == launch)
+      }
+      try site.publish(site.status(3, disabled: ["b": "Later."]))
+      #expect(try await site.host().preload().failures.isEmpty)
+      await #expect(throws: BundleError.self) { try await site.host().open("b") }
+    }
+  }
+
   @Test("a host whose root has no role online asks for no status", arguments: [false, true])
   func noRole(_ keeping: Bool) async throws {
     try await SignedSource.running { site in

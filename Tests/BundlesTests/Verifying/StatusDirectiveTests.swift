@@ -79,6 +79,26 @@ struct StatusDirectiveTests {
     }
   }
 
+  @Test("going back to a release makes it good, also one that is bad on the device")
+  func backToBad() async throws {
+    try await Self.installed { (site: SignedSource, earlier: ReleaseStatus.Earlier) async throws in
+      try site.publish(Self.new, sequence: 2)
+      try Self.status(2, site)
+      let store = try site.host().store
+      let first = try #require(try await store.source(site.source)?.current)
+      #expect(try await site.host().preload().activated)
+      let second = try #require(try await store.source(site.source)?.current)
+      try await store.mark(second, as: .good)
+      try await store.mark(first, as: .bad)
+      try Self.status(3, site) { $0.rollbackTo = earlier }
+      #expect(try await site.host().preload().failures.isEmpty)
+      let current = try #require(try await store.source(site.source)?.current)
+      #expect((current.id, current.standing) == (first.id, .good))
+      #expect(try await store.badReleases(of: site.source) == [])
+      try await Self.shows("var a = 1", site)
+    }
+  }
+
   @Test("a host without any release takes a halted one: it has nothing else")
   func firstRelease() async throws {
     try await SignedSource.running(online: [5]) { site in
