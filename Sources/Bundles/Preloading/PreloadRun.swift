@@ -32,7 +32,8 @@ struct PreloadRun: Sendable {
     let requestsBefore = downloader.client.counter.value
     let done = report.done
     (report.failures, report.leftOut) = ([], [])
-    (report.isInterrupted, report.notFetched, report.held, report.bad) = (false, 0, nil, nil)
+    (report.isInterrupted, report.notFetched) = (false, 0)
+    (report.held, report.withheld, report.bad) = (nil, nil, nil)
     var asked: Duration?
     do {
       let before = try await signedCurrent
@@ -123,6 +124,7 @@ struct PreloadRun: Sendable {
       if hasSwitched { news?.send(.release(release)) }
       let source = try await store.source(release.source)
       if let source, source.isHeld, source.current?.id != release.id { report.held = source.current?.name }
+      if let source, source.withholds(release) { report.withheld = source.current?.name }
     }
     if isReachable { try await prefetch(for: release, &report) }
     guard hasSwitched else { return }
@@ -146,6 +148,8 @@ struct PreloadRun: Sendable {
   private func fetchMissing(
     of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
   ) async throws -> FetchSummary {
+    let disabled = Set(try await store.disabled(of: release.source).keys)
+    report.disabled = disabled.sorted()
     if options.only == nil, let counts = try await store.countsIfStored(of: release) {
       report.count(counts, of: release)
       announce([], of: release, upToDate: counts.storedBundles + counts.storedFiles)
@@ -153,7 +157,6 @@ struct PreloadRun: Sendable {
     }
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
-    let disabled = Set(try await store.disabled(of: release.source).keys)
     let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only, disabled: disabled) { stored.contains($0) }
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()

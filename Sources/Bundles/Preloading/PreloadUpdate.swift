@@ -186,6 +186,10 @@ public struct PreloadReport: Hashable, Sendable {
   public var held: String?
   /// The reason for which nothing of the release was fetched: it is bad on this device. `nil` for any other.
   public var bad: String?
+  /// The name of the release that stays current, since the publisher's status holds this one back; `nil` if it does not.
+  package var withheld: String?
+  /// The names of the bundles that the publisher has disabled, sorted.
+  package var disabled: [String] = []
   /// The number of prefetched responses that were stored and kept.
   package var prefetched = 0
   /// The number of responses that the data saver did not allow to prefetch.

@@ -159,6 +159,12 @@ struct PreloadCommand: AsyncParsableCommand {
       if let bad = report.bad {
         terminal.line("\(bad); nothing of it is fetched until the server has another release")
       }
+      if let current = report.withheld {
+        terminal.line("release \(current) stays current: the publisher holds \(release) back")
+      }
+      if !report.disabled.isEmpty {
+        terminal.line("disabled by the publisher: \(report.disabled.joined(separator: ", "))")
+      }
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     if report.isInterrupted {
@@ -185,7 +191,8 @@ struct PreloadOutput: Encodable {
   let bytesDownloaded: Int64
   let requests: Int
   let activated: Bool
-  let held, bad: Nullable<String>
+  let held, withheld, bad: Nullable<String>
+  let disabled: [String]
   let seconds: Double
   let failures, leftOut: [PreloadReport.Failure]
 
@@ -215,7 +222,8 @@ struct PreloadOutput: Encodable {
     seconds = (report.elapsed.seconds * 1000).rounded() / 1000
     failures = report.failures
     leftOut = report.leftOut
-    held = Nullable(value: report.held)
+    (held, withheld) = (Nullable(value: report.held), Nullable(value: report.withheld))
+    disabled = report.disabled
     bad = Nullable(value: report.bad)
   }
 }

@@ -58,10 +58,12 @@ struct StatusDirectiveTests {
       for _ in 0..<2 {
         let report = try await site.host().preload()
         #expect(report.failures.isEmpty && !report.activated, "\(report.failures)")
+        #expect(report.withheld == "r1")
         try await Self.shows("var a = 1", site)
       }
       try Self.status(3, site)
-      #expect(try await site.host().preload().activated)
+      let report = try await site.host().preload()
+      #expect(report.activated && report.withheld == nil)
       try await Self.shows("var a = 2", site)
       #expect(site.origin.requestCount(path: "/b/a.js") == 2)
     }
