@@ -159,6 +159,27 @@ struct SnapshotTests {
     }
   }
 
+  @Test("a page that is opened again while it opens shows the later opening's elements")
+  func overtaken() async throws {
+    try await Self.running("") { (site: PageSite, host: PageHost, url: String) async throws in
+      let other = site.origin.url(for: "/b/two.js")
+      for url in [url, other] { _ = try await Self.open(url, host) }
+      for _ in 0..<20 {
+        let page = await host.page()
+        let first = Task { try await page.renderByURL(url) }
+        let second = Task { @PageActor in
+          while page.phase == .idle { await Task.yield() }
+          try await page.renderByURL(other)
+        }
+        try await second.value
+        _ = await first.result
+        #expect(await page.tree.outline.contains("two.js"))
+        #expect(await page.url?.text == other)
+        await page.destroy()
+      }
+    }
+  }
+
   @Test("a page that fails shows no snapshot any more")
   func failing() async throws {
     try await Self.running("if (weex.config.env.fails) throw 1") {

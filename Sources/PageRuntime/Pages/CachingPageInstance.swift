@@ -43,11 +43,12 @@ import ScriptEngine
       follow(news, since: loaded)
       var options = options
       options.bundleURL = options.bundleURL ?? text
+      let opening = began
       await showSnapshot(of: loaded, options: options, data: data)
-      guard let trial = await environment.trials?.begin(loaded) else {
-        return try await show(loaded, options: options, data: data)
-      }
-      guard phase == .loading, bundle?.view == loaded.view else { throw overtaken }
+      let trial = await environment.trials?.begin(loaded)
+      // Another opening may have begun meanwhile.
+      guard phase == .loading, began == opening else { throw overtaken }
+      guard let trial else { return try await show(loaded, options: options, data: data) }
       self.trial = trial
       try await self.try(loaded, options: options, data: data, trial)
     }

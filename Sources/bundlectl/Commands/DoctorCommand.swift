@@ -7,7 +7,7 @@ import Signing
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Check the requirements of a preload: store, space, server, manifest, clock, libraries.")
+    abstract: "Check the requirements of a preload: store, space, releases, server, manifest, clock, libraries.")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -20,6 +20,7 @@ struct DoctorCommand: AsyncParsableCommand {
     var checks: [Check] = []
     let opened = checkStore(&checks)
     checkSpace(opened, &checks)
+    checks += await checkReleases(opened)
     let server = await checkServer(opened, &checks)
     let (manifest, signatures) = await checkManifest(opened)
     checks += [manifest, signatures]
@@ -79,6 +80,17 @@ struct DoctorCommand: AsyncParsableCommand {
     let isEnough = available >= Self.leastSpace
     checks.append(
       Check(name: "space", ok: isEnough, detail: "\(Formatting.bytes(available)) left\(isEnough ? "" : ": free some")"))
+  }
+
+  /// Names the servers' releases that are bad on this device.
+  private func checkReleases(_ opened: BundleStore?) async -> [Check] {
+    var checks: [Check] = []
+    for source in (try? await opened?.sources()) ?? [] {
+      guard let release = source.incoming, let bad = try? await opened?.badRelease(release) else { continue }
+      checks.append(
+        Check(name: "release", ok: false, detail: "\(bad): publish another one, or see \"bundlectl release mark\""))
+    }
+    return checks
   }
 
   /// The server's time, if it sends one.
