@@ -59,8 +59,8 @@ extension PageInstance {
     }
   }
 
-  /// Waits until the page's elements are stored.
-  package func finishSnapshot() async { await snapshotTask?.value }
+  /// Waits until the elements of a page that has rendered are stored for its next opening, if they are to be.
+  public func finishSnapshot() async { await snapshotTask?.value }
 
   /// The longest wait for the end of a page's requests before its elements are stored.
   private static let snapshotPatience: Duration = .seconds(10)

@@ -126,7 +126,9 @@ struct PreloadCommand: AsyncParsableCommand {
   private func summarise(_ report: PreloadReport, manifest: PageURL) {
     let terminal = Terminal.output
     let ends = "in \(Formatting.seconds(report.elapsed.seconds)), \(Formatting.count(report.requests, "request"))"
-    if let release = report.release {
+    if let bad = report.bad {
+      terminal.line("\(bad); nothing of it is fetched until the server has another release")
+    } else if let release = report.release {
       let deltas = report.deltas > 0 ? " (\(report.deltas) as \(report.deltas == 1 ? "a delta" : "deltas"))" : ""
       let parts = [
         (report.upToDate + report.filesUpToDate, "up to date"),
@@ -155,9 +157,6 @@ struct PreloadCommand: AsyncParsableCommand {
       }
       if let held = report.held {
         terminal.line("release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
-      }
-      if let bad = report.bad {
-        terminal.line("\(bad); nothing of it is fetched until the server has another release")
       }
       if let current = report.withheld {
         terminal.line("release \(current) stays current: the publisher holds \(release) back")
