@@ -46,6 +46,9 @@ struct TreeDifferenceTests {
     #expect((found.removals, found.changes) == ([], [.updateAttributes("2", ["value": "x"])]))
     found = try difference([Self.text("1", "a"), Self.text("3", "c")])
     #expect((found.removals, found.changes) == ([.removeElement("2")], []))
+    // Another element may get the ref of one that is gone.
+    found = try difference([Self.text("1", "a"), Self.text("2", "c")])
+    #expect(["1", "2", "3", "4"].map(found.newRef) == ["1", nil, "2", nil])
     found = try difference([Self.text("9", "new"), Self.text("1", "a"), Self.text("2", "b"), Self.text("3", "c")])
     #expect((found.removals, found.changes) == ([], [.addElement(parent: "_root", Self.text("9", "new"), index: 0)]))
     found = try difference([

@@ -8,8 +8,8 @@ extension BundleStore {
   /// Removes everything that is no longer needed:
   ///
   /// - releases, except current and incoming ones, those that an open page of any process uses, the newest good one while
-  ///   the current one is on trial, and, with `keepingPrevious`, the previous one, those replaced within the store's `releaseGrace` and the newest
-  ///   `formerReleases`;
+  ///   the current one is on trial, and, with `keepingPrevious`, the previous one, those replaced within the store's
+  ///   `releaseGrace` and the newest `formerReleases`;
   /// - releases and unlisted bundles that exceed the store's quotas, the least recently used first;
   /// - blobs that no entry names;
   /// - partial downloads that no process uses; with `keepingPrevious` only those older than a day;

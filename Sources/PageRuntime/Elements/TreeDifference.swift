@@ -7,11 +7,16 @@ import ScriptEngine
 package struct TreeDifference: Hashable, Sendable {
   /// Remove elements by their former refs.
   package private(set) var removals: [RenderCommand] = []
-  /// The new refs of elements that stay, by the former ones; those that are the same are left out. They are changed all at
-  /// once.
-  package private(set) var refs: [String: String] = [:]
+  /// The new refs of the elements that stay, by the former ones.
+  private var staying: [String: String] = [:]
   /// Change and add elements by their new refs.
   package private(set) var changes: [RenderCommand] = []
+
+  /// The new refs of the elements that stay under another one, by the former refs. They are changed all at once.
+  package var refs: [String: String] { staying.filter { $0.key != $0.value } }
+
+  /// The new ref of an element; `nil` if the element does not stay.
+  func newRef(of former: String) -> String? { staying[former] }
 
   /// Makes the difference between two trees, without the states of pictures and of embedded pages.
   ///
@@ -26,21 +31,21 @@ package struct TreeDifference: Hashable, Sendable {
     while next < pairs.count {
       let (former, element) = pairs[next]
       next += 1
-      if former.ref != element.ref { refs[former.ref] = element.ref }
+      staying[former.ref] = element.ref
       update(from: former, to: element)
       let olds = former.children.compactMap { old[$0] }
       let news = element.children.compactMap { new[$0] }
       let partners = Self.partners(of: news, among: olds) { oldHashes[$0.ref] == newHashes[$1.ref] }
-      var staying: Set<String> = []
+      var kept: Set<String> = []
       for (index, partner) in partners.enumerated() {
         if let partner {
-          staying.insert(olds[partner].ref)
+          kept.insert(olds[partner].ref)
           pairs.append((olds[partner], news[index]))
         } else if let description = new.description(of: news[index].ref) {
           changes.append(.addElement(parent: element.ref, description, index: index))
         }
       }
-      for child in olds where !staying.contains(child.ref) { removals.append(.removeElement(child.ref)) }
+      for child in olds where !kept.contains(child.ref) { removals.append(.removeElement(child.ref)) }
     }
   }
 

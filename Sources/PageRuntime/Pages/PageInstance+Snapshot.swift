@@ -25,9 +25,10 @@ extension PageInstance {
     snapshot = nil
     if let difference = TreeDifference(from: shown, to: tree) {
       if !difference.removals.isEmpty { feed.send(.commands(difference.removals)) }
-      if !difference.refs.isEmpty { feed.send(.renamed(difference.refs)) }
+      let refs = difference.refs
+      if !refs.isEmpty { feed.send(.renamed(refs)) }
       if !difference.changes.isEmpty { feed.send(.commands(difference.changes)) }
-      wakeSnapshotWaiters { difference.refs[$0] ?? (shown[$0] == nil ? nil : $0) }
+      wakeSnapshotWaiters { difference.newRef(of: $0) }
     } else {
       feed.send(.snapshot(nil))
       if let body = tree.root.flatMap({ tree.description(of: $0) }) { feed.send(.commands([.createBody(body)])) }
