@@ -1,7 +1,7 @@
 import HTTPTransport
 
-/// What a publisher says about its releases between two of them, in the file `status.json` beside the manifest: which
-/// release is current, which bundles are switched off, and if hosts go on to it or back.
+/// A publisher's word about its current release, in the file `status.json` beside the manifest: the release, the bundles
+/// that are switched off, and if hosts go on to it or back.
 ///
 /// ```json
 /// { "kind": "status", "sequence": 7, "signed": "2027-01-01T00:00:00Z", "expires": "2027-01-08T00:00:00Z",

@@ -4,14 +4,6 @@ import Signing
 import Testing
 
 struct SigningCommandTests {
-  /// Runs a command that must succeed.
-  @discardableResult
-  private static func run(_ site: Site, _ arguments: String...) async throws -> Command.Result {
-    let result = try await Command.start(arguments, in: site.folder.path).result()
-    #expect(result.status == 0, "\(arguments): \(result.error)\(result.output)")
-    return result
-  }
-
   /// Runs a command that must fail.
   private static func failure(_ site: Site, _ arguments: String...) async throws -> String {
     let result = try await Command.start(arguments, in: site.folder.path).result()
@@ -22,18 +14,18 @@ struct SigningCommandTests {
   /// A signed release of one page, and the root that trusts it.
   private static func publish(in site: Site) async throws {
     try site.write("var a", to: "pages/a.js")
-    try await run(site, "manifest", "build", "pages", "-o", "manifest.json")
-    try await run(site, "key", "new", "root.pem")
-    try await run(site, "key", "new", "release.pem")
-    try await run(site, "root", "new", "--root-key", "root.pem", "--release-key", "release.pem")
-    try await run(site, "manifest", "sign", "--key", "release.pem", "--expires-in", "30d")
+    try await site.run("manifest", "build", "pages", "-o", "manifest.json")
+    try await site.run("key", "new", "root.pem")
+    try await site.run("key", "new", "release.pem")
+    try await site.run("root", "new", "--root-key", "root.pem", "--release-key", "release.pem")
+    try await site.run("manifest", "sign", "--key", "release.pem", "--expires-in", "30d")
   }
 
   @Test("a signed manifest is verified against the root, and a changed one is refused")
   func signing() async throws {
     try await Site.running { site in
       try await Self.publish(in: site)
-      let verified = try await Self.run(site, "manifest", "verify", "--root", "1.root.json", "--json").json
+      let verified = try await site.run("manifest", "verify", "--root", "1.root.json", "--json").json
       #expect(verified["valid"] as? Bool == true)
       #expect(verified["sequence"] as? Int == 1)
       let path = site.folder.file("manifest.json")
@@ -54,8 +46,8 @@ struct SigningCommandTests {
   func unlimited() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
-      try await Self.run(site, "manifest", "build", "pages", "-o", "manifest.json")
-      try await Self.run(site, "key", "new", "release.pem")
+      try await site.run("manifest", "build", "pages", "-o", "manifest.json")
+      try await site.run("key", "new", "release.pem")
       #expect(try await Self.failure(site, "manifest", "sign", "--key", "release.pem").contains("--expires-in"))
       #expect(!FileManager.default.fileExists(atPath: site.folder.file("manifest.json.sig")))
     }
@@ -65,18 +57,18 @@ struct SigningCommandTests {
   func severalSigners() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
-      try await Self.run(site, "manifest", "build", "pages", "-o", "manifest.json")
-      for name in ["root", "one", "two"] { try await Self.run(site, "key", "new", "\(name).pem") }
-      try await Self.run(
-        site, "root", "new", "--root-key", "root.pem", "--release-key", "one.pem", "--release-key", "two.pem",
+      try await site.run("manifest", "build", "pages", "-o", "manifest.json")
+      for name in ["root", "one", "two"] { try await site.run("key", "new", "\(name).pem") }
+      try await site.run(
+        "root", "new", "--root-key", "root.pem", "--release-key", "one.pem", "--release-key", "two.pem",
         "--release-threshold", "2")
-      try await Self.run(site, "manifest", "sign", "--key", "one.pem", "--expires-in", "30d")
+      try await site.run("manifest", "sign", "--key", "one.pem", "--expires-in", "30d")
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
           .contains("valid signatures of 1 trusted keys, 2 are needed"))
-      try await Self.run(site, "manifest", "sign", "--key", "two.pem")
-      try await Self.run(site, "manifest", "verify", "--root", "1.root.json")
-      try await Self.run(site, "manifest", "sign", "--key", "two.pem", "--expires-in", "60d")
+      try await site.run("manifest", "sign", "--key", "two.pem")
+      try await site.run("manifest", "verify", "--root", "1.root.json")
+      try await site.run("manifest", "sign", "--key", "two.pem", "--expires-in", "60d")
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
           .contains("valid signatures of 1 trusted keys, 2 are needed"))
@@ -86,20 +78,20 @@ struct SigningCommandTests {
   @Test("a lost root key is replaced by the others")
   func rotation() async throws {
     try await Site.running { site in
-      for name in ["a", "b", "lost", "new", "release"] { try await Self.run(site, "key", "new", "\(name).pem") }
-      try await Self.run(
-        site, "root", "new", "--root-key", "a.pem", "--root-key", "b.pem", "--root-key", "lost.pem",
+      for name in ["a", "b", "lost", "new", "release"] { try await site.run("key", "new", "\(name).pem") }
+      try await site.run(
+        "root", "new", "--root-key", "a.pem", "--root-key", "b.pem", "--root-key", "lost.pem",
         "--root-threshold", "2", "--release-key", "release.pem")
-      let publicKey = try await Self.run(site, "key", "show", "lost.pem").output
+      let publicKey = try await site.run("key", "show", "lost.pem").output
       try site.write(publicKey, to: "lost.pub")
       try FileManager.default.removeItem(atPath: site.folder.file("lost.pem"))
-      let waiting = try await Self.run(
-        site, "root", "rotate", "1.root.json", "--remove-root-key", "lost.pub", "--add-root-key", "new.pem", "--key",
+      let waiting = try await site.run(
+        "root", "rotate", "1.root.json", "--remove-root-key", "lost.pub", "--add-root-key", "new.pem", "--key",
         "a.pem")
       #expect(waiting.output.contains("not valid yet"))
       #expect(try await Self.failure(site, "root", "verify", "1.root.json", "2.root.json").contains("2 are needed"))
-      try await Self.run(site, "root", "sign", "2.root.json", "--key", "b.pem")
-      let verified = try await Self.run(site, "root", "verify", "1.root.json", "2.root.json")
+      try await site.run("root", "sign", "2.root.json", "--key", "b.pem")
+      let verified = try await site.run("root", "verify", "1.root.json", "2.root.json")
       #expect(verified.output.contains("2.root.json is trusted: root 2, keys 2 of 3 for root, 1 of 1 for release"))
     }
   }
@@ -108,13 +100,13 @@ struct SigningCommandTests {
   func command() async throws {
     try await Site.running { site in
       try await Self.publish(in: site)
-      try site.write(try await Self.run(site, "key", "show", "release.pem").output, to: "release.pub")
+      try site.write(try await site.run("key", "show", "release.pem").output, to: "release.pub")
       // openssl wants the message in a file, since Ed25519 reads it twice.
       let command = "cat >message && openssl pkeyutl -sign -rawin -inkey release.pem -in message"
       for command in [command, command + " | base64"] {
-        try await Self.run(
-          site, "manifest", "sign", "--sign-with", command, "--public-key", "release.pub", "--expires-in", "1d")
-        try await Self.run(site, "manifest", "verify", "--root", "1.root.json")
+        try await site.run(
+          "manifest", "sign", "--sign-with", command, "--public-key", "release.pub", "--expires-in", "1d")
+        try await site.run("manifest", "verify", "--root", "1.root.json")
       }
       #expect(
         try await Self.failure(site, "manifest", "sign", "--sign-with", "echo no", "--public-key", "release.pub")
@@ -153,7 +145,7 @@ struct SigningCommandTests {
         try await Command.start(Array(doctor.prefix(3)), in: site.folder.path).result().output.contains("– signed"))
 
       try site.write("var b", to: "pages/a.js")
-      try await Self.run(site, "manifest", "build", "pages", "-o", "manifest.json")
+      try await site.run("manifest", "build", "pages", "-o", "manifest.json")
       let refused = try await Command.start(preload, in: site.folder.path).result()
       #expect(refused.status == 1)
       #expect((refused.output + refused.error).contains("valid signatures of 0 trusted keys, 1 are needed"))

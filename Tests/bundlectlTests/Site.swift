@@ -47,6 +47,14 @@ struct Site {
     try await Command.start(["preload", "--manifest", manifest, "--store", store, "--json"] + more).result()
   }
 
+  /// Runs a command in the site's folder that must succeed.
+  @discardableResult
+  func run(_ arguments: String...) async throws -> Command.Result {
+    let result = try await Command.start(arguments, in: folder.path).result()
+    #expect(result.status == 0, "\(arguments): \(result.error)\(result.output)")
+    return result
+  }
+
   func write(_ text: String, to path: String) throws {
     let url = URL(fileURLWithPath: folder.file(path))
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)

@@ -5,13 +5,6 @@ import Testing
 
 /// `manifest status`, and what `manifest verify` says about it.
 struct StatusSigningTests {
-  @discardableResult
-  private static func run(_ site: Site, _ arguments: String...) async throws -> Command.Result {
-    let result = try await Command.start(arguments, in: site.folder.path).result()
-    #expect(result.status == 0, "\(arguments): \(result.error)\(result.output)")
-    return result
-  }
-
   /// Runs a command that must fail.
   private static func failure(_ site: Site, _ arguments: String...) async throws -> String {
     let result = try await Command.start(arguments, in: site.folder.path).result()
@@ -23,11 +16,11 @@ struct StatusSigningTests {
   private static func publishing(_ body: (Site) async throws -> Void) async throws {
     try await Site.running { site in
       for name in ["a", "pay"] { try site.write("var \(name)", to: "pages/\(name).js") }
-      try await run(site, "manifest", "build", "pages", "-o", "manifest.json")
-      for name in ["root", "release", "online"] { try await run(site, "key", "new", "\(name).pem") }
-      try await run(
-        site, "root", "new", "--root-key", "root.pem", "--release-key", "release.pem", "--online-key", "online.pem")
-      try await run(site, "manifest", "sign", "--key", "release.pem", "--expires-in", "300d")
+      try await site.run("manifest", "build", "pages", "-o", "manifest.json")
+      for name in ["root", "release", "online"] { try await site.run("key", "new", "\(name).pem") }
+      try await site.run(
+        "root", "new", "--root-key", "root.pem", "--release-key", "release.pem", "--online-key", "online.pem")
+      try await site.run("manifest", "sign", "--key", "release.pem", "--expires-in", "300d")
       try await body(site)
     }
   }
@@ -38,7 +31,7 @@ struct StatusSigningTests {
 
   private static func verified(_ site: Site) async throws -> [String: Any] {
     try #require(
-      try await run(site, "manifest", "verify", "--root", "1.root.json", "--json").json["status"] as? [String: Any])
+      try await site.run("manifest", "verify", "--root", "1.root.json", "--json").json["status"] as? [String: Any])
   }
 
   @Test("a root with an online key asks for a status, which that key signs")
@@ -47,13 +40,13 @@ struct StatusSigningTests {
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
           .contains("there is no status.json beside the manifest"))
-      let signed = try await Self.run(site, "manifest", "status", "--key", "online.pem", "--expires-in", "1d")
+      let signed = try await site.run("manifest", "status", "--key", "online.pem", "--expires-in", "1d")
       #expect(signed.output.contains("status.json.sig: status 1 of release"))
       let status = try await Self.verified(site)
       #expect(status["sequence"] as? Int == 1)
       let read = try Self.status(site)
       #expect(read.expires.seconds - read.signed.seconds == 86_400)
-      let root = try await Self.run(site, "root", "verify", "1.root.json")
+      let root = try await site.run("root", "verify", "1.root.json")
       #expect(root.output.contains("1 of 1 for online"))
     }
   }
@@ -61,12 +54,12 @@ struct StatusSigningTests {
   @Test("bundles are disabled and enabled by one status after the other")
   func disabling() async throws {
     try await Self.publishing { site in
-      try await Self.run(
-        site, "manifest", "status", "--key", "online.pem", "--disable", "pay=Off: 2 = 2.", "--disable", "old=Gone.")
+      try await site.run(
+        "manifest", "status", "--key", "online.pem", "--disable", "pay=Off: 2 = 2.", "--disable", "old=Gone.")
       let status = try await Self.verified(site)
       let disabled = try #require(status["disabled"] as? [[String: String]])
       #expect(disabled == [["bundle": "old", "message": "Gone."], ["bundle": "pay", "message": "Off: 2 = 2."]])
-      try await Self.run(site, "manifest", "status", "--key", "online.pem", "--enable", "old")
+      try await site.run("manifest", "status", "--key", "online.pem", "--enable", "old")
       #expect(try Self.status(site).disabled.map(\.bundle) == ["pay"])
       #expect(try Self.status(site).sequence == 2)
       #expect(
@@ -86,29 +79,29 @@ struct StatusSigningTests {
         try FileManager.default.copyItem(atPath: site.folder.file(name), toPath: site.folder.file("old-\(name)"))
       }
       try site.write("var a = 2", to: "pages/a.js")
-      try await Self.run(site, "manifest", "build", "pages", "-o", "manifest.json")
+      try await site.run("manifest", "build", "pages", "-o", "manifest.json")
       #expect(
         try await Self.failure(site, "manifest", "status", "--key", "online.pem")
           .contains("manifest.json has no signatures of its bytes beside it"))
-      try await Self.run(site, "manifest", "sign", "--key", "release.pem", "--expires-in", "300d")
-      try await Self.run(
-        site, "manifest", "status", "--key", "online.pem", "--halt", "--rollback-to", "old-manifest.json",
+      try await site.run("manifest", "sign", "--key", "release.pem", "--expires-in", "300d")
+      try await site.run(
+        "manifest", "status", "--key", "online.pem", "--halt", "--rollback-to", "old-manifest.json",
         "--disable", "pay=Off.")
       #expect(try Self.status(site).isHalted && Self.status(site).rollbackTo?.sequence == 1)
-      try await Self.run(site, "manifest", "status", "--key", "online.pem", "--no-rollback")
+      try await site.run("manifest", "status", "--key", "online.pem", "--no-rollback")
       #expect(try Self.status(site).isHalted && Self.status(site).rollbackTo == nil)
-      try await Self.run(site, "manifest", "status", "--key", "online.pem", "--rollback-to", "old-manifest.json")
-      try await Self.run(site, "manifest", "verify", "--root", "1.root.json")
+      try await site.run("manifest", "status", "--key", "online.pem", "--rollback-to", "old-manifest.json")
+      try await site.run("manifest", "verify", "--root", "1.root.json")
       try site.write("var a = 3", to: "pages/a.js")
-      try await Self.run(site, "manifest", "build", "pages", "-o", "manifest.json")
-      try await Self.run(site, "manifest", "sign", "--key", "release.pem", "--expires-in", "300d")
+      try await site.run("manifest", "build", "pages", "-o", "manifest.json")
+      try await site.run("manifest", "sign", "--key", "release.pem", "--expires-in", "300d")
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json").contains("the status is of release")
       )
       #expect(
         try await Self.failure(site, "manifest", "status", "--key", "online.pem", "--rollback-to", "manifest.json")
           .contains("it goes back to sequence 3, which must be lower"))
-      try await Self.run(site, "manifest", "status", "--key", "online.pem")
+      try await site.run("manifest", "status", "--key", "online.pem")
       let status = try Self.status(site)
       #expect(!status.isHalted && status.rollbackTo == nil && status.disabled.map(\.bundle) == ["pay"])
       #expect(status.sequence == 4 && status.release.sequence == 3)
@@ -118,16 +111,16 @@ struct StatusSigningTests {
   @Test("several people sign a status one after the other")
   func severalSigners() async throws {
     try await Self.publishing { site in
-      try await Self.run(site, "key", "new", "two.pem")
-      let rotated = try await Self.run(
-        site, "root", "rotate", "1.root.json", "--add-online-key", "two.pem", "--online-threshold", "2", "--key",
+      try await site.run("key", "new", "two.pem")
+      let rotated = try await site.run(
+        "root", "rotate", "1.root.json", "--add-online-key", "two.pem", "--online-threshold", "2", "--key",
         "root.pem")
       #expect(rotated.output.contains("2 of 2 for online"))
-      try await Self.run(site, "manifest", "status", "--key", "online.pem")
+      try await site.run("manifest", "status", "--key", "online.pem")
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
           .contains("the status has valid signatures of 1 trusted keys, 2 are needed"))
-      try await Self.run(site, "manifest", "status", "--key", "two.pem")
+      try await site.run("manifest", "status", "--key", "two.pem")
       #expect(try await Self.verified(site)["sequence"] as? Int == 1)
     }
   }
@@ -142,26 +135,26 @@ struct StatusSigningTests {
       #expect(
         try await Self.failure(site, "preload", "--manifest", url, "--store", "one", "--root", "1.root.json")
           .contains("there is no status.json beside the manifest"))
-      try await Self.run(site, "manifest", "status", "--key", "online.pem", "--disable", "pay=Off.")
+      try await site.run("manifest", "status", "--key", "online.pem", "--disable", "pay=Off.")
       for path in ["status.json", "status.json.sig"] {
         site.origin.serve("/s/\(path)", Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file(path)))))
       }
-      let report = try await Self.run(site, "preload", "--manifest", url, "--store", "one", "--root", "1.root.json")
+      let report = try await site.run("preload", "--manifest", url, "--store", "one", "--root", "1.root.json")
       #expect(report.output.contains("disabled by the publisher: pay"))
       #expect(site.origin.requestCount(path: "/s/pages/pay.js") == 0)
-      try await Self.run(site, "preload", "--manifest", url, "--store", "two")
-      try await Self.run(site, "release", "export", "r.sqlar", "--store", "two")
-      try await Self.run(site, "release", "import", "r.sqlar", "--store", "three", "--root", "1.root.json")
+      try await site.run("preload", "--manifest", url, "--store", "two")
+      try await site.run("release", "export", "r.sqlar", "--store", "two")
+      try await site.run("release", "import", "r.sqlar", "--store", "three", "--root", "1.root.json")
     }
   }
 
   @Test("without its last key the role goes, and with it the status")
   func withoutRole() async throws {
     try await Self.publishing { site in
-      let rotated = try await Self.run(
-        site, "root", "rotate", "1.root.json", "--remove-online-key", "online.pem", "--key", "root.pem")
+      let rotated = try await site.run(
+        "root", "rotate", "1.root.json", "--remove-online-key", "online.pem", "--key", "root.pem")
       #expect(!rotated.output.contains("online"))
-      try await Self.run(site, "manifest", "verify", "--root", "1.root.json")
+      try await site.run("manifest", "verify", "--root", "1.root.json")
     }
   }
 }

@@ -448,12 +448,11 @@ final class BundleOpening: Sendable {
   private func insteadOfBad(_ answer: ServerAnswer, _ source: StoredSource) async throws -> ServerAnswer? {
     guard let bad = source.incoming, bad.standing == .bad, answer.release?.id == bad.id else { return nil }
     let reason = try await loader.store.badRelease(bad)?.description ?? "release \(bad.name) is bad on this device"
-    guard let current = source.current, let good = try await entry(in: current) else {
-      return ServerAnswer(word: .offersBad(good: nil), note: reason, isServers: false)
-    }
-    return ServerAnswer(
-      word: .offersBad(good: good.bundle.expected), bundle: good.bundle, release: current, note: reason,
-      isServers: answer.bundle?.md5 == good.bundle.md5)
+    guard let current = source.current,
+      var instead = try await pinned(to: current, because: reason, server: answer.bundle)
+    else { return ServerAnswer(word: .offersBad(good: nil), note: reason, isServers: false) }
+    instead.word = .offersBad(good: instead.bundle?.expected)
+    return instead
   }
 
   /// - Parameter server: the server's entry of the page, if it is known.

@@ -38,9 +38,9 @@ extension BundleStore {
   /// Records the result of an opening, and decides about the release.
   ///
   /// - Parameters:
-  ///   - opening: names the opening; its results are recorded once.
   ///   - page: the MD5 of the page's bundle.
-  ///   - openings: the number of other openings of the release that have not ended.
+  ///   - opening: the name of the opening; its results are recorded once.
+  ///   - otherOpenings: the number of other openings of the release that have no tree yet.
   /// - Throws: ``StoreError``.
   package func note(
     _ result: TrialResult, of release: Int64, page: MD5Digest, opening: String, otherOpenings: Int = 0,

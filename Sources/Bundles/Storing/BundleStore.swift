@@ -222,8 +222,7 @@ public final class BundleStore: BundleStoring {
     return try await write { db in
       // Another process may have made it meanwhile.
       if let known = try String.fetchOne(db, sql: "SELECT id FROM install") { return known }
-      let id = (0..<4).map { _ in String(UInt32.random(in: 0...(.max)), radix: 16) }
-        .map { String(repeating: "0", count: 8 - $0.count) + $0 }.joined()
+      let id = Hex.encode((0..<16).map { _ in UInt8.random(in: 0...(.max)) })
       try db.execute(sql: "INSERT INTO install (id) VALUES (?)", arguments: [id])
       return id
     }

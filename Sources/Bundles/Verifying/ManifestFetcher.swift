@@ -65,10 +65,8 @@ package struct ManifestFetcher: Sendable {
       throw SourceError.otherBytes(source, url: url, expected: reference.sha256, found: digest)
     }
     do {
-      return try await Self.queue.result { [limits] in
-        let manifest = try Manifest(reading: bytes, limits: limits)
-        return (manifest, bytes, try manifest.located(at: url), url)
-      }
+      let (manifest, bundles) = try await parse(bytes, at: url)
+      return (manifest, bytes, bundles, url)
     } catch let error as ManifestError {
       throw SourceError.badManifest(url, error)
     }
@@ -242,9 +240,14 @@ package struct ManifestFetcher: Sendable {
   }
 
   private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
-    try await Self.queue.result { [limits, source] in
+    let (manifest, bundles) = try await parse(bytes, at: source)
+    return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
+  }
+
+  private func parse(_ bytes: [UInt8], at url: PageURL) async throws -> (Manifest, [PageBundle]) {
+    try await Self.queue.result { [limits] in
       let manifest = try Manifest(reading: bytes, limits: limits)
-      return .manifest(manifest, bytes: bytes, bundles: try manifest.located(at: source), validators)
+      return (manifest, try manifest.located(at: url))
     }
   }
 }

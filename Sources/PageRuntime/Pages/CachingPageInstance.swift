@@ -59,7 +59,6 @@ import ScriptEngine
   }
 
   private func follow(_ news: AsyncStream<BundleNews>, since shown: LoadedBundle) {
-    newsTask?.cancel()
     newsTask = Task { [feed] in
       for await item in news where item.concerns(shown) { feed.send(.updateAvailable(item)) }
     }

@@ -178,8 +178,6 @@ struct FetchCommand: AsyncParsableCommand {
 
   private static func body(_ text: String) throws -> [UInt8] {
     guard text.hasPrefix("@") else { return Array(text.utf8) }
-    let path = String(text.dropFirst())
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
-    return Array(data)
+    return try InputFile.bytes(String(text.dropFirst()))
   }
 }

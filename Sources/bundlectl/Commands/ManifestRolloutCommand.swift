@@ -42,10 +42,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    guard let data = FileManager.default.contents(atPath: manifest) else {
-      throw CommandError("\(manifest) cannot be read")
-    }
-    var read = try Self.read(Array(data), at: manifest)
+    var read = try InputFile.read(manifest) { try Manifest(reading: $0) }
     if let former = read.rollout, percent < former.percent, !lower {
       throw CommandError(
         "\(manifest): release \(read.release) is rolled out to \(Self.text(former.percent)) % already, and installs that got it keep it: give --lower if fewer others shall get it"
@@ -68,8 +65,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
   }
 
   private func reference(to path: String, from read: Manifest) throws -> ManifestReference {
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
-    let other = try Self.read(Array(data), at: path)
+    let (other, digest) = try InputFile.read(path) { (try Manifest(reading: $0), try SHA256Digest(of: $0)) }
     guard other.rollout == nil else {
       throw CommandError("\(path) is rolled out itself: name a manifest that all installs can get")
     }
@@ -78,15 +74,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
         "\(path) has the sequence \(other.sequence), it must be lower than \(read.sequence) of \(manifest)")
     }
     let url = otherwiseURL ?? RelativePath.from(folderOf: manifest, to: path)
-    return ManifestReference(url: url, sha256: try ContentDigests(of: Array(data)).sha256)
-  }
-
-  private static func read(_ bytes: [UInt8], at path: String) throws -> Manifest {
-    do {
-      return try Manifest(reading: bytes)
-    } catch {
-      throw CommandError("\(path): \(error)")
-    }
+    return ManifestReference(url: url, sha256: digest)
   }
 
   private static func text(_ percent: Double) -> String {

@@ -29,17 +29,12 @@ struct ManifestSignCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    guard let data = FileManager.default.contents(atPath: manifest) else {
-      throw CommandError("\(manifest) cannot be read")
-    }
-    var bytes = Array(data)
-    var read: Manifest
-    do {
-      read = try Manifest(reading: bytes)
+    let (former, published) = try InputFile.read(manifest) { bytes in
+      let read = try Manifest(reading: bytes)
       try read.checkSignable()
-    } catch {
-      throw CommandError("\(manifest): \(error)")
+      return (bytes, read)
     }
+    var (bytes, read) = (former, published)
     if let expiresIn {
       let now = SignedTime.now
       read.setTimes(signed: now, expires: now.advanced(by: expiresIn.duration))
@@ -51,7 +46,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
     // The signatures come first: nobody who fetches both meanwhile finds a new manifest without them, and where signing
     // fails, the manifest stays as it was.
     let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
-    if bytes != Array(data) { try OutputFile.write(Data(bytes), to: manifest) }
+    if bytes != former { try OutputFile.write(Data(bytes), to: manifest) }
     for key in signers {
       Terminal.output.line(
         "\(manifest)\(SignatureFile.suffix): release \(read.release), sequence \(read.sequence), signed by \(key.id), until \(expires)"

@@ -103,12 +103,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
 
   private func existing() throws -> ReleaseStatus? {
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
-    do {
-      return try ReleaseStatus(reading: Array(data))
-    } catch {
-      throw CommandError("\(path): \(error)")
-    }
+    return try InputFile.read(path) { try ReleaseStatus(reading: $0) }
   }
 
   private func changed(
@@ -144,14 +139,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
 
   /// Reads a manifest that has signatures of its bytes beside it.
   private static func signedManifest(_ path: String) throws -> (Manifest, SHA256Digest) {
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
-    let bytes = Array(data)
-    let (manifest, digest): (Manifest, SHA256Digest)
-    do {
-      (manifest, digest) = (try Manifest(reading: bytes), try SHA256Digest(of: bytes))
-    } catch {
-      throw CommandError("\(path): \(error)")
-    }
+    let (manifest, digest) = try InputFile.read(path) { (try Manifest(reading: $0), try SHA256Digest(of: $0)) }
     guard let signatures = try SignatureFile(beside: path), signatures.kind == .manifest,
       signatures.content == digest
     else {
@@ -176,7 +164,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
 }
 
 extension ReleaseStatus {
-  /// What the status says, such as `release r5, sequence 5; disabled: pay; halted`.
+  /// A line with the release, what is disabled and what hosts are to do, such as `release r5, sequence 5; disabled: pay; halted`.
   var summary: String {
     var parts = ["release \(release.name), sequence \(release.sequence)"]
     if !disabled.isEmpty { parts.append("disabled: \(disabled.map(\.bundle).joined(separator: ", "))") }

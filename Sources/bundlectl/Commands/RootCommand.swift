@@ -258,12 +258,6 @@ struct RootFile {
 
   /// - Throws: ``CommandError``.
   init(_ path: String) throws {
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
-    bytes = Array(data)
-    do {
-      root = try TrustRoot(reading: bytes)
-    } catch {
-      throw CommandError("\(path): \(error)")
-    }
+    (bytes, root) = try InputFile.read(path) { ($0, try TrustRoot(reading: $0)) }
   }
 }

@@ -74,11 +74,6 @@ extension SignatureFile {
   init?(beside path: String) throws {
     let path = path + Self.suffix
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
-    do {
-      try self.init(reading: Array(data))
-    } catch {
-      throw CommandError("\(path): \(error)")
-    }
+    self = try InputFile.read(path) { try SignatureFile(reading: $0) }
   }
 }
