@@ -21,7 +21,7 @@ soak:
 	@scripts/setup test
 	swift build $(BUILD) --build-tests
 	PAGEKIT_SOAK=1 PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test $(BUILD) --skip-build \
-	  --filter "TrafficTests|ResponseKillTests|InterruptionTests|MemoryTests|DaemonTests"
+	  --filter "TrafficTests|ResponseKillTests|KillPointTests|InterruptionTests|MemoryTests|DaemonTests"
 
 # Input that libFuzzer makes up, for each reader of input from outside; ten minutes each by default.
 fuzz:

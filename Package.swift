@@ -424,7 +424,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .executableTarget(
         name: "Fuzzing",
         dependencies: [
-          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit",
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Signing",
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
           .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -37,6 +37,8 @@ public struct HostConfiguration: Sendable {
   package var isInEveryRollout = false
   /// The trial of new releases; `nil` to take each release as good.
   public var trial: ReleaseTrial? = ReleaseTrial()
+  /// The place to which each end of a trial is reported, so that a publisher can halt a release that fails; `nil` for none.
+  public var reports: ReleaseReports?
   /// `false` for a tool whose openings do not decide about releases.
   package var decidesAboutReleases = true
   /// The options of preloads.

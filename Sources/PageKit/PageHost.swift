@@ -77,7 +77,9 @@ public final class PageHost: Sendable {
     let decoder = ContentDecoder()
     let isDeciding = configuration.manifest != nil && configuration.decidesAboutReleases
     let trials = (isDeciding ? configuration.trial : nil).map { [store, broadcast] in
-      ReleaseTrials(store: store, options: $0, news: broadcast, logger: configuration.logger)
+      ReleaseTrials(
+        store: store, options: $0, news: broadcast, sender: Self.sender(configuration, store, client),
+        logger: configuration.logger)
     }
     self.trials = trials
     let embedded = Self.embedded(configuration, store)
@@ -151,6 +153,14 @@ public final class PageHost: Sendable {
       path, of: manifest, store: store, trust: configuration.trust, limits: configuration.manifestLimits,
       logger: configuration.logger)
     return { await release.installed() }
+  }
+
+  /// Returns the sender of reports; `nil` if the app names no place for them.
+  private static func sender(
+    _ configuration: HostConfiguration, _ store: BundleStore, _ client: OriginClient
+  ) -> ReportSender? {
+    guard let reports = configuration.reports, let manifest = configuration.manifest else { return nil }
+    return ReportSender(reports, of: manifest, store: store, client: client, logger: configuration.logger)
   }
 
   private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {

@@ -12,8 +12,13 @@ package struct SigningCommand: Hashable, Sendable {
   /// The time after which the command is killed.
   package var limit: Duration
 
-  package init(_ command: String, key: VerificationKey, limit: Duration = .seconds(120)) {
-    (self.command, self.key, self.limit) = (command, key, limit)
+  /// The option or setting that gave the command, for messages.
+  private let option: String
+
+  package init(
+    _ command: String, key: VerificationKey, limit: Duration = .seconds(120), option: String = "--sign-with"
+  ) {
+    (self.command, self.key, self.limit, self.option) = (command, key, limit, option)
   }
 
   private static let queue = DispatchQueue(label: "pagekit.signing")
@@ -27,7 +32,7 @@ package struct SigningCommand: Hashable, Sendable {
       ? output : Base64.decode(String(decoding: output, as: UTF8.self)) ?? []
     guard key.isValid(signature, over: message) else {
       throw SigningCommandError(
-        command: command,
+        option: option, command: command,
         reason: "gave no signature by the key \(key.id): expected 64 bytes or their base64, found \(output.count) bytes"
       )
     }
@@ -50,7 +55,8 @@ package struct SigningCommand: Hashable, Sendable {
       try Data(message).write(to: input)
       process.standardInput = try FileHandle(forReadingFrom: input)
     } catch {
-      throw SigningCommandError(command: command, reason: "gets no input: \(error.localizedDescription)")
+      throw SigningCommandError(
+        option: option, command: command, reason: "gets no input: \(error.localizedDescription)")
     }
     defer { try? FileManager.default.removeItem(at: input) }
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -59,15 +65,18 @@ package struct SigningCommand: Hashable, Sendable {
     do {
       try process.run()
     } catch {
-      throw SigningCommandError(command: command, reason: "cannot be run: \(error.localizedDescription)")
+      throw SigningCommandError(
+        option: option, command: command, reason: "cannot be run: \(error.localizedDescription)")
     }
     let output = contents(of: pipe.fileHandleForReading.fileDescriptor)
     // What the command has started is in its group.
     if output == nil, kill(-process.processIdentifier, SIGKILL) != 0 { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
-    guard let output else { throw SigningCommandError(command: command, reason: "has not ended in \(limit.inSeconds)") }
+    guard let output else {
+      throw SigningCommandError(option: option, command: command, reason: "has not ended in \(limit.inSeconds)")
+    }
     guard process.terminationStatus == 0 else {
-      throw SigningCommandError(command: command, reason: "ended with \(process.terminationStatus)")
+      throw SigningCommandError(option: option, command: command, reason: "ended with \(process.terminationStatus)")
     }
     return output
   }
@@ -92,9 +101,10 @@ package struct SigningCommand: Hashable, Sendable {
 
 /// The reason why a command has not signed.
 package struct SigningCommandError: Error, Hashable, CustomStringConvertible {
+  package let option: String
   package let command: String
   /// A clause whose subject is the command.
   package let reason: String
 
-  package var description: String { "the command of --sign-with, \(command), \(reason)" }
+  package var description: String { "the command of \(option), \(command), \(reason)" }
 }

@@ -68,6 +68,7 @@ extension Attack {
 
   private static let orders = [
     "POST /admin/relaunch", "POST /admin/cache/clear", "POST /admin/gateway/purge", "GET /admin/settings",
+    "POST /admin/release/halt", "POST /admin/release/resume",
     "GET /admin/", "GET //admin/settings", "GET /admin%2fsettings", "GET /ADMIN/settings",
   ]
   private static let tokens: [[String]] = [

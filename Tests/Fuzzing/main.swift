@@ -4,7 +4,7 @@ import Foundation
 
 let fuzzers: [any Fuzzer.Type] = [
   JSONFuzzer.self, ManifestFuzzer.self, RequestHeadFuzzer.self, FrameFuzzer.self, CacheMetadataFuzzer.self,
-  SourceMapFuzzer.self,
+  SourceMapFuzzer.self, SignedFilesFuzzer.self,
 ]
 
 typealias Read = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt

@@ -61,6 +61,27 @@ package struct OriginClient: Sendable {
       }
     }
   }
+
+  /// Posts bytes, and reads the answer to its end. A redirect is an answer like any other: what is posted goes nowhere
+  /// else.
+  ///
+  /// - Parameter url: an `http` or `https` URL.
+  /// - Throws: ``TransportError``, ``OfflineError``, `CancellationError`.
+  func post(_ body: [UInt8], to url: PageURL, fields: HTTPFields) async throws -> HTTPResponse {
+    guard let head = HTTPRequest(method: .post, url: url, fields: fields) else {
+      throw TransportError.invalidURL(url.text)
+    }
+    try reachability.checkSetting(for: url)
+    counter.add()
+    var limits = limits
+    limits.bodyBytes = Self.answerLimit
+    let response = try await sender.send(TransportRequest(head, body: body, limits: limits), to: url)
+    for try await _ in response.body {}
+    return response.head
+  }
+
+  /// The size of an answer to posted bytes.
+  private static let answerLimit: Int64 = 64 << 10
 }
 
 /// Counts the requests of one client.

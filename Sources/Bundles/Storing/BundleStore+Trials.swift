@@ -41,10 +41,11 @@ extension BundleStore {
   ///   - page: the MD5 of the page's bundle.
   ///   - opening: the name of the opening; its results are recorded once.
   ///   - otherOpenings: the number of other openings of the release that have no tree yet.
+  ///   - reports: `true` to keep a report of the end of the trial, to be sent.
   /// - Throws: ``StoreError``.
   package func note(
     _ result: TrialResult, of release: Int64, page: MD5Digest, opening: String, otherOpenings: Int = 0,
-    options: ReleaseTrial
+    options: ReleaseTrial, reports: Bool = false
   ) async throws -> TrialEffect {
     try await write { [now] db in
       guard let found = try Self.trial(of: release, db), found.standing == .trial, !found.isHeld else { return .none }
@@ -55,11 +56,23 @@ extension BundleStore {
       case .undecided: return .none
       case .good:
         try Self.set(.good, of: release, db)
+        if reports {
+          let report = ReleaseReport(
+            release: found.name, sequence: found.sequence, contents: try Self.contents(of: release, db),
+            standing: .good, failures: record.failures)
+          try Self.keep(report, of: found.source, db)
+        }
         return .good
       case .bad:
         guard let good, case .failed(let failure) = result else { return .none }
         let bad = try Self.makeBad(
           found, because: failure, failures: record.failures, current: good, at: now(), db)
+        if reports {
+          let report = ReleaseReport(
+            release: bad.name, sequence: bad.sequence, contents: bad.contents, standing: .bad, failures: bad.failures,
+            failure: failure)
+          try Self.keep(report, of: found.source, db)
+        }
         guard let current = try Self.current(of: found.source, found.url, db) else { return .none }
         return .bad(bad, current: current)
       }
@@ -265,19 +278,14 @@ extension BundleStore {
     }
   }
 
-  /// The SHA-256 of the names and MD5s of a release's entries, sorted.
+  /// The identity of a release: ``SHA256Digest/init(ofContents:)`` of its entries.
   static func contents(of release: Int64, _ db: Database) throws -> SHA256Digest {
-    var digester = try Digester.sha256()
-    let rows = try Row.fetchCursor(
-      db, sql: "SELECT listed.kind, listed.name, listed.md5 \(ofRelease) ORDER BY listed.kind, listed.name, listed.md5",
-      arguments: [release])
-    while let row = try rows.next() {
-      let (kind, name, md5): (String, String, MD5Digest) = try (
-        row.decode(atIndex: 0), row.decode(atIndex: 1), row.decode(atIndex: 2)
-      )
-      digester.update(Array("\(kind) \(name.utf8.count) \(name) \(md5.hex)\n".utf8))
-    }
-    return try digester.finish()
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT listed.kind, listed.name, listed.md5 \(ofRelease)", arguments: [release])
+    return try SHA256Digest(
+      ofContents: rows.map { row in
+        try (row.decode(atIndex: 0), row.decode(atIndex: 1), row.decode(atIndex: 2))
+      })
   }
 
   /// Marks a release that has the contents of a bad one as bad too.

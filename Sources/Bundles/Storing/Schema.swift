@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 7
+  static let version = 8
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -33,6 +33,9 @@ enum Schema {
     "failed": ["source", "contents", "name", "sequence", "kind", "page", "message", "failures", "since"],
     "status": ["source", "isTrusted", "bytes", "signatures", "etag", "lastModified"],
     "disabled": ["source", "name", "message"],
+    "report": ["source", "contents", "body"],
+    "tally": ["id", "contents", "good", "bad", "haltedAt"],
+    "counted": ["tally", "install"],
   ]
 
   /// The tables, columns and migrations of a database.
@@ -254,6 +257,31 @@ enum Schema {
             name TEXT NOT NULL,
             message TEXT NOT NULL,
             PRIMARY KEY (source, name)
+          ) WITHOUT ROWID;
+          """)
+    }
+    migrator.registerMigration("8: reports") { db in
+      // `report` has what this install has not sent yet. `tally` and `counted` are a publisher's: the reports of each
+      // release, and the installs that they are of.
+      try db.execute(
+        sql: """
+          CREATE TABLE report (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            contents BLOB NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (source, contents)
+          ) WITHOUT ROWID;
+          CREATE TABLE tally (
+            id INTEGER PRIMARY KEY,
+            contents BLOB NOT NULL UNIQUE,
+            good INTEGER NOT NULL DEFAULT 0,
+            bad INTEGER NOT NULL DEFAULT 0,
+            haltedAt REAL
+          );
+          CREATE TABLE counted (
+            tally INTEGER NOT NULL REFERENCES tally(id) ON DELETE CASCADE,
+            install BLOB NOT NULL,
+            PRIMARY KEY (tally, install)
           ) WITHOUT ROWID;
           """)
     }

@@ -8,6 +8,8 @@ package final class ReleaseTrials: Sendable {
   fileprivate let options: ReleaseTrial
   private let breadcrumbs: Breadcrumbs
   private let news: Broadcast<BundleNews>
+  /// Sends the results of trials; `nil` if nobody is told.
+  private let sender: ReportSender?
   fileprivate let time: TimeSource
   private let logger: Logger
   private let state = Mutex(State())
@@ -23,9 +25,10 @@ package final class ReleaseTrials: Sendable {
 
   package init(
     store: BundleStore, options: ReleaseTrial = ReleaseTrial(), news: Broadcast<BundleNews>,
-    time: TimeSource = .system, logger: Logger = Logger(label: "pagekit.trial")
+    sender: ReportSender? = nil, time: TimeSource = .system, logger: Logger = Logger(label: "pagekit.trial")
   ) {
     self.store = store
+    self.sender = sender
     self.options = options
     breadcrumbs = Breadcrumbs(in: store.work)
     self.news = news
@@ -48,12 +51,15 @@ package final class ReleaseTrials: Sendable {
       try await breadcrumbs.takeLeft { name, left in
         let failure = TrialFailure(.processEnded, page: left.url, message: "the process ended")
         let effect = try await store.note(
-          .failed(failure), of: left.release, page: left.page, opening: name, options: options)
+          .failed(failure), of: left.release, page: left.page, opening: name, options: options,
+          reports: sender != nil)
         tell(effect, failure)
       }
     } catch {
       logger.warning("the openings that the last process left are not recorded: \(error)")
     }
+    // Also those that earlier processes have not sent.
+    sender?.send()
   }
 
   /// Begins the trial of an opening, before the page's script runs.
@@ -86,6 +92,7 @@ package final class ReleaseTrials: Sendable {
     }
     for wait in waits { wait.cancel() }
     for wait in waits { await wait.value }
+    await sender?.shutDown()
   }
 
   // MARK: Openings
@@ -113,7 +120,9 @@ package final class ReleaseTrials: Sendable {
     let others = state.withLock { $0.opening[release.id]?.subtracting([name]).count ?? 0 }
     do {
       let effect = try await store.note(
-        result, of: release.id, page: page, opening: name, otherOpenings: others, options: options)
+        result, of: release.id, page: page, opening: name, otherOpenings: others, options: options,
+        reports: sender != nil)
+      if effect != .none { sender?.send() }
       if case .failed(let failure) = result { tell(effect, failure) }
       if effect == .good { logger.info("release \(release.name) is good") }
     } catch {

@@ -19,6 +19,7 @@ extension HostServer {
   ) {
     var server = controls.server
     server.adminRoutes.append { [purge = controls.purge] in PurgeRoute(purge: purge).add(to: $0) }
+    server.adminRoutes.append { [setHalted = controls.setHalted] in HaltRoutes(setHalted: setHalted).add(to: $0) }
     let history = TrafficHistory(metrics.registry)
     let status = StatusRoutes(status: controls.status, checks: server.checks, history: history)
     self.init(

@@ -22,7 +22,7 @@ struct PageReport: Sendable {
       status.release = HostStatus.Release(
         name: release.name, sequence: Int(release.stored.sequence), source: source,
         activated: Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)),
-        verified: serving.feed.verified)
+        verified: serving.feed.verified, reports: await serving.reportCounts(of: release))
       status.bundles = await bundles(of: release, barred: workers.barred)
     }
     status.pages = await pages()

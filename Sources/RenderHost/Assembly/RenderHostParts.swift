@@ -67,6 +67,7 @@ struct RenderHostParts: Sendable {
         status.failures = record.failures.latest
         return status
       },
+      setHalted: pages?.serving.setHalted,
       purge: gateway.map { GatewayPurge(origins: $0.origins, metrics: record.metrics).callAsFunction })
   }
 }

@@ -64,6 +64,12 @@ struct ServingFlags: FlagOptions {
   @Option(.signWith) var signWith: String?
   @Option(.publicKey) var publicKey: String?
   @Option(.signedFor) var signedFor: String?
+  @Option(.statusSignWith) var statusSignWith: String?
+  @Option(.statusPublicKey) var statusPublicKey: String?
+  @Option(.statusSignedFor) var statusSignedFor: String?
+  @Option(.reportKey) var reportKey: String?
+  @Option(.haltPercent) var haltPercent: String?
+  @Option(.haltInstalls) var haltInstalls: String?
   @Option(.store) var store: String?
   @Option(.listen) var listen: String?
   @Option(.adminListen) var adminListen: String?

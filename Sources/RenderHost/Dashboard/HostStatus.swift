@@ -33,6 +33,15 @@ struct HostStatus: Codable, Sendable {
     var activated: Date?
     /// The time of the last successful request to the server, or look at the folder.
     var verified: Date?
+    /// The reports of installs about it; `nil` if none are taken.
+    var reports: Reports?
+
+    struct Reports: Codable, Sendable {
+      /// The installs on which it is good, and on which it is bad.
+      var good, bad: Int
+      /// `true` if hosts are kept from switching to it.
+      var isHalted: Bool
+    }
   }
 
   struct Bundle: Codable, Sendable {

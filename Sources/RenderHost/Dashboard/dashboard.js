@@ -214,6 +214,12 @@
       ["uptime", "Running for", span(since(status.started))],
     ];
     if (release) facts.push(["source", "From", release.source]);
+    const reports = release && release.reports;
+    if (reports) {
+      facts.push(["reports", "Reports",
+        "bad on " + number(reports.bad) + " of " + many(reports.good + reports.bad, "install", "installs")
+          + (reports.isHalted ? ", halted" : "")]);
+    }
     keep(by("facts"), facts, (fact) => fact[0],
       (fact) => { const box = make("div", fact[0]); box.append(make("dt"), make("dd")); return box; },
       (box, fact) => { setText(box.children[0], fact[1]); setText(box.children[1], fact[2]); });

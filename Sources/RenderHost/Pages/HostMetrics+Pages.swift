@@ -20,6 +20,13 @@ extension HostMetrics {
   /// `renderhost_releases`: releases that were switched to.
   var releases: Counter { Counter(label: "renderhost_releases", factory: registry) }
 
+  /// `renderhost_reports`: reports of installs, by result: `good` and `bad` are counted; `repeated` (the install was
+  /// counted), `other` (of another release) and `refused` (no token, too many) are not.
+  func reports(_ result: String) -> Counter { counter("renderhost_reports", "result", result) }
+
+  /// `renderhost_halts`: releases that were halted since too many installs reported failures.
+  var halts: Counter { Counter(label: "renderhost_halts", factory: registry) }
+
   /// `renderhost_pages`: open pages by phase; `opening` has no page yet, `reopened` is being opened in another worker.
   func pages(_ phase: String) -> Meter {
     Meter(label: "renderhost_pages", dimensions: [("phase", phase)], factory: registry)
@@ -60,6 +67,8 @@ extension HostMetrics {
     "renderhost_saved_bytes": .init(help: "Bytes of bundles and files that did not have to be sent."),
     "renderhost_verifications": .init(help: "Checks of the source, by outcome."),
     "renderhost_releases": .init(help: "Releases that were switched to."),
+    "renderhost_reports": .init(help: "Reports of installs about the release, by result."),
+    "renderhost_halts": .init(help: "Releases that were halted since too many installs reported failures."),
     "renderhost_pages": .init(help: "Pages, by phase."),
     "renderhost_pages_opened": .init(help: "Pages opened, by outcome."),
     "renderhost_page_entry_seconds": .init(help: "Time that an entry into a page takes."),

@@ -13,9 +13,14 @@ struct Serving: Sendable {
   let relaunch: @Sendable () async throws -> Void
   /// The services that follow the source; they run as long as the server.
   var services: [any Service]
+  private let store: BundleStore
   private let routes: ServingRoutes
   private let releases: ReleaseRoutes
   private let hook: ReleaseHook?
+  /// `nil` if no key for reports is set.
+  private let reports: ReportRoutes?
+  /// Halts the release that is served, or lifts the halt. Returns the reason why it cannot be done.
+  let setHalted: @Sendable (Bool) async throws -> String?
 
   /// Returns the manifest that a host with these settings has as its source.
   ///
@@ -52,7 +57,7 @@ struct Serving: Sendable {
     let deltas = DeltaStore(store: host.store, representations: representations, variants: variants)
     let publisher = try ReleasePublisher(
       host: host, feed: feed, representations: representations, deltas: deltas, record: record,
-      signer: try ReleaseSigner(settings), logger: logger)
+      signer: try ReleaseSigner(settings), statusSigner: try StatusSigner(settings), logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)
@@ -63,6 +68,7 @@ struct Serving: Sendable {
     services.append(StoreRenewal(store: host.store, signal: signal))
     services.append(deltas)
     self.feed = feed
+    store = host.store
     self.representations = representations
     relaunch = {
       try await publisher.ask()
@@ -72,13 +78,24 @@ struct Serving: Sendable {
       feed: feed, representations: representations, deltas: deltas, downloader: host.downloader, store: host.store,
       metrics: record.metrics)
     releases = ReleaseRoutes(feed: feed)
+    reports = try ReportDesk(settings, publisher: publisher, record: record, logger: logger).map(ReportRoutes.init)
+    setHalted = publisher.setHalted
     hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
+  }
+
+  /// The counts of a release's reports; `nil` if none are taken and nobody has halted it.
+  func reportCounts(of release: ServedRelease) async -> HostStatus.Release.Reports? {
+    guard reports != nil || release.isHalted, let tally = try? await store.tally(of: release.identity) else {
+      return nil
+    }
+    return .init(good: tally.good, bad: tally.bad, isHalted: release.isHalted)
   }
 
   func add(to router: some RouterMethods<HostRequestContext>) {
     routes.add(to: router)
     releases.add(to: router)
     hook?.add(to: router)
+    reports?.add(to: router)
   }
 }
 

@@ -1,3 +1,4 @@
+import Bundles
 import CacheGateway
 import DiskStorage
 import Foundation
@@ -14,6 +15,12 @@ extension SettingKey {
   static let signWith = Self("sign-with")
   static let publicKey = Self("public-key")
   static let signedFor = Self("signed-for")
+  static let statusSignWith = Self("status-sign-with")
+  static let statusPublicKey = Self("status-public-key")
+  static let statusSignedFor = Self("status-signed-for")
+  static let reportKey = Self("report-key")
+  static let haltPercent = Self("halt-percent")
+  static let haltInstalls = Self("halt-installs")
   static let store = Self("store")
   static let workers = Self("workers")
   static let pageTime = Self("page-time")
@@ -104,6 +111,55 @@ extension Settings {
       $1.signedFor = try $0.duration(atLeast: .seconds(60))
     } show: {
       SettingText.text($0.signedFor)
+    },
+    Setting(
+      .statusSignWith, help: "A shell command that signs the status beside the manifest with an online key.",
+      discussion: """
+        It is renewed in the middle of its time, and halts the release when too many installs report failures.
+        """, valueName: "command"
+    ) {
+      $1.statusSignWith = try $0.line()
+    } show: {
+      $0.statusSignWith
+    },
+    Setting(.statusPublicKey, help: "PEM file of the public key of --status-sign-with.", valueName: "file") {
+      $1.statusPublicKey = try $0.path()
+    } show: {
+      $0.statusPublicKey
+    },
+    Setting(
+      .statusSignedFor, help: "How long a status is signed for. (default: 86400)", valueName: "seconds"
+    ) {
+      $1.statusSignedFor = try $0.duration(atLeast: .seconds(60))
+    } show: {
+      SettingText.text($0.statusSignedFor)
+    },
+    Setting(
+      .reportKey, help: "PEM file of the public key that signs the tokens of installs which report failures.",
+      discussion: "Without it there are no reports.", valueName: "file"
+    ) {
+      $1.reportKey = try $0.path()
+    } show: {
+      $0.reportKey
+    },
+    Setting(
+      .haltPercent, help: "The share of installs with a bad release at which it is halted. (default: 5)",
+      valueName: "percent"
+    ) { value, settings in
+      guard let percent = Double(value.text), percent > 0, percent <= 100 else {
+        throw value.bad("a number above 0, and at most 100")
+      }
+      settings.haltBound.percent = percent
+    } show: {
+      SettingText.text($0.haltBound.percent)
+    },
+    Setting(
+      .haltInstalls, help: "The least number of installs that have reported before it is halted. (default: 200)",
+      valueName: "n"
+    ) {
+      $1.haltBound.installs = try $0.count(in: 1...BundleStore.countedLimit)
+    } show: {
+      "\($0.haltBound.installs)"
     },
     Setting(
       .store, help: "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"

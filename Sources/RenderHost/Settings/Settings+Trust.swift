@@ -21,6 +21,22 @@ extension Settings {
       signWith, key: try Self.file(publicKey, of: .publicKey) { try VerificationKey(pem: $0) })
   }
 
+  /// The command that signs statuses; `nil` if none does.
+  ///
+  /// - Throws: ``SettingsError/combination(_:)`` if the public key cannot be used.
+  func statusCommand() throws -> SigningCommand? {
+    guard let statusSignWith, let statusPublicKey else { return nil }
+    let key = try Self.file(statusPublicKey, of: .statusPublicKey) { try VerificationKey(pem: $0) }
+    return SigningCommand(statusSignWith, key: key, option: SettingKey.statusSignWith.flag)
+  }
+
+  /// The key that signs the tokens of installs that report; `nil` if no reports are taken.
+  ///
+  /// - Throws: ``SettingsError/combination(_:)`` if it cannot be used.
+  func reportVerificationKey() throws -> VerificationKey? {
+    try reportKey.map { try Self.file($0, of: .reportKey) { try VerificationKey(pem: $0) } }
+  }
+
   /// Reads the file of a setting.
   ///
   /// - Throws: ``SettingsError/combination(_:)`` with the flag and the path.

@@ -1,3 +1,4 @@
+import Bundles
 import CacheGateway
 import DiskStorage
 import Foundation
@@ -24,6 +25,16 @@ package struct Settings: Sendable {
   package var publicKey: String?
   /// The time that releases of a folder are signed for.
   package var signedFor: Duration = .seconds(7 * 86_400)
+  /// The shell command that signs the status with an online key; `nil` to serve the status as it is published.
+  package var statusSignWith: String?
+  /// The PEM file of the public key of ``statusSignWith``.
+  package var statusPublicKey: String?
+  /// The time that a status is signed for.
+  package var statusSignedFor: Duration = .seconds(86_400)
+  /// The PEM file of the public key that signs the tokens of installs that report; `nil` to take no reports.
+  package var reportKey: String?
+  /// The bound of failures at which the release is halted.
+  package var haltBound = HaltBound()
   package var store: StoreDirectory = .standard()
 
   /// The number of processes that run pages; by default one for each core.

@@ -20,6 +20,18 @@ package enum SettingsCheck {
       throw SettingsError.combination(
         "--sign-with needs --bundles: what another server has signed is passed on as it is")
     }
+    if (settings.statusSignWith == nil) != (settings.statusPublicKey == nil) {
+      throw SettingsError.combination(
+        "--status-sign-with and --status-public-key belong together: one of them is missing")
+    }
+    if settings.statusSignWith != nil, settings.signWith == nil, settings.root == nil {
+      throw SettingsError.combination(
+        "--status-sign-with needs a manifest whose signatures are known: --bundles with --sign-with, or --manifest with --root"
+      )
+    }
+    if settings.reportKey != nil, settings.bundles == nil, settings.manifest == nil {
+      throw SettingsError.combination("--report-key needs --bundles or --manifest: reports are of a release")
+    }
     if settings.freshFor != nil, settings.root == nil {
       throw SettingsError.combination("--fresh-for needs --root")
     }
@@ -40,7 +52,12 @@ package enum SettingsCheck {
   package static func problems(of settings: Settings) -> [String] {
     var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is not a folder") }
-    do { _ = (try settings.trust(), try settings.signingCommand()) } catch { problems.append("\(error)") }
+    do {
+      _ = (try settings.trust(), try settings.signingCommand())
+      _ = (try settings.statusCommand(), try settings.reportVerificationKey())
+    } catch {
+      problems.append("\(error)")
+    }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
         do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }

@@ -35,9 +35,11 @@ package enum SettingText {
     return Int(text)
   }
 
-  /// Writes a duration: seconds as a decimal.
-  package static func text(_ duration: Duration) -> String {
-    let seconds = duration / .seconds(1)
-    return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
+  /// Writes a number, without a fraction that it does not have.
+  package static func text(_ number: Double) -> String {
+    number == number.rounded() && abs(number) < 1e15 ? "\(Int64(number))" : "\(number)"
   }
+
+  /// Writes a duration: seconds as a decimal.
+  package static func text(_ duration: Duration) -> String { text(duration / .seconds(1)) }
 }

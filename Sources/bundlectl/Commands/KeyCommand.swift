@@ -6,7 +6,7 @@ import Signing
 struct KeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "key", abstract: "Make and show the keys that sign manifests and roots.",
-    subcommands: [New.self, Show.self])
+    subcommands: [New.self, Show.self, Token.self])
 
   struct New: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -48,6 +48,39 @@ struct KeyCommand: AsyncParsableCommand {
       if json { return try KeyCommand.show(key, of: file, json: true) }
       Terminal.error.line("key \(key.id)")
       Terminal.output.write(try key.pem())
+    }
+  }
+
+  struct Token: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "token", abstract: "Make the token with which an install reports if releases are good or bad on it.",
+      discussion: """
+        It is a JSON Web Token, signed with Ed25519 ("alg": "EdDSA"), whose audience ("aud") is "pagekit-reports" and \
+        whose subject ("sub") is INSTALL. The app's server makes such tokens with any library for them; a renderhost with \
+        the public key as --report-key accepts them.
+        """)
+
+    @Argument(
+      help: ArgumentHelp("A text that is the install's own: reports count once for it.", valueName: "install"))
+    var install: String
+
+    @Option(name: .long, help: ArgumentHelp("How long the token is accepted, such as 30d.", valueName: "time"))
+    var expiresIn = TimeArgument(days: 30)
+
+    @OptionGroup var signing: SigningOptions
+
+    func validate() throws {
+      guard (signing.key.count) + (signing.signWith == nil ? 0 : 1) == 1 else {
+        throw ValidationError("Name one key with --key, or a command that signs with --sign-with.")
+      }
+      guard (1...ReportToken.installLimit).contains(install.utf8.count) else {
+        throw ValidationError("INSTALL must have 1 to \(ReportToken.installLimit) bytes.")
+      }
+    }
+
+    func run() async throws {
+      let token = ReportToken(install: install, expires: SignedTime.now.advanced(by: expiresIn.duration))
+      Terminal.output.line(try await token.text { try await signing.signers.signature(over: $0) })
     }
   }
 

@@ -44,6 +44,15 @@ struct Signers {
 
   var isEmpty: Bool { keys.isEmpty && command == nil }
 
+  /// Signs a message with the first key.
+  ///
+  /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.
+  func signature(over message: [UInt8]) async throws -> [UInt8] {
+    if let path = keys.first { return try KeyFile.signingKey(path).signature(over: message) }
+    guard let command, let publicKey else { throw SigningOptions.nobody }
+    return try await SigningCommand(command, key: try KeyFile.verificationKey(publicKey)).signature(over: message)
+  }
+
   /// Adds signatures of a file to those beside it. Signatures of other bytes are dropped.
   ///
   /// - Returns: the keys that have signed now.

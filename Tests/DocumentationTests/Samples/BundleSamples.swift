@@ -44,6 +44,17 @@ enum BundleSamples {
     }
   }
 
+  /// The app's own connection to its server.
+  struct Session: Sendable {
+    func reportToken() async throws -> String { "" }
+  }
+
+  static func reports(_ configuration: inout HostConfiguration, _ session: Session) throws {
+    configuration.reports = try ReleaseReports(to: "https://pages.example.com/reports") {
+      "Bearer \(try await session.reportToken())"
+    }
+  }
+
   static func preloadingForEver(_ configuration: HostConfiguration) async throws {
     var configuration = configuration
     configuration.preloadSchedule = PreloadSchedule(

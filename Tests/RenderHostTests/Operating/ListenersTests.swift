@@ -51,6 +51,7 @@ struct ListenersTests {
   private static let guarded = [
     ("GET", "/"), ("GET", "/status"), ("GET", "/metrics"), ("GET", "/pages"), ("POST", "/pages"), ("GET", "/resources"),
     ("POST", "/admin/relaunch"), ("GET", "/admin/settings"), ("POST", "/admin/gateway/purge"),
+    ("POST", "/admin/release/halt"),
   ]
 
   @Test("the public listener answers guarded routes like unknown paths")

@@ -82,6 +82,32 @@ struct OperatingRoutesTests {
     #expect(relaunched.read { $0 } == 0)
   }
 
+  @Test("the token permits halting the release and going on, and an answer says why that cannot be done")
+  func halting() async throws {
+    let done = Monitor<[Bool]>([])
+    var controls = HostControls.fake()
+    controls.setHalted = { isHalted in
+      done.change { $0.append(isHalted) }
+      return isHalted ? nil : "no release is served yet"
+    }
+    let headers: HTTPFields = [.authorization: "Bearer \(Self.token)"]
+    try await application(token: Self.token, controls: controls).serve { client in
+      try await client.execute(uri: "/admin/release/halt", method: .post, headers: headers) { answer in
+        #expect((answer.status, answer.text) == (.ok, #"{"done":true}"#))
+      }
+      try await client.execute(uri: "/admin/release/resume", method: .post, headers: headers) { answer in
+        #expect((answer.status, answer.text) == (.conflict, #"{"error":"no release is served yet"}"#))
+      }
+      try await client.execute(uri: "/admin/release/halt", method: .post) { #expect($0.status == .unauthorized) }
+    }
+    #expect(done.read { $0 } == [true, false])
+    try await application(token: Self.token, controls: .fake()).serve { client in
+      try await client.execute(uri: "/admin/release/halt", method: .post, headers: headers) {
+        #expect($0.status == .notFound)
+      }
+    }
+  }
+
   @Test("the token permits relaunch, clearing the cache and reading the settings")
   func adminRoutes() async throws {
     struct Away: Error, CustomStringConvertible {

@@ -12,7 +12,7 @@ import Testing
 
 /// A host with a served folder on its own port, and a client for it.
 struct ServingFixture: Sendable {
-  let feed: ReleaseFeed
+  let serving: Serving
   let record: HostRecord
   let port: Int
   let transport: CurlTransport
@@ -27,6 +27,8 @@ struct ServingFixture: Sendable {
 
     subscript(name: String) -> String? { HTTPField.Name(name).flatMap { fields[$0] } }
   }
+
+  var feed: ReleaseFeed { serving.feed }
 
   /// The served folder.
   var folder: String { directory.file("bundles") }
@@ -69,7 +71,7 @@ struct ServingFixture: Sendable {
     let transport = try CurlTransport(.init(connectionsPerHost: 64))
     try await application.serve { client in
       let fixture = ServingFixture(
-        feed: serving.feed, record: record, port: client.port, transport: transport,
+        serving: serving, record: record, port: client.port, transport: transport,
         directory: directory)
       try await fixture.wait { $0.readiness.hasAsked }
       try await body(fixture)

@@ -15,7 +15,11 @@ struct ReleasePublisher: Sendable {
   let record: HostRecord
   /// Signs the releases; `nil` for those that another server has signed, or nobody.
   let signer: ReleaseSigner?
+  /// Signs the status of signed releases; `nil` for those that somebody else signs.
+  let statusSigner: StatusSigner?
   let logger: Logger
+  /// What is served changes in one place at a time: the sequences of statuses grow.
+  private let gate = FairGate<Int>(width: 1)
 
   /// The time for which a release waits until the differences from the former ones are made.
   private static let deltaTime: Duration = .seconds(15)
@@ -26,13 +30,13 @@ struct ReleasePublisher: Sendable {
   /// - Throws: ``ServingSettingsError`` if the host has no manifest.
   init(
     host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, deltas: DeltaStore, record: HostRecord,
-    signer: ReleaseSigner? = nil, logger: Logger
+    signer: ReleaseSigner? = nil, statusSigner: StatusSigner? = nil, logger: Logger
   ) throws {
     guard let source = host.configuration.manifest, let preloader = host.preloader else {
       throw ServingSettingsError("a manifest is needed to serve releases")
     }
     (self.host, self.feed, self.representations, self.deltas) = (host, feed, representations, deltas)
-    (self.record, self.signer, self.logger) = (record, signer, logger)
+    (self.record, self.signer, self.statusSigner, self.logger) = (record, signer, statusSigner, logger)
     (self.source, self.preloader) = (source, preloader)
   }
 
@@ -41,11 +45,7 @@ struct ReleasePublisher: Sendable {
     do {
       let stored = try await host.store.source(source)
       if let previous = stored?.previous { feed.remember(try await snapshot(of: previous, isServed: false)) }
-      if let current = stored?.current {
-        let release = try await snapshot(of: current)
-        try await deltas.prepare(release, for: .zero)
-        feed.publish(release)
-      }
+      if let current = stored?.current { try await publish(current, waitingForDeltas: .zero) }
     } catch is CancellationError where Task.isCancelled {
       // The daemon is shutting down.
     } catch {
@@ -92,9 +92,7 @@ struct ReleasePublisher: Sendable {
     let report = await preloader.start().report()
     if let current = try await host.store.source(source)?.current {
       if current.id != feed.current?.id {
-        let release = try await snapshot(of: current)
-        try await deltas.prepare(release, for: Self.deltaTime)
-        feed.publish(release)
+        try await publish(current, waitingForDeltas: Self.deltaTime)
         record.metrics.releases.increment()
         logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
         await representations.sweep()
@@ -137,18 +135,64 @@ struct ReleasePublisher: Sendable {
     }
   }
 
-  /// Serves the current release with other signatures, roots and status, if there are others.
+  private func publish(_ release: StoredRelease, waitingForDeltas time: Duration) async throws {
+    let pass = await gate.enter(for: 0)
+    defer { gate.leave(pass) }
+    let release = try await snapshot(of: release)
+    try await deltas.prepare(release, for: time)
+    feed.publish(release)
+  }
+
+  /// Serves the current release with other signatures, roots, status or rollout, if there are others.
   private func renew(_ release: StoredRelease) async throws {
-    if let signer {
-      if try await signer.isDue(feed.current?.signed, at: .now) {
-        feed.renew(try await snapshot(of: release))
-      } else if let signed = try await signer.withOtherStatus(feed.current?.signed) {
-        // Signed anew, the manifest would not be the one that the status is of.
-        feed.renew(try await snapshot(of: release, signed: signed))
-      }
-    } else if try await passedOn(release)?.isSame(as: feed.current?.signed) == false {
-      feed.renew(try await snapshot(of: release))
+    let pass = await gate.enter(for: 0)
+    defer { gate.leave(pass) }
+    guard let current = feed.current, current.id == release.id else { return }
+    let isHalted = try await host.store.tally(of: current.identity).haltedAt != nil
+    let signed = try await signedContents(of: release, isHalted: isHalted)
+    let isSame = signed.map { $0.isSame(as: current.signed) } ?? (current.signed == nil)
+    if !isSame || isHalted != current.isHalted, reasonNotToHalt(current) == nil || !isSame {
+      feed.renew(try await snapshot(of: release, signed: signed))
     }
+  }
+
+  // MARK: Halts
+
+  /// Serves the present release as it is to be served now, without asking the source.
+  ///
+  /// - Returns: `false` if that failed; the reason is this host's problem then.
+  func renew() async -> Bool {
+    guard let current = feed.current else { return false }
+    do {
+      try await renew(current.stored)
+      return true
+    } catch {
+      fail("release \(current.name) cannot be served with another status: \(error)")
+      return false
+    }
+  }
+
+  /// The reason why hosts cannot be kept from switching to a release; `nil` if they can.
+  func reasonNotToHalt(_ release: ServedRelease) -> String? {
+    reasonNotToHalt(isSigned: release.signed != nil, isRollout: release.isRollout)
+  }
+
+  private func reasonNotToHalt(isSigned: Bool, isRollout: Bool) -> String? {
+    guard isSigned else {
+      return isRollout ? nil : "it is not signed, and is no rollout, whose share could be set to 0"
+    }
+    return statusSigner == nil ? "only a status with a signature halts it: --status-sign-with signs one" : nil
+  }
+
+  /// Halts the release that is served, or lifts the halt: a person's decision.
+  ///
+  /// - Returns: the reason why it cannot be done; `nil` if it is done.
+  /// - Throws: ``StoreError``.
+  func setHalted(_ isHalted: Bool) async throws -> String? {
+    guard let current = feed.current else { return "no release is served yet" }
+    if isHalted, let reason = reasonNotToHalt(current) { return "release \(current.name) cannot be halted: \(reason)" }
+    try await host.store.setHalted(isHalted, current.identity)
+    return await renew() ? nil : feed.problem
   }
 
   /// Returns `true` if the release of this manifest is served and stored.
@@ -170,27 +214,49 @@ struct ReleasePublisher: Sendable {
 
   /// - Parameters:
   ///   - isServed: `false` for a release whose bytes alone are served, not its manifest.
-  ///   - known: the signed manifest; `nil` to make it.
+  ///   - known: the signed manifest and its status; `nil` to make them.
   private func snapshot(
     of release: StoredRelease, isServed: Bool = true, signed known: SignedContents? = nil
   ) async throws -> ServedRelease {
-    let manifest = try Manifest(
-      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
-    let contents = try await host.store.recordedContents(of: release)
-    let signed =
-      if let known { known } else { isServed ? try await signedContents(of: release, manifest, contents) : nil }
-    return try ServedRelease(release, manifest: manifest, contents: contents, signed: signed, after: feed.current)
+    let (manifest, contents) = try await contents(of: release)
+    let identity = try ServedRelease.identity(of: release, manifest, contents)
+    var isHalted = isServed ? try await host.store.tally(of: identity).haltedAt != nil : false
+    var signed = known
+    if signed == nil, isServed { signed = try await signedContents(of: release, isHalted: isHalted) }
+    if signer == nil { signed?.paths = try SignedContents.paths(of: manifest) }
+    let isRollout = manifest.rollout != nil && manifest.otherwise != nil
+    if reasonNotToHalt(isSigned: signed != nil, isRollout: isRollout) != nil { isHalted = false }
+    return try ServedRelease(
+      release, identity: identity, manifest: manifest, contents: contents, signed: signed, isHalted: isHalted,
+      after: feed.current)
   }
 
-  private func signedContents(
-    of release: StoredRelease, _ manifest: Manifest, _ contents: [StoredBundle]
-  ) async throws -> SignedContents? {
-    if let signer {
+  private func contents(of release: StoredRelease) async throws -> (Manifest, [StoredBundle]) {
+    let manifest = try Manifest(
+      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
+    return (manifest, try await host.store.recordedContents(of: release))
+  }
+
+  /// Returns a release's manifest with its signatures, roots and status; `nil` if it has no signatures.
+  private func signedContents(of release: StoredRelease, isHalted: Bool) async throws -> SignedContents? {
+    let former = feed.current.flatMap { $0.id == release.id ? $0.signed : nil }
+    guard var signed = try await signedManifest(of: release, after: former) else { return nil }
+    // What another server publishes is passed on as it is.
+    signed.status = signer != nil && signed.published?.signatures == nil ? nil : signed.published
+    try await statusSigner?.addStatus(to: &signed, of: release, isHalted: isHalted, after: former, at: .now)
+    return signed
+  }
+
+  private func signedManifest(of release: StoredRelease, after former: SignedContents?) async throws -> SignedContents?
+  {
+    guard let signer else { return try await passedOn(release) }
+    guard var former, try await !signer.isDue(former, at: .now) else {
+      let (manifest, contents) = try await contents(of: release)
       return try await signer.sign(try ServedRelease.manifest(of: release, manifest, contents), at: .now)
     }
-    guard var signed = try await passedOn(release) else { return nil }
-    signed.paths = try SignedContents.paths(of: manifest)
-    return signed
+    // Signed anew, the manifest would not be the one that the status is of.
+    former.published = try await signer.status()
+    return former
   }
 
   /// Returns the source's manifest with its signatures, roots and status; `nil` if it has no signatures.
@@ -198,6 +264,6 @@ struct ReleasePublisher: Sendable {
     guard let signatures = try await host.store.signatures(of: release) else { return nil }
     return SignedContents(
       manifest: try await host.store.manifestBytes(of: release), signatures: signatures,
-      roots: try await host.store.roots(of: source), status: try await host.store.status(of: source))
+      roots: try await host.store.roots(of: source), published: try await host.store.status(of: source))
   }
 }

@@ -31,7 +31,7 @@ struct ReleaseSigner: Hashable, Sendable {
     var file = try SignatureFile(of: bytes, as: .manifest)
     file.add(try await command.sign(bytes, as: .manifest))
     return SignedContents(
-      manifest: bytes, signatures: try file.encoded(), roots: try await roots(), status: try await status(),
+      manifest: bytes, signatures: try file.encoded(), roots: try await roots(), published: try await status(),
       renewed: now.advanced(by: validity / 2))
   }
 
@@ -41,14 +41,6 @@ struct ReleaseSigner: Hashable, Sendable {
   func isDue(_ signed: SignedContents?, at now: SignedTime) async throws -> Bool {
     guard let signed, let renewed = signed.renewed, now < renewed else { return true }
     return try await signed.roots != roots()
-  }
-
-  /// Returns the same signed manifest with the status that the folder has now; `nil` if it has that already.
-  func withOtherStatus(_ signed: SignedContents?) async throws -> SignedContents? {
-    guard var signed else { return nil }
-    let former = signed.status
-    signed.status = try await status()
-    return signed.status == former ? nil : signed
   }
 
   /// The roots in the folder.
@@ -63,13 +55,11 @@ struct ReleaseSigner: Hashable, Sendable {
     }
   }
 
-  /// The status in the folder; `nil` if it has none with signatures.
-  private func status() async throws -> PublishedStatus? {
+  /// The status in the folder; `nil` if it has none.
+  func status() async throws -> PublishedStatus? {
     try await NIOThreadPool.singleton.runIfActive { [self] in
-      guard let signatures = read(ReleaseStatus.fileName + SignatureFile.suffix),
-        let bytes = read(ReleaseStatus.fileName)
-      else { return nil }
-      return PublishedStatus(bytes: bytes, signatures: signatures)
+      let signatures = read(ReleaseStatus.fileName + SignatureFile.suffix)
+      return read(ReleaseStatus.fileName).map { PublishedStatus(bytes: $0, signatures: signatures) }
     }
   }
 

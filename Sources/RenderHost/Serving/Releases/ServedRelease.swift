@@ -7,6 +7,12 @@ import HTTPTransport
 /// A release as it is served: an immutable snapshot.
 final class ServedRelease: Sendable {
   let stored: StoredRelease
+  /// The identity of what its manifest lists: ``SHA256Digest/init(ofContents:)``.
+  let identity: SHA256Digest
+  /// `true` if hosts are kept from switching to it: by a status of this host, or by a rollout to nobody.
+  let isHalted: Bool
+  /// `true` if the manifest gives the release to a share of the installs.
+  let isRollout: Bool
   let entries: [ServedEntry]
   let manifest: ServedContent
   let checksums: ServedContent
@@ -37,12 +43,14 @@ final class ServedRelease: Sendable {
   ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
   ///   - signed: the manifest's bytes and what is published beside it; `nil` to serve one that is written here.
+  ///   - isHalted: `true` to roll it out to nobody, if the manifest is written here and is of a rollout.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(
-    _ stored: StoredRelease, manifest source: Manifest, contents: [StoredBundle], signed: SignedContents? = nil,
-    after former: ServedRelease?
+    _ stored: StoredRelease, identity: SHA256Digest, manifest source: Manifest, contents: [StoredBundle],
+    signed: SignedContents? = nil, isHalted: Bool = false, after former: ServedRelease?
   ) throws {
-    (self.stored, self.signed) = (stored, signed)
+    (self.stored, self.identity, self.signed, self.isHalted) = (stored, identity, signed, isHalted)
+    isRollout = source.rollout != nil && source.otherwise != nil
     statusSequence = signed?.statusSequence
     let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
     self.since = since
@@ -63,8 +71,9 @@ final class ServedRelease: Sendable {
           modified: Self.modified(bundle, since: since, before: former?.entry(at: path))))
       checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
     }
-    manifest = try ServedContent(
-      json: signed?.manifest ?? ServedJSON.bytes(Self.manifest(of: stored, source, items)))
+    var written = Self.manifest(of: stored, source, items)
+    if isHalted { written.rollout?.percent = 0 }
+    manifest = try ServedContent(json: signed?.manifest ?? ServedJSON.bytes(written))
     signedFiles = try signed?.files() ?? [:]
     self.byLocation = byLocation
     self.checksums = try ServedContent(json: ServedJSON.bytes(checksums))
@@ -84,6 +93,17 @@ final class ServedRelease: Sendable {
   /// - Throws: ``StoreError/releaseGone(name:)``.
   static func manifest(of stored: StoredRelease, _ source: Manifest, _ contents: [StoredBundle]) throws -> Manifest {
     manifest(of: stored, source, try items(of: stored, source, contents))
+  }
+
+  /// The identity of a release as this host serves it.
+  ///
+  /// - Throws: ``StoreError/releaseGone(name:)``.
+  static func identity(of stored: StoredRelease, _ source: Manifest, _ contents: [StoredBundle]) throws -> SHA256Digest
+  {
+    try SHA256Digest(
+      ofContents: try items(of: stored, source, contents).map { $0.content.bundle }.map {
+        ($0.kind.rawValue, $0.name, $0.md5)
+      })
   }
 
   private static func manifest(of stored: StoredRelease, _ source: Manifest, _ items: [Item]) -> Manifest {

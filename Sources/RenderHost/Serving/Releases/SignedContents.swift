@@ -8,8 +8,14 @@ struct SignedContents: Sendable {
   /// The bytes of the signature file.
   let signatures: [UInt8]
   let roots: [PublishedRoot]
-  /// The status beside it; `nil` if there is none.
+  /// The status beside it as it is served; `nil` if there is none.
   var status: PublishedStatus?
+  /// The status of the folder or of the other server, which this host may sign anew; `nil` if there is none.
+  var published: PublishedStatus?
+  /// The time at which this host signs the status anew; `nil` if another has signed it.
+  var statusRenewed: SignedTime?
+  /// `true` if the status of this host halts the release.
+  var isHalted = false
   /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
   /// if all entries are below `/bundles/`.
   var paths: [String?] = []

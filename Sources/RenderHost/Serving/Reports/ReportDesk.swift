@@ -1,0 +1,130 @@
+import Bundles
+import CoreMetrics
+import HTTPTransport
+import HTTPTypes
+import Logging
+import PageKit
+import ServerKit
+import Signing
+import Synchronization
+
+/// Takes the reports of installs, and halts the release that fails on too many of them.
+final class ReportDesk: Sendable {
+  private let keys: [VerificationKey]
+  private let bound: HaltBound
+  private let publisher: ReleasePublisher
+  private let record: HostRecord
+  private let logger: Logger
+  private let rate = Mutex(ReportRate())
+  /// The reports that are checked and counted at once. The clients of the others take turns.
+  private let gate = FairGate<String>(width: 8, limit: 256)
+  /// The release that cannot be halted, of which that was said.
+  private let told = Mutex<SHA256Digest?>(nil)
+
+  /// - Returns: `nil` if the settings name no key for reports.
+  /// - Throws: ``SettingsError/combination(_:)`` if the key cannot be used.
+  init?(_ settings: Settings, publisher: ReleasePublisher, record: HostRecord, logger: Logger) throws {
+    guard let key = try settings.reportVerificationKey() else { return nil }
+    keys = [key]
+    bound = settings.haltBound
+    (self.publisher, self.record, self.logger) = (publisher, record, logger)
+  }
+
+  /// Counts a report.
+  ///
+  /// - Parameters:
+  ///   - body: the bytes of a ``ReleaseReport``.
+  ///   - authorization: the value of the field `Authorization`.
+  ///   - client: the clients of one address take turns with those of others.
+  /// - Returns: `false` for a report that changes nothing: of another release, or of an install that was counted.
+  /// - Throws: ``ServedError``, ``StoreError``.
+  func take(_ body: [UInt8], authorization: String?, from client: String) async throws -> Bool {
+    do {
+      let pass = try await gate.enter(for: client, until: .now + .seconds(5))
+      defer { gate.leave(pass) }
+      return try await take(body, authorization: authorization)
+    } catch is FairGate<String>.Refusal {
+      count("refused")
+      throw ServedError(
+        status: .serviceUnavailable, reason: "too many reports wait: send it again later", fields: [.retryAfter: "60"])
+    } catch let error as ServedError {
+      count("refused")
+      throw error
+    }
+  }
+
+  private func take(_ body: [UInt8], authorization: String?) async throws -> Bool {
+    let install = try install(authorization)
+    if let wait = rate.withLock({ $0.wait(for: install, at: .now) }) {
+      throw ServedError(
+        status: .tooManyRequests,
+        reason: "this install has sent \(ReportRate.limit) reports in \(ReportRate.period.inSeconds)",
+        fields: [.retryAfter: "\(max(1, wait.components.seconds))"])
+    }
+    let report: ReleaseReport
+    do {
+      report = try ReleaseReport(reading: body)
+    } catch {
+      throw ServedError(status: .badRequest, reason: "\(error)")
+    }
+    guard let current = publisher.feed.current, current.identity == report.contents else {
+      count("other")
+      return false
+    }
+    guard
+      let tally = try await publisher.host.store.count(
+        report.standing, of: report.contents, from: install, bound: bound)
+    else {
+      count("repeated")
+      return false
+    }
+    count(report.standing.rawValue)
+    if let failure = report.failure {
+      logger.info("release \(current.name) is bad on an install: \(failure)")
+    }
+    // The one that reaches the bound, and later ones if the halt could not be published then.
+    if tally.haltedAt != nil, !current.isHalted { await halt(current, tally) }
+    return true
+  }
+
+  /// Returns the install that a request's token is of.
+  private func install(_ authorization: String?) throws -> String {
+    func refusal(_ reason: String, _ challenge: String) -> ServedError {
+      ServedError(status: .unauthorized, reason: reason, fields: [.wwwAuthenticate: challenge])
+    }
+    let parts = authorization?.split(separator: " ", maxSplits: 1) ?? []
+    // RFC 9110 §11.1: the scheme's case does not matter.
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+      throw refusal("a report needs a token of its install: Authorization: Bearer TOKEN", "Bearer")
+    }
+    do {
+      return try ReportToken(String(parts[1]), signedBy: keys, at: .now).install
+    } catch {
+      throw refusal("\(error)", #"Bearer error="invalid_token""#)
+    }
+  }
+
+  private func halt(_ release: ServedRelease, _ tally: ReportTally) async {
+    let share =
+      "release \(release.name) is bad on \(tally.bad) of the \(tally.good + tally.bad) installs that have reported"
+    if let reason = publisher.reasonNotToHalt(release) {
+      let isNews = told.withLock { told in
+        defer { told = release.identity }
+        return told != release.identity
+      }
+      if isNews { tell("\(share), and cannot be halted: \(reason)") }
+      return
+    }
+    if await publisher.renew() {
+      record.metrics.halts.increment()
+      tell("\(share): it is halted")
+    }
+  }
+
+  private func tell(_ text: String) {
+    logger.error("\(text)")
+    record.failures.append(.release, text)
+  }
+
+  private func count(_ result: String) { record.metrics.reports(result).increment() }
+}

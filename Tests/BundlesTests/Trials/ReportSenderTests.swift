@@ -1,0 +1,195 @@
+import HTTPCaching
+import HTTPTypes
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import Bundles
+@testable import DiskStorage
+@testable import HTTPTransport
+
+/// The reports of an install about its releases.
+struct ReportSenderTests {
+  private static let page = ContentDigests.filled(1).md5
+
+  /// A store with a good release `r1`, and `r2` on trial.
+  private static func onTrial(_ body: (LoadingFixture, StoredRelease) async throws -> Void) async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(["a": "1"], release: "r1")
+      _ = try await fixture.preload()
+      let first = try #require(try await fixture.store.source(fixture.source)?.current)
+      try await fixture.store.mark(first, as: .good)
+      try fixture.publish(["a": "2"], release: "r2")
+      #expect(try await fixture.preload().activated)
+      try await body(fixture, try #require(try await fixture.store.source(fixture.source)?.current))
+    }
+  }
+
+  /// Ends the trial of a release, and keeps a report of it.
+  private static func end(_ release: StoredRelease, _ standing: ReleaseStanding, in fixture: LoadingFixture)
+    async throws
+  {
+    let failure = TrialFailure(.exception, page: "http://h/a.js", message: "x is not defined")
+    var options = ReleaseTrial()
+    options.failures = 1
+    let effect = try await fixture.store.note(
+      standing == .good ? .ready : .failed(failure), of: release.id, page: page, opening: "1", options: options,
+      reports: true)
+    #expect(effect != .none)
+  }
+
+  private static func sender(
+    _ fixture: LoadingFixture, clock: ManualClock = ManualClock(),
+    authorization: @escaping @Sendable () async throws -> String? = { "Bearer token" }
+  ) throws -> ReportSender {
+    ReportSender(
+      ReleaseReports(to: try fixture.url("/reports"), authorization: authorization), of: try fixture.source,
+      store: fixture.store, client: OriginClient(fixture.transport), time: TimeSource(clock))
+  }
+
+  private static func kept(_ fixture: LoadingFixture) async throws -> Int {
+    try await fixture.store.keptReports(of: fixture.source).count
+  }
+
+  @Test("the end of a trial is reported once, with what the publisher counts", arguments: [ReleaseStanding.good, .bad])
+  func once(_ standing: ReleaseStanding) async throws {
+    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+      try await Self.end(release, standing, in: fixture)
+      fixture.origin.script("/reports", [.status(202)])
+      let sender = try Self.sender(fixture)
+      sender.send()
+      await sender.finish()
+      sender.send()
+      await sender.finish()
+      let requests = fixture.origin.requests(to: "/reports")
+      #expect(requests.map(\.method) == [.post])
+      let request = try #require(requests.first)
+      #expect(request.headers[.authorization] == "Bearer token")
+      #expect(request.headers[.contentType] == "application/json")
+      let report = try ReleaseReport(reading: request.body)
+      #expect((report.release, report.sequence, report.standing) == ("r2", 1, standing))
+      #expect(report.failures == (standing == .good ? 0 : 1))
+      #expect(report.failure?.message == (standing == .good ? nil : "x is not defined"))
+      let md5 = try ContentDigests(of: Array("2".utf8)).md5
+      #expect(try report.contents == SHA256Digest(ofContents: [("bundle", "a", md5)]))
+      #expect(try await Self.kept(fixture) == 0)
+    }
+  }
+
+  @Test("nothing is kept for a host that reports nothing")
+  func silent() async throws {
+    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+      _ = try await fixture.store.note(
+        .ready, of: release.id, page: Self.page, opening: "1", options: ReleaseTrial())
+      #expect(try await Self.kept(fixture) == 0)
+    }
+  }
+
+  @Test("a server that fails is asked again later, and one that is away too")
+  func again() async throws {
+    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+      try await Self.end(release, .bad, in: fixture)
+      fixture.origin.script(
+        "/reports", [.status(503, retryAfter: "7200"), .status(401), .resetBeforeHead, .status(404), .status(200)])
+      let clock = ManualClock()
+      let sender = try Self.sender(fixture, clock: clock)
+      sender.send()
+      try await clock.waitForSleepers()
+      clock.advance(by: .seconds(7199))
+      #expect(fixture.origin.requestCount(path: "/reports") == 1)
+      clock.advance(by: .seconds(1))
+      for count in 2...4 {
+        try await fixture.origin.waitForRequests(count, to: "/reports")
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(3600))
+      }
+      await sender.finish()
+      #expect(fixture.origin.requestCount(path: "/reports") == 5)
+      #expect(try await Self.kept(fixture) == 0)
+    }
+  }
+
+  @Test("a report that is not sent is kept for the next process")
+  func nextProcess() async throws {
+    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+      try await Self.end(release, .bad, in: fixture)
+      struct NoToken: Error {}
+      let clock = ManualClock()
+      let sender = try Self.sender(fixture, clock: clock) { throw NoToken() }
+      sender.send()
+      try await clock.waitForSleepers()
+      await sender.shutDown()
+      sender.send()
+      await sender.finish()
+      #expect(fixture.origin.requestCount(path: "/reports") == 0)
+      let next = try fixture.anotherProcess()
+      fixture.origin.script("/reports", [.status(202)])
+      // A host asks for what earlier processes left at its start.
+      let trials = ReleaseTrials(store: next.store, news: Broadcast(), sender: try Self.sender(next))
+      await trials.noteEndedProcesses()
+      try await fixture.origin.waitForRequests(1, to: "/reports")
+      await trials.shutDown()
+      let report = try ReleaseReport(reading: try #require(fixture.origin.requests(to: "/reports").first).body)
+      #expect(report.standing == .bad)
+    }
+  }
+
+  @Test("a report that can never be accepted is forgotten", arguments: [400, 410, 413, 301, 307])
+  func refused(_ status: Int) async throws {
+    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+      try await Self.end(release, .bad, in: fixture)
+      fixture.origin.serve("/other", [])
+      let isRedirect = status < 400
+      fixture.origin.script("/reports", [isRedirect ? .redirect(to: "/other", status: status) : .status(status)])
+      let sender = try Self.sender(fixture)
+      sender.send()
+      await sender.finish()
+      #expect(fixture.origin.requestCount(path: "/reports") == 1)
+      // The token goes to nobody else.
+      #expect(fixture.origin.requestCount(path: "/other") == 0)
+      #expect(try await Self.kept(fixture) == 0)
+    }
+  }
+
+  @Test("the reports of the latest releases are kept")
+  func limit() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "0"], named: "r0")
+    try await fixture.store.mark(try #require(try await fixture.store.source(fixture.source)?.current), as: .good)
+    for number in 1...20 {
+      let release = try await fixture.activated(["a": "\(number)"], named: "r\(number)")
+      let effect = try await fixture.store.note(
+        .ready, of: release.id, page: Self.page, opening: "\(number)", options: ReleaseTrial(), reports: true)
+      #expect(effect == .good)
+    }
+    let kept = try await fixture.store.keptReports(of: fixture.source).map { try ReleaseReport(reading: $0.body) }
+    #expect(kept.count == 16 && kept.contains { $0.release == "r20" })
+  }
+
+  /// The status of an answer, its `Retry-After`, the failed attempts before, and what follows.
+  private static let table: [(status: Int, retryAfter: String?, attempts: Int, fate: ReportFate)] = [
+    (200, nil, 0, .sent), (202, nil, 9, .sent), (204, "60", 0, .sent),
+    (400, nil, 0, .refused(400)), (413, nil, 0, .refused(413)), (302, nil, 0, .refused(302)),
+    (500, nil, 0, .again(after: .seconds(60))),
+    (503, "5", 0, .again(after: .seconds(60))),
+    (503, "90", 0, .again(after: .seconds(90))),
+    (429, "99999999999999999999", 0, .again(after: .seconds(86_400))),
+    (429, "-1", 1, .again(after: .seconds(120))),
+    (401, nil, 3, .again(after: .seconds(480))),
+    (599, nil, 100, .again(after: .seconds(3600))),
+  ]
+
+  @Test("every row of the table is decided as it says", arguments: table.indices)
+  func fate(_ index: Int) {
+    let row = Self.table[index]
+    var answer = HTTPResponse(status: .init(code: row.status))
+    answer.headerFields[.retryAfter] = row.retryAfter
+    #expect(ReportFate(of: answer, attempts: row.attempts, jitter: 1, now: .now) == row.fate)
+  }
+
+  @Test("installs that fail at the same time do not come back at the same time")
+  func jitter() {
+    #expect(ReportFate.wait(attempts: 0, jitter: 0) == .seconds(30))
+    #expect(ReportFate.wait(attempts: 20, jitter: 0) == .seconds(1800))
+  }
+}
