@@ -35,7 +35,7 @@ package final class GatewayOrigin: Sendable {
     (options.remembersKeys, options.answersAtOnce) = (true, true)
     let responses = try ResponseStore(at: settings.directory(in: store), options: options, logger: logger)
     let cache = try ResponseCache(
-      store: responses, memoryCapacity: settings.memory,
+      store: responses, memoryCapacity: settings.memory, freshLimit: Self.freshLimit,
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
     let transport = try Self.transport(settings)
     let timed = TimedTransport(
@@ -49,6 +49,9 @@ package final class GatewayOrigin: Sendable {
     checks = ServerChecks(
       settings: settings, servers: servers, transport: transport, reachability: loader.reachability, logger: logger)
   }
+
+  /// The bytes in memory of answers that nobody has asked for again: they are on disk, too.
+  private static let freshLimit = 1 << 20
 
   private static func transport(_ settings: OriginSettings) throws -> CurlTransport {
     var transport = CurlTransport.Configuration(

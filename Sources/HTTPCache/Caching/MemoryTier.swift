@@ -3,9 +3,14 @@ import HTTPTransport
 import Synchronization
 
 /// Responses in memory, with their bytes; what was used least recently goes first.
+///
+/// Those that were not used since they came may have a limit of their own: what nobody asks for again then displaces
+/// nothing that somebody does.
 final class MemoryTier: Sendable {
   private struct Variants {
     var responses: [CachedResponse] = []
+    /// The number of the latest use; it grows.
+    var use: UInt64 = 0
     /// `false` if the store may have others since another process changed it.
     var isConfirmed = true
     /// In bytes.
@@ -13,55 +18,124 @@ final class MemoryTier: Sendable {
   }
 
   private struct State {
-    private(set) var entries = LRUDictionary<CacheKey, Variants>()
-    private(set) var cost = 0
+    /// The entries that were used since they came, and the others.
+    private var used = Segment()
+    private var fresh = Segment()
+    private var useCount: UInt64 = 0
     var capacity: Int
+    /// The bytes of entries that were not used since they came, at most a quarter of the capacity; `nil` for no limit.
+    let freshLimit: Int?
     /// Responses that had to make room.
     var evictions = 0
     /// The epochs of keys with the same stripe.
     var epochs = [UInt64](repeating: 0, count: 64)
 
-    init(capacity: Int) { self.capacity = capacity }
+    init(capacity: Int, freshLimit: Int?) { (self.capacity, self.freshLimit) = (capacity, freshLimit) }
+
+    var cost: Int { used.cost + fresh.cost }
+
+    var keys: [CacheKey] { Array(used.entries.keys) + Array(fresh.entries.keys) }
+
+    /// The number of responses.
+    var count: Int {
+      used.entries.values.reduce(0) { $0 + $1.responses.count }
+        + fresh.entries.values.reduce(0) { $0 + $1.responses.count }
+    }
+
+    /// The variants, without counting that as a use.
+    subscript(key: CacheKey) -> Variants? { used.entries[key] ?? fresh.entries[key] }
 
     static func stripe(_ key: CacheKey) -> Int { key.hashValue & 63 }
 
     func epoch(of key: CacheKey) -> UInt64 { epochs[Self.stripe(key)] }
 
     /// The variants, which count as used now.
-    mutating func use(_ key: CacheKey) -> Variants? { entries.use(key) }
+    ///
+    /// - Parameter isRequest: `false` if they are only replaced: those that were not used since they came stay so.
+    mutating func use(_ key: CacheKey, isRequest: Bool = true) -> Variants? {
+      guard var variants = used.use(key) ?? (isRequest ? fresh.remove(key) : fresh.use(key)) else { return nil }
+      useCount += 1
+      variants.use = useCount
+      if isRequest { used.set(variants, for: key) } else { put(variants, for: key) }
+      return variants
+    }
 
     mutating func doubt(_ key: CacheKey) {
-      guard var variants = entries[key], variants.responses.contains(where: \.isStored) else { return }
+      guard var variants = self[key], variants.responses.contains(where: \.isStored) else { return }
       variants.isConfirmed = false
       for response in variants.responses { response.validity.end() }
-      entries.set(variants, for: key)
+      put(variants, for: key)
+    }
+
+    private mutating func put(_ variants: Variants, for key: CacheKey) {
+      if used.entries[key] != nil { used.set(variants, for: key) } else { fresh.set(variants, for: key) }
     }
 
     /// Gives a key other variants; a key without any is removed.
     mutating func set(_ responses: [CachedResponse], for key: CacheKey, isConfirmed: Bool? = nil) {
-      var variants = entries[key] ?? Variants()
-      let formerCost = variants.cost
+      var variants = self[key] ?? Variants()
       for former in variants.responses { former.validity.end() }
       variants.responses = responses.map { $0.validity.isOver ? CachedResponse(again: $0) : $0 }
       for response in variants.responses { response.validity.begin() }
       variants.cost = responses.reduce(0) { $0 + $1.cost }
-      cost += variants.cost - formerCost
       if let isConfirmed { variants.isConfirmed = isConfirmed }
-      if responses.isEmpty { entries.remove(key) } else { entries.set(variants, for: key) }
+      guard responses.isEmpty else {
+        if variants.use == 0 {
+          useCount += 1
+          variants.use = useCount
+        }
+        return put(variants, for: key)
+      }
+      used.remove(key)
+      fresh.remove(key)
     }
 
     mutating func trim() {
-      while cost > capacity, let key = entries.leastRecent {
-        evictions += entries[key]?.responses.count ?? 0
-        set([], for: key)
+      if let freshLimit {
+        while fresh.cost > min(freshLimit, capacity / 4), let key = fresh.entries.leastRecent { evict(key) }
       }
+      while cost > capacity, let key = leastRecent { evict(key) }
+    }
+
+    private var leastRecent: CacheKey? {
+      guard let key = used.entries.leastRecent else { return fresh.entries.leastRecent }
+      guard let other = fresh.entries.leastRecent, let use = fresh.entries[other]?.use else { return key }
+      return used.entries[key].map { $0.use < use } ?? true ? key : other
+    }
+
+    private mutating func evict(_ key: CacheKey) {
+      evictions += self[key]?.responses.count ?? 0
+      set([], for: key)
+    }
+  }
+
+  /// Entries in the order of their use, and what they cost together.
+  private struct Segment {
+    private(set) var entries = LRUDictionary<CacheKey, Variants>()
+    private(set) var cost = 0
+
+    mutating func use(_ key: CacheKey) -> Variants? { entries.use(key) }
+
+    mutating func set(_ variants: Variants, for key: CacheKey) {
+      cost += variants.cost - (entries[key]?.cost ?? 0)
+      entries.set(variants, for: key)
+    }
+
+    @discardableResult
+    mutating func remove(_ key: CacheKey) -> Variants? {
+      let former = entries.remove(key)
+      cost -= former?.cost ?? 0
+      return former
     }
   }
 
   private let state: Mutex<State>
 
-  /// - Parameter capacity: in bytes.
-  init(capacity: Int) { state = Mutex(State(capacity: capacity)) }
+  /// - Parameters:
+  ///   - capacity: in bytes.
+  ///   - freshLimit: the bytes of responses that were not used since they came, at most a quarter of the capacity; `nil`
+  ///     for no limit.
+  init(capacity: Int, freshLimit: Int? = nil) { state = Mutex(State(capacity: capacity, freshLimit: freshLimit)) }
 
   /// Returns the variants in memory, which count as used now. Those that ``doubtStored()`` has put in doubt are left out.
   func variants(for key: CacheKey) -> [CachedResponse] {
@@ -82,11 +156,11 @@ final class MemoryTier: Sendable {
   /// - Returns: the variants that are left.
   func confirm(_ key: CacheKey, by entries: [ResponseEntry]) -> [CachedResponse] {
     state.withLock { state in
-      guard let variants = state.entries[key] else { return [] }
+      guard let variants = state[key] else { return [] }
       guard !variants.isConfirmed else { return variants.responses }
       state.set(
         variants.responses.filter { !$0.isStored || entries.contains($0.entry) }, for: key, isConfirmed: true)
-      return state.entries[key]?.responses ?? []
+      return state[key]?.responses ?? []
     }
   }
 
@@ -101,14 +175,18 @@ final class MemoryTier: Sendable {
 
   /// Puts a response in the place of those with the given ids.
   ///
-  /// - Parameter epoch: of its key when the store was asked; where it is another now, the response is left out.
+  /// - Parameters:
+  ///   - epoch: of its key when the store was asked; where it is another now, the response is left out.
+  ///   - isUse: `true` for one that somebody uses, `false` for one that comes.
   /// - Returns: whether it is here now. Large ones are left out: one must not push out all others.
   @discardableResult
-  func insert(_ response: CachedResponse, replacing ids: Set<Int64> = [], since epoch: UInt64? = nil) -> Bool {
+  func insert(
+    _ response: CachedResponse, replacing ids: Set<Int64> = [], since epoch: UInt64? = nil, isUse: Bool = false
+  ) -> Bool {
     state.withLock { state in
       let key = response.entry.key
       let isWelcome = response.cost <= state.capacity / 4 && epoch ?? state.epoch(of: key) == state.epoch(of: key)
-      let former = state.use(key)
+      let former = state.use(key, isRequest: isUse)
       guard isWelcome || former != nil else { return false }
       var variants = former?.responses ?? []
       variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
@@ -119,6 +197,7 @@ final class MemoryTier: Sendable {
         state.evictions += 1
       }
       state.set(variants, for: key)
+      if isUse { _ = state.use(key) }
       state.trim()
       return isWelcome
     }
@@ -127,7 +206,7 @@ final class MemoryTier: Sendable {
   /// Puts a response in the place of the one with its id, where that is still here.
   func replace(_ response: CachedResponse) {
     state.withLock { state in
-      guard var responses = state.entries[response.entry.key]?.responses,
+      guard var responses = state[response.entry.key]?.responses,
         let index = responses.firstIndex(where: { $0.entry.id == response.entry.id })
       else { return }
       responses[index] = response
@@ -140,7 +219,7 @@ final class MemoryTier: Sendable {
   func remove(_ key: CacheKey, ids: Set<Int64>? = nil) {
     state.withLock { state in
       state.epochs[State.stripe(key)] &+= 1
-      guard let former = state.entries[key]?.responses else { return }
+      guard let former = state[key]?.responses else { return }
       state.set(ids.map { ids in former.filter { !ids.contains($0.entry.id) } } ?? [], for: key)
     }
   }
@@ -155,7 +234,7 @@ final class MemoryTier: Sendable {
   /// Puts others in the place of responses, or none. A few keys at a time: nobody waits for all of them.
   func changeAll(_ change: (CachedResponse) -> CachedResponse?) {
     forEachKey { state, key in
-      guard let former = state.entries[key]?.responses else { return }
+      guard let former = state[key]?.responses else { return }
       let variants = former.compactMap(change)
       guard !variants.elementsEqual(former, by: ===) else { return }
       state.set(variants, for: key)
@@ -166,7 +245,7 @@ final class MemoryTier: Sendable {
   private func forEachKey(_ body: (inout State, CacheKey) -> Void) {
     var keys = state.withLock { state in
       for stripe in state.epochs.indices { state.epochs[stripe] &+= 1 }
-      return Array(state.entries.keys)[...]
+      return state.keys[...]
     }
     while !keys.isEmpty {
       let some = keys.prefix(Self.stepSize)
@@ -192,8 +271,6 @@ final class MemoryTier: Sendable {
 
   /// Entries and their bytes.
   var usage: (entries: Int, bytes: Int) {
-    state.withLock { state in
-      (state.entries.values.reduce(0) { $0 + $1.responses.count }, state.cost)
-    }
+    state.withLock { ($0.count, $0.cost) }
   }
 }

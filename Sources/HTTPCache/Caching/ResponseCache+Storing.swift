@@ -136,7 +136,8 @@ extension ResponseCache {
       id: -Int64(UniqueNumber.next() >> 1) - 1, key: arrival.key, head: head, digest: digest, isKept: false,
       storedAt: Double(arrival.times.response.secondsSinceEpoch))
     let response = CachedResponse(entry, bytes: bytes, policy: policy)
-    return memory.insert(response) ? response : nil
+    // It is nowhere else.
+    return memory.insert(response, isUse: true) ? response : nil
   }
 
   private func spool(_ bytes: [UInt8]) throws -> any ResponseWriting {

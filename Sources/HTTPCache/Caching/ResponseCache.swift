@@ -37,25 +37,27 @@ public final class ResponseCache: Sendable {
 
   /// - Parameters:
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
+  ///   - freshLimit: the bytes in memory of responses that were not used since they came, at most a quarter of the
+  ///     memory; `nil` for no limit.
   ///   - regionStores: `nil` for a cache without regions.
   ///   - regionNames: of the regions that are stored, open or not.
   /// - Throws: ``ResponseCacheError/noMemory``.
   package convenience init(
-    store: any ResponseStoring, memoryCapacity: Int = 4 << 20, allowingNone: Bool = false,
+    store: any ResponseStoring, memoryCapacity: Int = 4 << 20, freshLimit: Int? = nil, allowingNone: Bool = false,
     policy: CachePolicy = CachePolicy(mode: .private), lifetime: LifetimeRule = .server,
     regionStores: RegionStores? = nil, regionNames: @escaping @Sendable () -> [String] = { [] },
     logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
     guard memoryCapacity > 0 || allowingNone else { throw ResponseCacheError.noMemory }
     self.init(
-      of: store, memoryCapacity: memoryCapacity, policy: policy, lifetime: lifetime, regionStores: regionStores,
-      regionNames: regionNames, logger: logger)
+      of: store, memoryCapacity: memoryCapacity, freshLimit: freshLimit, policy: policy, lifetime: lifetime,
+      regionStores: regionStores, regionNames: regionNames, logger: logger)
   }
 
   /// - Parameter memoryCapacity: in bytes; 0 for no memory.
   init(
-    of store: any ResponseStoring, memoryCapacity: Int, policy: CachePolicy = CachePolicy(mode: .private),
-    lifetime: LifetimeRule = .server, regionStores: RegionStores?,
+    of store: any ResponseStoring, memoryCapacity: Int, freshLimit: Int? = nil,
+    policy: CachePolicy = CachePolicy(mode: .private), lifetime: LifetimeRule = .server, regionStores: RegionStores?,
     regionNames: @escaping @Sendable () -> [String] = { [] }, logger: Logger
   ) {
     self.store = store
@@ -64,7 +66,7 @@ public final class ResponseCache: Sendable {
     self.regionStores = regionStores
     self.regionNames = regionNames
     self.logger = logger
-    memory = MemoryTier(capacity: max(0, memoryCapacity))
+    memory = MemoryTier(capacity: max(0, memoryCapacity), freshLimit: freshLimit)
   }
 
   deinit {
@@ -219,7 +221,7 @@ public final class ResponseCache: Sendable {
   /// Keeps bytes that were read from the disk in memory, if they are short enough.
   private func keep(_ bytes: [UInt8], of response: CachedResponse) {
     guard Int64(bytes.count) <= memoryLimit else { return }
-    memory.insert(CachedResponse(holding: bytes, of: response), since: response.epoch)
+    memory.insert(CachedResponse(holding: bytes, of: response), since: response.epoch, isUse: true)
   }
 
   /// Another process may have removed or replaced stored responses that are in memory here: each is compared with its

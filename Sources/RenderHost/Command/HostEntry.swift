@@ -17,6 +17,9 @@ package enum HostEntry {
     ProcessLimits.raise()
     let processors = Int(pk_usable_processors())
     if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
+    // Each arena keeps what is freed in it for itself. As many as run at once are enough; the C library has eight for
+    // each processor.
+    mallopt(M_ARENA_MAX, Int32(max(2, processors)))
     await HostVersion.$commit.withValue(commit) { await HostCommand.main() }
     exit(0)
   }

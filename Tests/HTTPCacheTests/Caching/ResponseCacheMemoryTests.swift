@@ -95,6 +95,42 @@ struct ResponseCacheMemoryTests {
     #expect(faults.isEmpty)
   }
 
+  @Test func responsesThatNobodyAsksForAgainDisplaceNoOthers() {
+    let cost = MemoryTierFixture.response(1, CacheKey(named: "a"), count: 1_000).cost
+    // The others' names are a little longer.
+    let tier = MemoryTier(capacity: (cost + 8) * 16, freshLimit: (cost + 8) * 4)
+    let key = { (number: Int64) in CacheKey(named: "\(number)") }
+    func has(_ number: Int64) -> Bool { tier.usage.entries > 0 && !tier.variants(for: key(number)).isEmpty }
+    for number in 1...12 as ClosedRange<Int64> {
+      #expect(tier.insert(MemoryTierFixture.response(number, key(number), count: 1_000)))
+      if number <= 6 { #expect(has(number)) }
+    }
+    for number in 100...1_000 as ClosedRange<Int64> {
+      #expect(tier.insert(MemoryTierFixture.response(number, key(number), count: 1_000)))
+      // It is there for those who have waited for it.
+      #expect(tier.usage.entries <= 6 + 4)
+    }
+    #expect(tier.evictions == 6 + 901 - 4)
+    for number in 1...6 as ClosedRange<Int64> { #expect(has(number), "\(number)") }
+    #expect(!has(7))
+    #expect([996, 997, 1_000].map(has) == [false, true, true])
+  }
+
+  @Test func aResponseThatIsReplacedIsNotAskedForAgain() {
+    let tier = MemoryTier(capacity: 16_000, freshLimit: 1 << 20)
+    let (often, other) = (CacheKey(named: "often"), CacheKey(named: "other"))
+    for id in 1...20 as ClosedRange<Int64> {
+      #expect(tier.insert(MemoryTierFixture.response(id, often, count: 1_000), replacing: [id - 1]))
+    }
+    #expect(tier.usage.entries == 1)
+    // One that was read from the disk for a request counts as asked for.
+    #expect(tier.insert(MemoryTierFixture.response(100, other, count: 1_000), isUse: true))
+    for id in 200...300 as ClosedRange<Int64> {
+      #expect(tier.insert(MemoryTierFixture.response(id, CacheKey(named: "\(id)"), count: 1_000)))
+    }
+    #expect(tier.variants(for: often).isEmpty && !tier.variants(for: other).isEmpty)
+  }
+
   @Test func manyVariantsOfOneKeyNeverPushOutTheNewest() {
     let tier = MemoryTier(capacity: 10_000)
     for id in 1...20 as ClosedRange<Int64> {

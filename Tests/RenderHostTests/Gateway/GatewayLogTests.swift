@@ -42,7 +42,8 @@ struct GatewayLogTests {
       for number in 0..<20 {
         fixture.origin.serve(
           "/\(number)", [UInt8](repeating: 65, count: 2_000), headers: [.cacheControl: "max-age=60"])
-        _ = try await fixture.get("/\(number)")
+        // What is asked for again stays in memory.
+        for _ in 0..<2 { _ = try await fixture.get("/\(number)") }
       }
       func values(_ name: String) async -> [Double] {
         await fixture.report.updateMetrics()
@@ -60,7 +61,7 @@ struct GatewayLogTests {
         let entries = await values("cache_entries")
         let gone = await values("evictions_total")
         return bytes[0] <= 30_000 && bytes[1] <= 20_000 && bytes.allSatisfy { $0 > 0 }
-          && zip(entries, gone).allSatisfy { $0 > 0 && $0 < 20 && $0 + $1 == 20 }
+          && entries.allSatisfy { $0 > 0 && $0 < 20 } && entries[0] + gone[0] == 20 && gone[1] > 0
       }
       // A second look counts nothing twice.
       #expect(await values("evictions_total") == values("evictions_total"))
