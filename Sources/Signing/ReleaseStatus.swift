@@ -70,6 +70,64 @@ package struct ReleaseStatus: Hashable, Sendable {
     self.isHalted = isHalted
   }
 
+  /// The part of a status that a person decides.
+  ///
+  /// Its file may have the form of a status, or only these members: `{"disabled": [{"bundle": "pay", "message": "…"}]}`.
+  package struct Directives: Hashable, Sendable {
+    /// The name and sequence of the release that it was written for; `nil` for each release.
+    let release: Target?
+    let disabled: [Disabled]
+    let rollbackTo: Earlier?
+    let isHalted: Bool
+
+    struct Target: Hashable, Sendable, Codable {
+      let name: String
+      let sequence: Int64
+    }
+
+    private struct File: Codable {
+      var release: Target?
+      var disabled: [Disabled]?
+      var rollbackTo: Earlier?
+      var halted: Bool?
+    }
+
+    /// Reads the directives of a file.
+    ///
+    /// - Throws: ``TrustError/unreadable(_:reason:)``.
+    package init(reading bytes: [UInt8]) throws {
+      let file = try SignedJSON.decode(
+        bytes, as: File.self, of: "the status", limit: ReleaseStatus.byteLimit,
+        shape:
+          "\"disabled\" must be a list of objects with \"bundle\" and \"message\", and \"halted\" true or false")
+      release = file.release
+      disabled = file.disabled ?? []
+      (rollbackTo, isHalted) = (file.rollbackTo, file.halted ?? false)
+    }
+
+    package init(_ status: ReleaseStatus) {
+      release = Target(name: status.release.name, sequence: status.release.sequence)
+      (disabled, rollbackTo, isHalted) = (status.disabled, status.rollbackTo, status.isHalted)
+    }
+  }
+
+  /// The status that a publishing host signs.
+  ///
+  /// - Parameters:
+  ///   - directives: what people have decided; `nil` for nothing. What they disable is off in each release; a halt and a
+  ///     way back are of the release that they were written for.
+  ///   - isHalted: `true` if the host halts the release.
+  package init(
+    _ directives: Directives?, of release: Release, sequence: Int64, signed: SignedTime, expires: SignedTime,
+    isHalted: Bool
+  ) {
+    let target = directives?.release
+    let isMeant = target.map { $0 == Directives.Target(name: release.name, sequence: release.sequence) } ?? true
+    self.init(
+      sequence: sequence, signed: signed, expires: expires, release: release, disabled: directives?.disabled ?? [],
+      rollbackTo: isMeant ? directives?.rollbackTo : nil, isHalted: isHalted || isMeant && directives?.isHalted == true)
+  }
+
   /// The SHA-256 of the manifest that hosts do not switch to; `nil` for none.
   package var withheld: SHA256Digest? { isHalted || rollbackTo != nil ? release.sha256 : nil }
 

@@ -54,6 +54,11 @@ package struct TrustRoot: Hashable, Sendable {
     self.roles = roles.mapValues { Signers(keys: Set($0.keys.map(\.id)), threshold: $0.threshold) }
   }
 
+  /// Returns `true` if a key may sign statuses: its role is `online` or `release`.
+  package func allowsStatuses(of key: VerificationKey) -> Bool {
+    [Role.online, .release].contains { roles[$0]?.keys.contains(key.id) == true }
+  }
+
   // MARK: Files
 
   private struct File: Codable {

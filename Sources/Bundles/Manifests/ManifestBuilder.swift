@@ -55,9 +55,12 @@ package struct ManifestBuilder: Sendable {
     return try ContentDigests(of: bytes)
   }
 
+  /// `true` if `status.json` is no file of the release, also without signatures beside it.
+  package var hasStatus = false
+
   /// `true` if the folder has a status with signatures; without these, a file of that name is one of the release.
   private var hasSignedStatus: Bool {
-    access("\(folder)/\(ReleaseStatus.fileName)\(SignatureFile.suffix)", F_OK) == 0
+    hasStatus || access("\(folder)/\(ReleaseStatus.fileName)\(SignatureFile.suffix)", F_OK) == 0
   }
 
   /// The paths of all files below the folder, sorted, without hidden files and without what is published beside a

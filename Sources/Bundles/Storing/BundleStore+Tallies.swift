@@ -23,7 +23,7 @@ extension BundleStore {
     // The name itself is nobody's business.
     let digest = Data(try SHA256Digest(of: Array(install.utf8)).bytes.prefix(16))
     return try await write { [now] db in
-      let id = try Self.tally(of: contents, db)
+      let id = try Self.tallyRow(of: contents, db)
       let before = try Self.tally(id, db)
       guard before.good + before.bad < Self.countedLimit else { return nil }
       try db.execute(sql: "INSERT OR IGNORE INTO counted (tally, install) VALUES (?, ?)", arguments: [id, digest])
@@ -48,22 +48,44 @@ extension BundleStore {
     }
   }
 
-  /// Halts a release, or lifts the halt and begins to count anew: a person's decision.
+  /// Halts a release.
+  ///
+  /// - Parameter otherwise: the manifest that takes its place, if that is known.
+  /// - Throws: ``StoreError``.
+  package func halt(_ contents: SHA256Digest, otherwise: ManifestReference?) async throws {
+    let text = try otherwise.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
+    try await write { [now] db in
+      try db.execute(
+        sql: "UPDATE tally SET haltedAt = COALESCE(haltedAt, ?), otherwise = COALESCE(?, otherwise) WHERE id = ?",
+        arguments: [now(), text, try Self.tallyRow(of: contents, db)])
+    }
+  }
+
+  /// Forgets the counts of a release, and lifts its halt.
   ///
   /// - Throws: ``StoreError``.
-  package func setHalted(_ isHalted: Bool, _ contents: SHA256Digest) async throws {
+  package func forgetTally(of contents: SHA256Digest) async throws {
+    try await write { db in
+      try db.execute(sql: "DELETE FROM tally WHERE contents = ?", arguments: [contents])
+    }
+  }
+
+  /// Returns the sequence for the next status that this host signs: higher than the last one.
+  ///
+  /// - Throws: ``StoreError``.
+  package func nextStatusSequence(of source: PageURL, atLeast least: Int64) async throws -> Int64 {
     try await write { [now] db in
-      if !isHalted { try db.execute(sql: "DELETE FROM tally WHERE contents = ?", arguments: [contents]) }
-      let id = try Self.tally(of: contents, db)
-      if isHalted {
-        try db.execute(
-          sql: "UPDATE tally SET haltedAt = ? WHERE id = ? AND haltedAt IS NULL", arguments: [now(), id])
-      }
+      let id = try Self.id(of: source, now: now(), db)
+      let last = try Int64.fetchOne(db, sql: "SELECT sequence FROM signedStatus WHERE source = ?", arguments: [id])
+      let next = max(least, last.map { $0 == .max ? $0 : $0 + 1 } ?? 0)
+      try db.execute(
+        sql: "INSERT OR REPLACE INTO signedStatus (source, sequence) VALUES (?, ?)", arguments: [id, next])
+      return next
     }
   }
 
   /// Returns the row of a release, which is made if there is none. Beyond the limit the oldest rows are removed.
-  private static func tally(of contents: SHA256Digest, _ db: Database) throws -> Int64 {
+  private static func tallyRow(of contents: SHA256Digest, _ db: Database) throws -> Int64 {
     if let id = try Int64.fetchOne(db, sql: "SELECT id FROM tally WHERE contents = ?", arguments: [contents]) {
       return id
     }
@@ -75,8 +97,11 @@ extension BundleStore {
   }
 
   private static func tally(_ id: Int64, _ db: Database) throws -> ReportTally {
-    try db.firstRow("SELECT good, bad, haltedAt FROM tally WHERE id = ?", [id]) { row in
-      try ReportTally(good: row.value("good"), bad: row.value("bad"), haltedAt: row.value("haltedAt"))
+    try db.firstRow("SELECT good, bad, haltedAt, otherwise FROM tally WHERE id = ?", [id]) { row in
+      let text: String? = try row.value("otherwise")
+      return try ReportTally(
+        good: row.value("good"), bad: row.value("bad"), haltedAt: row.value("haltedAt"),
+        otherwise: text.flatMap { try? JSONDecoder().decode(ManifestReference.self, from: Data($0.utf8)) })
     } ?? ReportTally()
   }
 }

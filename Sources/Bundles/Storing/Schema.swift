@@ -34,8 +34,9 @@ enum Schema {
     "status": ["source", "isTrusted", "bytes", "signatures", "etag", "lastModified"],
     "disabled": ["source", "name", "message"],
     "report": ["source", "contents", "body"],
-    "tally": ["id", "contents", "good", "bad", "haltedAt"],
+    "tally": ["id", "contents", "good", "bad", "haltedAt", "otherwise"],
     "counted": ["tally", "install"],
+    "signedStatus": ["source", "sequence"],
   ]
 
   /// The tables, columns and migrations of a database.
@@ -262,7 +263,8 @@ enum Schema {
     }
     migrator.registerMigration("8: reports") { db in
       // `report` has what this install has not sent yet. `tally` and `counted` are a publisher's: the reports of each
-      // release, and the installs that they are of.
+      // release with the manifest that takes its place where it is halted, and the installs that they are of.
+      // `signedStatus` has the sequence of the last status that it has signed.
       try db.execute(
         sql: """
           CREATE TABLE report (
@@ -276,13 +278,18 @@ enum Schema {
             contents BLOB NOT NULL UNIQUE,
             good INTEGER NOT NULL DEFAULT 0,
             bad INTEGER NOT NULL DEFAULT 0,
-            haltedAt REAL
+            haltedAt REAL,
+            otherwise TEXT
           );
           CREATE TABLE counted (
             tally INTEGER NOT NULL REFERENCES tally(id) ON DELETE CASCADE,
             install BLOB NOT NULL,
             PRIMARY KEY (tally, install)
           ) WITHOUT ROWID;
+          CREATE TABLE signedStatus (
+            source INTEGER PRIMARY KEY REFERENCES source(id) ON DELETE CASCADE,
+            sequence INTEGER NOT NULL
+          );
           """)
     }
     return migrator

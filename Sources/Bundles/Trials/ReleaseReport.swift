@@ -25,7 +25,11 @@ package struct ReleaseReport: Hashable, Sendable, Codable {
     failure: TrialFailure? = nil
   ) {
     (self.release, self.sequence, self.contents) = (release, sequence, contents)
-    (self.standing, self.failures, self.failure) = (standing, failures, failure)
+    (self.standing, self.failures) = (standing, failures)
+    // What follows the path may be the user's.
+    self.failure = failure.map {
+      TrialFailure($0.kind, page: String($0.page.prefix { $0 != "?" && $0 != "#" }), message: $0.message)
+    }
   }
 
   /// The size of a report in bytes; a longer one is refused.
@@ -35,13 +39,21 @@ package struct ReleaseReport: Hashable, Sendable, Codable {
   ///
   /// - Throws: ``ReleaseReportError``.
   package init(reading bytes: [UInt8]) throws {
+    let value: JSONValue
     do {
-      self = try JSONValue(reading: bytes, limits: .standard).decoded()
+      value = try JSONValue(reading: bytes, limits: .standard)
     } catch {
       throw ReleaseReportError(reason: error.jsonReason)
     }
-    guard standing != .trial else {
-      throw ReleaseReportError(reason: "standing: expected \"good\" or \"bad\", found \"trial\"")
+    if case .object(let members) = value, case .string(let name)? = members["standing"],
+      !["good", "bad"].contains(name)
+    {
+      throw ReleaseReportError(reason: "standing: expected \"good\" or \"bad\", found \(name.quotedForMessage)")
+    }
+    do {
+      self = try value.decoded()
+    } catch {
+      throw ReleaseReportError(reason: error.jsonReason)
     }
   }
 

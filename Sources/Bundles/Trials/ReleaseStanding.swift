@@ -54,6 +54,23 @@ public struct TrialFailure: Hashable, Sendable, Codable, CustomStringConvertible
     self.message = String(message.prefix(Self.messageLimit))
   }
 
+  /// Decodes a failure of another install; long texts are cut.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let name = try container.decode(String.self, forKey: .kind)
+    guard let kind = Kind(rawValue: name) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .kind, in: container, debugDescription: "\(name.quotedForMessage) is no kind of failure")
+    }
+    self.init(
+      kind, page: try container.decode(String.self, forKey: .page),
+      message: try container.decode(String.self, forKey: .message))
+  }
+
+  private enum CodingKeys: CodingKey {
+    case kind, page, message
+  }
+
   public var description: String {
     switch kind {
     case .exception: "\(page) threw an exception: \(message)"

@@ -103,6 +103,7 @@ package final class ReportSender: Sendable {
   /// - Returns: the time until the next attempt; `nil` if nothing is left.
   private func attempt(after failures: Int) async -> Duration? {
     state.withLock { $0.isAsked = false }
+    var wait: Duration?
     do {
       for report in try await store.keptReports(of: source) {
         let answer = try await post(report)
@@ -111,11 +112,10 @@ package final class ReportSender: Sendable {
         case .refused(let status):
           try await store.forget(report)
           logger.warning("the report of a release is not accepted: \(reports.url) answers \(status)")
-        case .again(let wait):
-          return wait
+        case .again(let asked): wait = max(wait ?? .zero, asked)
         }
       }
-      return nil
+      return wait
     } catch {
       if failures == 0 { logger.info("the report of a release is not sent yet: \(error)") }
       return ReportFate.wait(attempts: failures, jitter: .random(in: 0...1))
@@ -142,8 +142,9 @@ enum ReportFate: Hashable, Sendable {
   init(of answer: HTTPResponse, attempts: Int, jitter: Double, now: HTTPDate) {
     switch answer.status.code {
     case 200..<300: self = .sent
-    // RFC 9110 §15.5.2 and §15.5.4: another token may be accepted. 404 is that of a server which is not set up yet.
-    case 401, 403, 404, 408, 425, 429, 500...:
+    // A redirect may be that of a network which wants a login first. RFC 9110 §15.5.2 and §15.5.4: another token may be
+    // accepted. 404 is that of a server which is not set up yet.
+    case 300..<400, 401, 403, 404, 408, 425, 429, 500...:
       let asked = answer.headerFields[.retryAfter].flatMap { RetryAfter($0, now: now)?.delay } ?? .zero
       self = .again(after: max(Self.wait(attempts: attempts, jitter: jitter), min(asked, Self.longestAsked)))
     default: self = .refused(answer.status.code)

@@ -4,9 +4,13 @@ package struct ReportTally: Hashable, Sendable {
   package var bad: Int
   /// The time at which the release was halted, in seconds since 1970; `nil` if it is not.
   package var haltedAt: Double?
+  /// The manifest that takes the place of the halted release, if that is known.
+  package var otherwise: ManifestReference?
 
-  package init(good: Int = 0, bad: Int = 0, haltedAt: Double? = nil) {
-    (self.good, self.bad, self.haltedAt) = (good, bad, haltedAt)
+  package init(
+    good: Int = 0, bad: Int = 0, haltedAt: Double? = nil, otherwise: ManifestReference? = nil
+  ) {
+    (self.good, self.bad, self.haltedAt, self.otherwise) = (good, bad, haltedAt, otherwise)
   }
 
   /// The share of the bad ones in percent; 0 without reports.

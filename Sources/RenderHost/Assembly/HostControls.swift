@@ -6,8 +6,8 @@ struct HostControls: Sendable {
   var server = ServerControls()
   /// The status that the dashboard shows, without checks and traffic.
   var status: @Sendable () async -> HostStatus
-  /// Halts the release that is served, or lifts the halt, and returns the reason why it cannot; `nil` without bundles.
-  var setHalted: (@Sendable (Bool) async throws -> String?)?
+  /// Halts the release that is served, or lifts the halt, and returns the release's name; `nil` without bundles.
+  var setHalted: (@Sendable (Bool) async throws -> String)?
   /// Purges responses that the gateway stores, and returns how many; `nil` if there is no gateway.
   var purge: (@Sendable (PurgeOrder) async throws -> Int)?
 }

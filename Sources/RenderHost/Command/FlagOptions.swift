@@ -67,7 +67,7 @@ struct ServingFlags: FlagOptions {
   @Option(.statusSignWith) var statusSignWith: String?
   @Option(.statusPublicKey) var statusPublicKey: String?
   @Option(.statusSignedFor) var statusSignedFor: String?
-  @Option(.reportKey) var reportKey: String?
+  @Option(.reportKey) var reportKey: [String] = []
   @Option(.haltPercent) var haltPercent: String?
   @Option(.haltInstalls) var haltInstalls: String?
   @Option(.store) var store: String?

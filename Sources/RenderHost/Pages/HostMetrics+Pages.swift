@@ -21,10 +21,10 @@ extension HostMetrics {
   var releases: Counter { Counter(label: "renderhost_releases", factory: registry) }
 
   /// `renderhost_reports`: reports of installs, by result: `good` and `bad` are counted; `repeated` (the install was
-  /// counted), `other` (of another release) and `refused` (no token, too many) are not.
+  /// counted, or as many as can be), `other` (of another release) and `refused` are not.
   func reports(_ result: String) -> Counter { counter("renderhost_reports", "result", result) }
 
-  /// `renderhost_halts`: releases that were halted since too many installs reported failures.
+  /// `renderhost_halts`: releases that were halted, by reports or by hand.
   var halts: Counter { Counter(label: "renderhost_halts", factory: registry) }
 
   /// `renderhost_pages`: open pages by phase; `opening` has no page yet, `reopened` is being opened in another worker.
@@ -68,7 +68,7 @@ extension HostMetrics {
     "renderhost_verifications": .init(help: "Checks of the source, by outcome."),
     "renderhost_releases": .init(help: "Releases that were switched to."),
     "renderhost_reports": .init(help: "Reports of installs about the release, by result."),
-    "renderhost_halts": .init(help: "Releases that were halted since too many installs reported failures."),
+    "renderhost_halts": .init(help: "Releases that were halted, by reports or by hand."),
     "renderhost_pages": .init(help: "Pages, by phase."),
     "renderhost_pages_opened": .init(help: "Pages opened, by outcome."),
     "renderhost_page_entry_seconds": .init(help: "Time that an entry into a page takes."),

@@ -19,8 +19,8 @@ struct Serving: Sendable {
   private let hook: ReleaseHook?
   /// `nil` if no key for reports is set.
   private let reports: ReportRoutes?
-  /// Halts the release that is served, or lifts the halt. Returns the reason why it cannot be done.
-  let setHalted: @Sendable (Bool) async throws -> String?
+  /// Halts the release that is served, or lifts the halt. Returns the release's name.
+  let setHalted: @Sendable (Bool) async throws -> String
 
   /// Returns the manifest that a host with these settings has as its source.
   ///

@@ -135,12 +135,13 @@ extension Settings {
       SettingText.text($0.statusSignedFor)
     },
     Setting(
-      .reportKey, help: "PEM file of the public key that signs the tokens of installs which report failures.",
-      discussion: "Without it there are no reports.", valueName: "file"
+      .reportKey, form: .list,
+      help: "PEM file of the public key with which the tokens of installs that report are checked; may be repeated.",
+      discussion: "Without one no reports are taken.", valueName: "file"
     ) {
-      $1.reportKey = try $0.path()
+      $1.reportKeys = ($0.isFirst ? [] : $1.reportKeys) + [try $0.path()]
     } show: {
-      $0.reportKey
+      $0.reportKeys.isEmpty ? nil : $0.reportKeys.joined(separator: ", ")
     },
     Setting(
       .haltPercent, help: "The share of installs with a bad release at which it is halted. (default: 5)",

@@ -30,11 +30,11 @@ extension Settings {
     return SigningCommand(statusSignWith, key: key, option: SettingKey.statusSignWith.flag)
   }
 
-  /// The key that signs the tokens of installs that report; `nil` if no reports are taken.
+  /// The keys with which the tokens of installs are checked; none if no reports are taken.
   ///
-  /// - Throws: ``SettingsError/combination(_:)`` if it cannot be used.
-  func reportVerificationKey() throws -> VerificationKey? {
-    try reportKey.map { try Self.file($0, of: .reportKey) { try VerificationKey(pem: $0) } }
+  /// - Throws: ``SettingsError/combination(_:)`` if one cannot be used.
+  func reportVerificationKeys() throws -> [VerificationKey] {
+    try reportKeys.map { try Self.file($0, of: .reportKey) { try VerificationKey(pem: $0) } }
   }
 
   /// Reads the file of a setting.

@@ -31,8 +31,8 @@ package struct Settings: Sendable {
   package var statusPublicKey: String?
   /// The time that a status is signed for.
   package var statusSignedFor: Duration = .seconds(86_400)
-  /// The PEM file of the public key that signs the tokens of installs that report; `nil` to take no reports.
-  package var reportKey: String?
+  /// The PEM files of the public keys with which the tokens of installs are checked; without one no reports are taken.
+  package var reportKeys: [String] = []
   /// The bound of failures at which the release is halted.
   package var haltBound = HaltBound()
   package var store: StoreDirectory = .standard()

@@ -29,7 +29,7 @@ package enum SettingsCheck {
         "--status-sign-with needs a manifest whose signatures are known: --bundles with --sign-with, or --manifest with --root"
       )
     }
-    if settings.reportKey != nil, settings.bundles == nil, settings.manifest == nil {
+    if !settings.reportKeys.isEmpty, settings.bundles == nil, settings.manifest == nil {
       throw SettingsError.combination("--report-key needs --bundles or --manifest: reports are of a release")
     }
     if settings.freshFor != nil, settings.root == nil {
@@ -54,7 +54,7 @@ package enum SettingsCheck {
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is not a folder") }
     do {
       _ = (try settings.trust(), try settings.signingCommand())
-      _ = (try settings.statusCommand(), try settings.reportVerificationKey())
+      _ = (try settings.statusCommand(), try settings.reportVerificationKeys())
     } catch {
       problems.append("\(error)")
     }

@@ -5,7 +5,7 @@ import Signing
 
 struct KeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "key", abstract: "Make and show the keys that sign manifests and roots.",
+    commandName: "key", abstract: "Make and show keys that sign, and make the tokens of installs.",
     subcommands: [New.self, Show.self, Token.self])
 
   struct New: AsyncParsableCommand {

@@ -5,6 +5,8 @@ import PageKit
 struct TimeArgument: ExpressibleByArgument, Hashable {
   let duration: Duration
 
+  var defaultValueDescription: String { duration.inSeconds }
+
   init(days: Int) { duration = .seconds(days * 86_400) }
 
   init?(argument: String) {

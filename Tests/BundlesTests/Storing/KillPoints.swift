@@ -20,7 +20,7 @@ final class KillPoints: Sendable {
 
   /// - Parameter bundles: the bundles of each release; in `make soak` also twice to eight times as many.
   static func running(bundles: Int, _ body: (KillPoints) async throws -> Void) async throws {
-    for round in 1...Soak.rounds(1, soaking: 8) {
+    for round in 1...Soak.rounds(1, soaking: 12) {
       try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
         try await body(KillPoints(fixture, bundles: bundles * round))
       }

@@ -134,20 +134,50 @@ struct ReportSenderTests {
     }
   }
 
-  @Test("a report that can never be accepted is forgotten", arguments: [400, 410, 413, 301, 307])
+  @Test("a report that can never be accepted is forgotten", arguments: [400, 410, 413])
   func refused(_ status: Int) async throws {
     try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       try await Self.end(release, .bad, in: fixture)
-      fixture.origin.serve("/other", [])
-      let isRedirect = status < 400
-      fixture.origin.script("/reports", [isRedirect ? .redirect(to: "/other", status: status) : .status(status)])
+      fixture.origin.script("/reports", [.status(status)])
       let sender = try Self.sender(fixture)
       sender.send()
       await sender.finish()
       #expect(fixture.origin.requestCount(path: "/reports") == 1)
-      // The token goes to nobody else.
-      #expect(fixture.origin.requestCount(path: "/other") == 0)
       #expect(try await Self.kept(fixture) == 0)
+    }
+  }
+
+  @Test("a redirect is not followed: the token goes to nobody else", arguments: [302, 307])
+  func redirect(_ status: Int) async throws {
+    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+      try await Self.end(release, .bad, in: fixture)
+      fixture.origin.serve("/other", [])
+      fixture.origin.script("/reports", [.redirect(to: "/other", status: status)])
+      let clock = ManualClock()
+      let sender = try Self.sender(fixture, clock: clock)
+      sender.send()
+      try await clock.waitForSleepers()
+      await sender.shutDown()
+      #expect(fixture.origin.requestCount(path: "/other") == 0)
+      #expect(try await Self.kept(fixture) == 1)
+    }
+  }
+
+  @Test("a failure in a report has no query of the page's URL, and a long text is cut")
+  func contents() throws {
+    let failure = TrialFailure(.exception, page: "https://h/a.js?user=7#x", message: "m")
+    let report = ReleaseReport(
+      release: "r", sequence: 1, contents: ContentDigests.filled(1).sha256, standing: .bad, failure: failure)
+    #expect(report.failure?.page == "https://h/a.js")
+    let text = String(decoding: try report.encoded(), as: UTF8.self)
+    let long = text.replacing("\"m\"", with: "\"\(String(repeating: "m", count: 5_000))\"")
+    #expect(try ReleaseReport(reading: Array(long.utf8)).failure?.message.count == 1_000)
+    for (wrong, reason) in [
+      (text.replacing("exception", with: "bang"), "failure.kind: \"bang\" is no kind of failure"),
+      (text.replacing("\"bad\"", with: "\"trial\""), "standing: expected \"good\" or \"bad\", found \"trial\""),
+      (text.replacing("\"bad\"", with: "\"ok\""), "standing: expected \"good\" or \"bad\", found \"ok\""),
+    ] {
+      #expect(throws: ReleaseReportError(reason: reason)) { try ReleaseReport(reading: Array(wrong.utf8)) }
     }
   }
 
@@ -169,7 +199,7 @@ struct ReportSenderTests {
   /// The status of an answer, its `Retry-After`, the failed attempts before, and what follows.
   private static let table: [(status: Int, retryAfter: String?, attempts: Int, fate: ReportFate)] = [
     (200, nil, 0, .sent), (202, nil, 9, .sent), (204, "60", 0, .sent),
-    (400, nil, 0, .refused(400)), (413, nil, 0, .refused(413)), (302, nil, 0, .refused(302)),
+    (400, nil, 0, .refused(400)), (413, nil, 0, .refused(413)), (302, nil, 0, .again(after: .seconds(60))),
     (500, nil, 0, .again(after: .seconds(60))),
     (503, "5", 0, .again(after: .seconds(60))),
     (503, "90", 0, .again(after: .seconds(90))),

@@ -62,14 +62,27 @@ struct ReportTallyTests {
   func persons() async throws {
     let store = try StoreFixture().store
     let contents = try Self.contents("1")
-    try await store.setHalted(true, contents)
+    let other = ManifestReference(url: "http://h/other.json", sha256: ContentDigests.filled(1).sha256)
+    try await store.halt(contents, otherwise: other)
     let since = try #require(try await store.tally(of: contents).haltedAt)
-    try await store.setHalted(true, contents)
-    #expect(try await store.tally(of: contents).haltedAt == since)
+    try await store.halt(contents, otherwise: nil)
+    #expect(try await store.tally(of: contents) == ReportTally(haltedAt: since, otherwise: other))
     #expect(try await store.count(.bad, of: contents, from: "a", bound: HaltBound())?.haltedAt == since)
-    try await store.setHalted(false, contents)
+    try await store.forgetTally(of: contents)
     #expect(try await store.tally(of: contents) == ReportTally())
     #expect(try await store.count(.bad, of: contents, from: "a", bound: HaltBound()) == ReportTally(bad: 1))
+  }
+
+  @Test("the sequences of statuses grow, also after a restart and when the clock goes back")
+  func sequences() async throws {
+    let fixture = try StoreFixture()
+    #expect(try await fixture.store.nextStatusSequence(of: fixture.source, atLeast: 100) == 100)
+    #expect(try await fixture.store.nextStatusSequence(of: fixture.source, atLeast: 100) == 101)
+    #expect(try await fixture.reopened().nextStatusSequence(of: fixture.source, atLeast: 7) == 102)
+    #expect(try await fixture.store.nextStatusSequence(of: fixture.source, atLeast: .max) == .max)
+    #expect(try await fixture.store.nextStatusSequence(of: fixture.source, atLeast: 0) == .max)
+    let other = try #require(PageURL("http://h/other.json"))
+    #expect(try await fixture.store.nextStatusSequence(of: other, atLeast: 0) == 0)
   }
 
   @Test("reports at the same time are all counted")

@@ -88,15 +88,16 @@ struct OperatingRoutesTests {
     var controls = HostControls.fake()
     controls.setHalted = { isHalted in
       done.change { $0.append(isHalted) }
-      return isHalted ? nil : "no release is served yet"
+      guard isHalted else { throw ServedError(status: .conflict, reason: "release r5 is not halted") }
+      return "r5"
     }
     let headers: HTTPFields = [.authorization: "Bearer \(Self.token)"]
     try await application(token: Self.token, controls: controls).serve { client in
       try await client.execute(uri: "/admin/release/halt", method: .post, headers: headers) { answer in
-        #expect((answer.status, answer.text) == (.ok, #"{"done":true}"#))
+        #expect((answer.status, answer.text) == (.ok, #"{"release":"r5"}"#))
       }
       try await client.execute(uri: "/admin/release/resume", method: .post, headers: headers) { answer in
-        #expect((answer.status, answer.text) == (.conflict, #"{"error":"no release is served yet"}"#))
+        #expect((answer.status, answer.text) == (.conflict, #"{"error":"release r5 is not halted"}"#))
       }
       try await client.execute(uri: "/admin/release/halt", method: .post) { #expect($0.status == .unauthorized) }
     }

@@ -49,7 +49,7 @@ struct ReportTests {
     try await ServingFixture.running(
       directory,
       {
-        $0.reportKey = key
+        $0.reportKeys = [key]
         $0.haltBound = HaltBound(percent: 50, installs: installs)
         change(&$0)
       }, body)
@@ -217,11 +217,12 @@ struct ReportTests {
         try await report(.bad, from: "c", to: host)
         #expect(try await host.manifest().rollout?.percent == 100)
         try await report(.bad, from: "d", to: host)
+        try await host.wait { $0.current?.isHalted == true }
         #expect(try await host.manifest().rollout?.percent == 0)
         #expect(try await launch(from: host)?.name == "r1")
         #expect(try host.count("renderhost_halts_total") == 1)
         let told = host.record.failures.latest.map(\.message)
-        #expect(told.contains("release r2 is bad on 2 of the 4 installs that have reported: it is halted"))
+        #expect(told == ["release r2 is halted: it is bad on 2 of the 4 installs that have reported"])
         // It is the same release.
         #expect(host.feed.history.count == 1)
       }
@@ -229,9 +230,17 @@ struct ReportTests {
         #expect(try await launch(from: host)?.name == "r1")
         try await report(.bad, from: "e", to: host)
         #expect(try host.count("renderhost_halts_total") == 0)
-        #expect(try await host.serving.setHalted(false) == nil)
+        #expect(try await host.serving.setHalted(false) == "r2")
         #expect(try await launch(from: host)?.name == "r2")
-        #expect(try await host.serving.setHalted(true) == nil)
+        await #expect(throws: ServedError.self) { try await host.serving.setHalted(false) }
+        #expect(try await host.serving.setHalted(true) == "r2")
+        #expect(try await launch(from: host)?.name == "r1")
+        // To everybody: that lifts no halt.
+        origin.serve("/manifest.json", Array(try JSONEncoder().encode(try Self.manifest("// two", 2, on: origin))))
+        try await eventually("the rollout is over") {
+          try await host.manifest().rollout?.salt == "halted"
+        }
+        #expect(host.feed.current?.isHalted == true)
         #expect(try await launch(from: host)?.name == "r1")
       }
     }
@@ -282,6 +291,7 @@ struct ReportTests {
           $0.current?.name == "r2" && $0.current?.signed?.published?.bytes == files["/status.json"]
         }
         for install in ["b", "c", "d", "e"] { try await report(.bad, from: install, to: host) }
+        try await host.wait { $0.current?.isHalted == true }
         let halted = try await status()
         #expect(halted.isHalted && halted.sequence > before.sequence && halted.disabled.map(\.bundle) == ["pay"])
         #expect(host.feed.history.last?.isStatus == true)
@@ -292,7 +302,7 @@ struct ReportTests {
         let changed = try await status()
         #expect(changed.isHalted && changed.sequence > halted.sequence)
         #expect(try await launched() == "r1")
-        #expect(try await host.serving.setHalted(false) == nil)
+        #expect(try await host.serving.setHalted(false) == "r2")
         #expect(try await launched() == "r2")
       }
     }
@@ -313,8 +323,13 @@ struct ReportTests {
       #expect(first != nil && first == host.feed.current?.stored.sequence)
       try host.write("// two", "home.js")
       try await host.waitForRelease("home.js", "// two")
-      #expect(try await host.serving.setHalted(true) == nil)
+      _ = try await host.serving.setHalted(true)
       #expect(try await launched() == first)
+      // What a person writes is no file of the release, and lifts no halt.
+      try host.write(#"{"disabled":[{"bundle":"home","message":"Later."}]}"#, "status.json")
+      try await host.wait { $0.current?.signed?.readStatus?.disabled.map(\.bundle) == ["home"] }
+      #expect(host.feed.current?.isHalted == true && host.feed.history.count == 4)
+      #expect(try await host.manifest().files.isEmpty)
       // Another release is not halted.
       try host.write("// three", "home.js")
       try await host.waitForRelease("home.js", "// three")
@@ -329,9 +344,11 @@ struct ReportTests {
       let told = host.record.failures.latest.map(\.message).filter { $0.contains("cannot be halted") }
       #expect(
         told.count == 1
-          && told[0].hasSuffix("cannot be halted: it is not signed, and is no rollout, whose share could be set to 0"))
+          && told[0].hasSuffix(
+            "fails, and cannot be halted: it is not signed, and is no rollout, whose share could be set to 0")
+      )
       #expect(host.feed.current?.isHalted == false)
-      #expect(try await host.serving.setHalted(true)?.contains("cannot be halted") == true)
+      await #expect(throws: ServedError.self) { try await host.serving.setHalted(true) }
     }
   }
 
@@ -376,6 +393,82 @@ struct ReportTests {
         #expect(try await launch(from: host)?.name == "r1")
         await app.shutDown()
       }
+    }
+  }
+
+  // MARK: Faults
+
+  /// A host whose releases and status are signed with commands that can be made to fail.
+  private func signing(
+    statusKey: String = "key.pub", _ body: @escaping @Sendable (ServingFixture) async throws -> Void
+  ) async throws {
+    let (bundles, key, status) = (directory.file("bundles"), directory.file("key.pub"), directory.file(statusKey))
+    let failing = "test ! -e \(directory.file("away")) && { \(command("status")); }"
+    try await taking(
+      {
+        $0.bundles = bundles
+        ($0.signWith, $0.publicKey) = (command("message"), key)
+        ($0.statusSignWith, $0.statusPublicKey) = (failing, status)
+      }, body)
+  }
+
+  private func setCommandAway(_ isAway: Bool) throws {
+    if isAway { return try ServingFixture.write("", to: directory.file("away")) }
+    try FileManager.default.removeItem(atPath: directory.file("away"))
+  }
+
+  @Test("a halt that cannot be signed is said once, and is published when the command signs again")
+  func failingCommand() async throws {
+    try await signing { (host: ServingFixture) async throws in
+      let status = try await host.get("/status.json").body
+      try setCommandAway(true)
+      for install in ["a", "b", "c", "d"] { try await report(.bad, from: install, to: host) }
+      func told(_ text: String) -> Int { host.record.failures.latest.count { $0.message.contains(text) } }
+      try await eventually("the reason") { told("is to be halted, and its status cannot be signed") == 1 }
+      #expect(try await host.get("/status.json").body == status)
+      await #expect(throws: ServedError.self) { try await host.serving.setHalted(true) }
+      #expect(told("its status cannot be signed") == 1 && host.feed.current?.isHalted == false)
+      try setCommandAway(false)
+      #expect(try await host.serving.setHalted(true) == host.feed.current?.name)
+      #expect(host.feed.current?.isHalted == true)
+      #expect(told("is halted: it is bad on 4 of the 4 installs") == 1)
+      #expect(try host.count("renderhost_halts_total") == 1)
+    }
+  }
+
+  @Test("while a status cannot be signed, bundles are served")
+  func withoutStatus() async throws {
+    try setCommandAway(true)
+    try await signing { (host: ServingFixture) async throws in
+      #expect(try await host.get("/bundles/home.js").text == "// one")
+      #expect(try await host.get("/status.json").status == 404)
+      #expect(host.record.failures.latest.contains { $0.message.contains("its status cannot be signed") })
+    }
+  }
+
+  @Test("a key of the status that the root does not have is named, and signs nothing")
+  func otherKey() async throws {
+    try Data(try tokens.verificationKey.pem().utf8).write(to: URL(fileURLWithPath: directory.file("other.pub")))
+    let root = try upstream.onlineRoot.encoded()
+    try Data(root).write(to: URL(fileURLWithPath: directory.file("bundles/2.root.json")))
+    try await signing(statusKey: "other.pub") { (host: ServingFixture) async throws in
+      #expect(try await host.get("/status.json").status == 404)
+      let told = host.record.failures.latest.map(\.message)
+      #expect(told.count == 1 && told[0].contains("does not give the key \(tokens.verificationKey.id)"))
+    }
+  }
+
+  @Test("a halt outlives the store that is removed while the host runs")
+  func removedStore() async throws {
+    try await signing { (host: ServingFixture) async throws in
+      let name = try await host.serving.setHalted(true)
+      try FileManager.default.removeItem(atPath: directory.file("store"))
+      try await host.serving.relaunch()
+      try await eventually("the release is served again") {
+        host.feed.current.map { FileManager.default.fileExists(atPath: directory.file("store")) && $0.name == name }
+          ?? false
+      }
+      #expect(host.feed.current?.isHalted == true)
     }
   }
 }

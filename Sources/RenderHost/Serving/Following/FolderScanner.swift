@@ -14,9 +14,13 @@ struct FolderScanner: Sendable {
   /// `true` to take sequences from the time, so that they grow also when the store is lost, or a second host publishes
   /// the same folder: hosts with keys refuse a lower one.
   private let isSigned: Bool
+  /// `true` if `status.json` has what the status of this host is to say, and is no file of the release.
+  private let hasStatus: Bool
   private var known: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
 
-  init(_ source: FolderSource, isSigned: Bool = false) { (self.source, self.isSigned) = (source, isSigned) }
+  init(_ source: FolderSource, isSigned: Bool = false, hasStatus: Bool = false) {
+    (self.source, self.isSigned, self.hasStatus) = (source, isSigned, hasStatus)
+  }
 
   /// The least sequence that comes from the time: of September 2001.
   private static let firstTime: Int64 = 1_000_000_000
@@ -30,6 +34,7 @@ struct FolderScanner: Sendable {
   mutating func scan(after former: Manifest?, now: Double) throws -> Manifest? {
     var builder = ManifestBuilder(folder: source.folder)
     builder.excluded = source.settingsPath
+    builder.hasStatus = hasStatus
     var seen: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
     var manifest = try builder.manifest(following: try settings(), base: source.base) { [known, source] path in
       let full = "\(source.folder)/\(path)"

@@ -34,7 +34,8 @@ package actor FolderWatcher: Service {
     self.publisher = publisher
     self.signal = signal
     self.logger = logger
-    scanner = FolderScanner(source, isSigned: publisher.signer != nil)
+    scanner = FolderScanner(
+      source, isSigned: publisher.signer != nil, hasStatus: publisher.statusSigner != nil)
   }
 
   package func run() async throws {

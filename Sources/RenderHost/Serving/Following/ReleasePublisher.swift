@@ -1,5 +1,6 @@
 import Bundles
 import CoreMetrics
+import Foundation
 import HTTPTransport
 import Logging
 import PageKit
@@ -17,6 +18,7 @@ struct ReleasePublisher: Sendable {
   let signer: ReleaseSigner?
   /// Signs the status of signed releases; `nil` for those that somebody else signs.
   let statusSigner: StatusSigner?
+  let halts: ReleaseHalts
   let logger: Logger
   /// What is served changes in one place at a time: the sequences of statuses grow.
   private let gate = FairGate<Int>(width: 1)
@@ -37,6 +39,7 @@ struct ReleasePublisher: Sendable {
     }
     (self.host, self.feed, self.representations, self.deltas) = (host, feed, representations, deltas)
     (self.record, self.signer, self.statusSigner, self.logger) = (record, signer, statusSigner, logger)
+    halts = ReleaseHalts(store: host.store, record: record, logger: logger)
     (self.source, self.preloader) = (source, preloader)
   }
 
@@ -141,6 +144,7 @@ struct ReleasePublisher: Sendable {
     let release = try await snapshot(of: release)
     try await deltas.prepare(release, for: time)
     feed.publish(release)
+    if release.isHalted { logger.warning("release \(release.name) is halted") }
   }
 
   /// Serves the current release with other signatures, roots, status or rollout, if there are others.
@@ -148,51 +152,64 @@ struct ReleasePublisher: Sendable {
     let pass = await gate.enter(for: 0)
     defer { gate.leave(pass) }
     guard let current = feed.current, current.id == release.id else { return }
-    let isHalted = try await host.store.tally(of: current.identity).haltedAt != nil
-    let signed = try await signedContents(of: release, isHalted: isHalted)
-    let isSame = signed.map { $0.isSame(as: current.signed) } ?? (current.signed == nil)
-    if !isSame || isHalted != current.isHalted, reasonNotToHalt(current) == nil || !isSame {
-      feed.renew(try await snapshot(of: release, signed: signed))
+    let halt = try await halts.halt(of: current.identity)
+    let signed = try await signedContents(of: release, isHalted: halt != nil)
+    if let signed {
+      guard !signed.isSame(as: current.signed) else { return }
+    } else if current.signed == nil {
+      guard current.isHalted != (halt != nil), reasonNotToHalt(current) == nil else { return }
     }
+    let next = try await snapshot(of: release, signed: signed)
+    feed.renew(next)
+    if next.isHalted, !current.isHalted { await halts.tellHalted(next) }
   }
 
   // MARK: Halts
 
   /// Serves the present release as it is to be served now, without asking the source.
   ///
-  /// - Returns: `false` if that failed; the reason is this host's problem then.
-  func renew() async -> Bool {
-    guard let current = feed.current else { return false }
-    do {
-      try await renew(current.stored)
-      return true
-    } catch {
-      fail("release \(current.name) cannot be served with another status: \(error)")
-      return false
-    }
+  /// - Throws: ``StoreError``, and the errors of signing a manifest.
+  func renew() async throws {
+    if let current = feed.current { try await renew(current.stored) }
   }
 
   /// The reason why hosts cannot be kept from switching to a release; `nil` if they can.
   func reasonNotToHalt(_ release: ServedRelease) -> String? {
-    reasonNotToHalt(isSigned: release.signed != nil, isRollout: release.isRollout)
-  }
-
-  private func reasonNotToHalt(isSigned: Bool, isRollout: Bool) -> String? {
-    guard isSigned else {
-      return isRollout ? nil : "it is not signed, and is no rollout, whose share could be set to 0"
+    guard release.signed != nil else {
+      return release.otherwise != nil ? nil : "it is not signed, and is no rollout, whose share could be set to 0"
     }
     return statusSigner == nil ? "only a status with a signature halts it: --status-sign-with signs one" : nil
   }
 
   /// Halts the release that is served, or lifts the halt: a person's decision.
   ///
-  /// - Returns: the reason why it cannot be done; `nil` if it is done.
-  /// - Throws: ``StoreError``.
-  func setHalted(_ isHalted: Bool) async throws -> String? {
-    guard let current = feed.current else { return "no release is served yet" }
-    if isHalted, let reason = reasonNotToHalt(current) { return "release \(current.name) cannot be halted: \(reason)" }
-    try await host.store.setHalted(isHalted, current.identity)
-    return await renew() ? nil : feed.problem
+  /// - Returns: the release's name.
+  /// - Throws: ``ServedError``, with the reason; ``StoreError``.
+  func setHalted(_ isHalted: Bool) async throws -> String {
+    guard let current = feed.current else { throw ServedError.noRelease }
+    func refusal(_ reason: String) -> ServedError {
+      ServedError(status: .conflict, reason: "release \(current.name) \(reason)")
+    }
+    if isHalted {
+      if let reason = reasonNotToHalt(current) { throw refusal("cannot be halted: \(reason)") }
+      try await halts.begin(current.identity, otherwise: current.otherwise)
+    } else {
+      guard try await halts.halt(of: current.identity) != nil else {
+        throw refusal(current.isHalted ? "is halted by the status that is published" : "is not halted")
+      }
+      try await halts.end(current.identity)
+    }
+    do {
+      try await renew()
+    } catch {
+      throw ServedError(status: .badGateway, reason: "it is decided, and not published yet: \(error)")
+    }
+    if let next = feed.current, next.identity == current.identity, next.isHalted != isHalted {
+      throw ServedError(
+        status: .badGateway,
+        reason: "it is decided for release \(current.name), and not published yet: /status has the reason")
+    }
+    return current.name
   }
 
   /// Returns `true` if the release of this manifest is served and stored.
@@ -220,15 +237,18 @@ struct ReleasePublisher: Sendable {
   ) async throws -> ServedRelease {
     let (manifest, contents) = try await contents(of: release)
     let identity = try ServedRelease.identity(of: release, manifest, contents)
-    var isHalted = isServed ? try await host.store.tally(of: identity).haltedAt != nil : false
+    let halt = isServed ? try await halts.halt(of: identity) : nil
     var signed = known
-    if signed == nil, isServed { signed = try await signedContents(of: release, isHalted: isHalted) }
+    if signed == nil, isServed { signed = try await signedContents(of: release, isHalted: halt != nil) }
     if signer == nil { signed?.paths = try SignedContents.paths(of: manifest) }
-    let isRollout = manifest.rollout != nil && manifest.otherwise != nil
-    if reasonNotToHalt(isSigned: signed != nil, isRollout: isRollout) != nil { isHalted = false }
-    return try ServedRelease(
-      release, identity: identity, manifest: manifest, contents: contents, signed: signed, isHalted: isHalted,
+    let served = try ServedRelease(
+      release, identity: identity, manifest: manifest, contents: contents, signed: signed, halt: halt,
       after: feed.current)
+    // A rollout that is over names no other manifest any more.
+    if let halt, let otherwise = served.otherwise, halt.otherwise != otherwise {
+      try await halts.begin(identity, otherwise: otherwise)
+    }
+    return served
   }
 
   private func contents(of release: StoredRelease) async throws -> (Manifest, [StoredBundle]) {
@@ -243,8 +263,34 @@ struct ReleasePublisher: Sendable {
     guard var signed = try await signedManifest(of: release, after: former) else { return nil }
     // What another server publishes is passed on as it is.
     signed.status = signer != nil && signed.published?.signatures == nil ? nil : signed.published
-    try await statusSigner?.addStatus(to: &signed, of: release, isHalted: isHalted, after: former, at: .now)
+    signed.ownStatus = nil
+    guard let statusSigner else { return signed }
+    do {
+      try await statusSigner.addStatus(
+        to: &signed, of: release, isHalted: isHalted, after: former, root: newestRoot(signed.roots),
+        verified: feed.verified.map { SignedTime(seconds: Int64($0.timeIntervalSince1970)) }, at: .now
+      ) { [store = host.store, source] in
+        try await store.nextStatusSequence(of: source, atLeast: $0)
+      }
+      halts.clear(.status)
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      // Bundles are served without it, and with the status before it as long as that is valid.
+      if let former, former.manifest == signed.manifest {
+        (signed.status, signed.ownStatus) = (former.status, former.ownStatus)
+      }
+      let order = isHalted && former?.ownStatus?.isHalted != true ? " is to be halted, and" : ":"
+      halts.tell(.status, "release \(release.name)\(order) its status cannot be signed: \(error)")
+    }
     return signed
+  }
+
+  /// The newest of the published roots and the host's own.
+  private func newestRoot(_ published: [PublishedRoot]) -> TrustRoot? {
+    let own = host.configuration.trust?.root
+    guard let newest = published.last.flatMap({ try? TrustRoot(reading: $0.bytes) }) else { return own }
+    return own.map { $0.version > newest.version ? $0 : newest } ?? newest
   }
 
   private func signedManifest(of release: StoredRelease, after former: SignedContents?) async throws -> SignedContents?
@@ -254,7 +300,6 @@ struct ReleasePublisher: Sendable {
       let (manifest, contents) = try await contents(of: release)
       return try await signer.sign(try ServedRelease.manifest(of: release, manifest, contents), at: .now)
     }
-    // Signed anew, the manifest would not be the one that the status is of.
     former.published = try await signer.status()
     return former
   }

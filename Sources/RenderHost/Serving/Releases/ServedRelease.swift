@@ -3,16 +3,17 @@ import DiskStorage
 import Foundation
 import HTTPCaching
 import HTTPTransport
+import Signing
 
 /// A release as it is served: an immutable snapshot.
 final class ServedRelease: Sendable {
   let stored: StoredRelease
   /// The identity of what its manifest lists: ``SHA256Digest/init(ofContents:)``.
   let identity: SHA256Digest
-  /// `true` if hosts are kept from switching to it: by a status of this host, or by a rollout to nobody.
+  /// `true` if hosts are kept from switching to it: by the status, or by a rollout to nobody.
   let isHalted: Bool
-  /// `true` if the manifest gives the release to a share of the installs.
-  let isRollout: Bool
+  /// The manifest of the installs that do not get the release, if it is rolled out and its manifest is written here.
+  let otherwise: ManifestReference?
   let entries: [ServedEntry]
   let manifest: ServedContent
   let checksums: ServedContent
@@ -43,15 +44,15 @@ final class ServedRelease: Sendable {
   ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
   ///   - signed: the manifest's bytes and what is published beside it; `nil` to serve one that is written here.
-  ///   - isHalted: `true` to roll it out to nobody, if the manifest is written here and is of a rollout.
+  ///   - halt: given to roll it out to nobody, if the manifest is written here and another one is known.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(
     _ stored: StoredRelease, identity: SHA256Digest, manifest source: Manifest, contents: [StoredBundle],
-    signed: SignedContents? = nil, isHalted: Bool = false, after former: ServedRelease?
+    signed: SignedContents? = nil, halt: ReleaseHalts.Halt? = nil, after former: ServedRelease?
   ) throws {
-    (self.stored, self.identity, self.signed, self.isHalted) = (stored, identity, signed, isHalted)
-    isRollout = source.rollout != nil && source.otherwise != nil
-    statusSequence = signed?.statusSequence
+    (self.stored, self.identity, self.signed) = (stored, identity, signed)
+    let status = signed?.readStatus
+    statusSequence = status?.sequence
     let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
     self.since = since
     let locations = signed?.paths ?? []
@@ -72,7 +73,10 @@ final class ServedRelease: Sendable {
       checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
     }
     var written = Self.manifest(of: stored, source, items)
-    if isHalted { written.rollout?.percent = 0 }
+    if written.rollout == nil { written.otherwise = halt?.otherwise }
+    otherwise = signed == nil ? written.otherwise : nil
+    if halt != nil, otherwise != nil { written.rollout = Rollout(percent: 0, salt: written.rollout?.salt ?? "halted") }
+    isHalted = signed == nil ? halt != nil && otherwise != nil : status?.isHalted == true
     manifest = try ServedContent(json: signed?.manifest ?? ServedJSON.bytes(written))
     signedFiles = try signed?.files() ?? [:]
     self.byLocation = byLocation

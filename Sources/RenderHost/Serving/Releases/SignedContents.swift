@@ -12,10 +12,8 @@ struct SignedContents: Sendable {
   var status: PublishedStatus?
   /// The status of the folder or of the other server, which this host may sign anew; `nil` if there is none.
   var published: PublishedStatus?
-  /// The time at which this host signs the status anew; `nil` if another has signed it.
-  var statusRenewed: SignedTime?
-  /// `true` if the status of this host halts the release.
-  var isHalted = false
+  /// The times of the status, if this host has signed it.
+  var ownStatus: OwnStatus?
   /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
   /// if all entries are below `/bundles/`.
   var paths: [String?] = []
@@ -28,8 +26,8 @@ struct SignedContents: Sendable {
       && (status?.isSame(as: other?.status) ?? (other?.status == nil))
   }
 
-  /// The sequence of the status; `nil` if there is none, or it cannot be read.
-  var statusSequence: Int64? { status.flatMap { try? ReleaseStatus(reading: $0.bytes) }?.sequence }
+  /// The status as hosts read it; `nil` if there is none, or it cannot be read.
+  var readStatus: ReleaseStatus? { status.flatMap { try? ReleaseStatus(reading: $0.bytes) } }
 
   /// The files by their paths, without the manifest.
   func files() throws -> [String: ServedContent] {

@@ -18,14 +18,23 @@ final class ReportDesk: Sendable {
   private let rate = Mutex(ReportRate())
   /// The reports that are checked and counted at once. The clients of the others take turns.
   private let gate = FairGate<String>(width: 8, limit: 256)
-  /// The release that cannot be halted, of which that was said.
-  private let told = Mutex<SHA256Digest?>(nil)
+  private let halting = Mutex(Halting())
+
+  /// The attempts to publish a halt. Reports do not wait for them.
+  private struct Halting {
+    var isRunning = false
+    /// The end of the last attempt.
+    var last: ContinuousClock.Instant?
+  }
+
+  /// The least time between two attempts: each may run a command.
+  private static let pause: Duration = .seconds(5)
 
   /// - Returns: `nil` if the settings name no key for reports.
-  /// - Throws: ``SettingsError/combination(_:)`` if the key cannot be used.
+  /// - Throws: ``SettingsError/combination(_:)`` if a key cannot be used.
   init?(_ settings: Settings, publisher: ReleasePublisher, record: HostRecord, logger: Logger) throws {
-    guard let key = try settings.reportVerificationKey() else { return nil }
-    keys = [key]
+    keys = try settings.reportVerificationKeys()
+    guard !keys.isEmpty else { return nil }
     bound = settings.haltBound
     (self.publisher, self.record, self.logger) = (publisher, record, logger)
   }
@@ -79,11 +88,13 @@ final class ReportDesk: Sendable {
       return false
     }
     count(report.standing.rawValue)
-    if let failure = report.failure {
-      logger.info("release \(current.name) is bad on an install: \(failure)")
+    if report.standing == .bad {
+      logger.info(
+        "The release is bad on an install",
+        metadata: ["release": "\(current.name)", "reason": "\((report.failure?.description ?? "").quotedForMessage)"])
     }
     // The one that reaches the bound, and later ones if the halt could not be published then.
-    if tally.haltedAt != nil, !current.isHalted { await halt(current, tally) }
+    if tally.haltedAt != nil, !current.isHalted { halt(current, tally) }
     return true
   }
 
@@ -104,26 +115,26 @@ final class ReportDesk: Sendable {
     }
   }
 
-  private func halt(_ release: ServedRelease, _ tally: ReportTally) async {
-    let share =
-      "release \(release.name) is bad on \(tally.bad) of the \(tally.good + tally.bad) installs that have reported"
+  /// Publishes the halt of a release, in the background.
+  private func halt(_ release: ServedRelease, _ tally: ReportTally) {
     if let reason = publisher.reasonNotToHalt(release) {
-      let isNews = told.withLock { told in
-        defer { told = release.identity }
-        return told != release.identity
+      return publisher.halts.tell(
+        .halt, "release \(release.name) fails, and cannot be halted: \(reason)")
+    }
+    let begins = halting.withLock { halting in
+      guard !halting.isRunning, halting.last.map({ .now - $0 >= Self.pause }) ?? true else { return false }
+      halting.isRunning = true
+      return true
+    }
+    guard begins else { return }
+    Task { [publisher, self] in
+      do {
+        try await publisher.renew()
+      } catch {
+        publisher.halts.tell(.halt, "release \(release.name) fails, and is not halted yet: \(error)")
       }
-      if isNews { tell("\(share), and cannot be halted: \(reason)") }
-      return
+      halting.withLock { $0 = Halting(last: .now) }
     }
-    if await publisher.renew() {
-      record.metrics.halts.increment()
-      tell("\(share): it is halted")
-    }
-  }
-
-  private func tell(_ text: String) {
-    logger.error("\(text)")
-    record.failures.append(.release, text)
   }
 
   private func count(_ result: String) { record.metrics.reports(result).increment() }

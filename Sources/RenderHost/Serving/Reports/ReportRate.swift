@@ -2,7 +2,7 @@ import Containers
 
 /// Limits the reports of each install, so that one that is broken or hostile costs little.
 struct ReportRate {
-  /// The reports that an install may send in each ``period``. It has one or two for each release.
+  /// The reports that an install may send in each ``period``. An app sends one for each release.
   static let limit = 10
   static let period: Duration = .seconds(600)
   /// The installs that are remembered; those that have reported least recently are forgotten.
