@@ -462,12 +462,12 @@ struct ReportTests {
   func removedStore() async throws {
     try await signing { (host: ServingFixture) async throws in
       let name = try await host.serving.setHalted(true)
+      let former = try #require(host.feed.current)
       try FileManager.default.removeItem(atPath: directory.file("store"))
-      try await host.serving.relaunch()
-      try await eventually("the release is served again") {
-        host.feed.current.map { FileManager.default.fileExists(atPath: directory.file("store")) && $0.name == name }
-          ?? false
-      }
+      // The folder is looked at again.
+      try host.write("// one", "home.js")
+      try await host.wait { $0.current.map { $0.id != former.id } ?? false }
+      #expect(host.feed.current?.identity == former.identity && name == former.name)
       #expect(host.feed.current?.isHalted == true)
     }
   }
