@@ -463,7 +463,8 @@ struct ReportTests {
     try await signing { (host: ServingFixture) async throws in
       let name = try await host.serving.setHalted(true)
       let former = try #require(host.feed.current)
-      try FileManager.default.removeItem(atPath: directory.file("store"))
+      // In one step, since files are written into it.
+      try FileManager.default.moveItem(atPath: directory.file("store"), toPath: directory.file("removed"))
       // The folder is looked at again.
       try host.write("// one", "home.js")
       try await host.wait { $0.current.map { $0.id != former.id } ?? false }
