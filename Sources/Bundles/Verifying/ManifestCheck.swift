@@ -104,9 +104,11 @@ struct ManifestCheck: Sendable {
 
   /// The manifest of a known release, if one that is signed or rolled out has the same sequence; `nil` in all other cases.
   private func listed(by known: StoredRelease?, beside manifest: Manifest) async throws -> Manifest? {
+    guard let known, known.sequence == manifest.sequence else { return nil }
+    let listed = try await fetcher.manifest(reading: try await store.manifestBytes(of: known))
     let isSigned = (signatures != nil || keeper != nil) && manifest.expires != nil
-    guard isSigned || manifest.rollout != nil, let known, known.sequence == manifest.sequence else { return nil }
-    return try await fetcher.manifest(reading: try await store.manifestBytes(of: known))
+    // Also a rollout that is over: its release stays the same.
+    return isSigned || manifest.rollout != nil || listed.rollout != nil ? listed : nil
   }
 
   private func signatures(

@@ -73,12 +73,17 @@ struct AudienceTests {
         }
       }
       #expect(reached != nil)
-      try Self.publish(fixture) { $0.rollout = Rollout(percent: 0, salt: "s") }
-      _ = try await Self.host(fixture).start().report()
-      let current = try #require(try await fixture.store.source(fixture.source)?.current)
-      // It is the same release, whose share has changed.
-      #expect((current.name, current.standing) == ("r2", .good))
-      #expect(try await fixture.store.releases(of: fixture.source).count { $0.release.name == "r2" } == 1)
+      // It is the same release, whose share has changed, also when the rollout is over, and when it goes on.
+      for rollout in [Rollout(percent: 0, salt: "s"), nil, Rollout(percent: 1, salt: "s")] {
+        try Self.publish(fixture) { manifest in
+          manifest.rollout = rollout
+          if rollout == nil { manifest.otherwise = nil }
+        }
+        _ = try await Self.host(fixture).start().report()
+        let current = try #require(try await fixture.store.source(fixture.source)?.current)
+        #expect((current.name, current.standing) == ("r2", .good), "\(rollout?.percent ?? 100)")
+        #expect(try await fixture.store.releases(of: fixture.source).count { $0.release.name == "r2" } == 1)
+      }
     }
   }
 

@@ -156,7 +156,7 @@ struct ReleasePublisher: Sendable {
     let signed = try await signedContents(of: release, isHalted: halt != nil)
     if let signed {
       guard !signed.isSame(as: current.signed) else { return }
-    } else if current.signed == nil {
+    } else if current.signed == nil, release.digest == current.stored.digest {
       guard current.isHalted != (halt != nil), reasonNotToHalt(current) == nil else { return }
     }
     let next = try await snapshot(of: release, signed: signed)
