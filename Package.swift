@@ -381,7 +381,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let wholeModules = package.targets.filter {
     [
       "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage",
-      "Signing", "HTTPCache", "Bundles",
+      "Signing", "CSQLite", "HTTPCache", "Bundles",
     ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
