@@ -5,5 +5,6 @@ import RenderHost
 if CommandLine.arguments.dropFirst().first == "worker" {
   HostEntry.runWorker()
 }
+HostEntry.limitArenas()
 Task { await HostEntry.runHost(commit: BuildCommit.short) }
 dispatchMain()
