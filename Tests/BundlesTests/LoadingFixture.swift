@@ -41,6 +41,21 @@ struct LoadingFixture {
     }
   }
 
+  /// A store with a good release `r1`, and `r2`, which is current and on trial, each with the page `a`.
+  ///
+  /// - Parameter body: receives `r2`.
+  static func onTrial(_ body: (LoadingFixture, StoredRelease) async throws -> Void) async throws {
+    try await running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(["a": "1"], release: "r1")
+      _ = try await fixture.preload()
+      let first = try #require(try await fixture.store.source(fixture.source)?.current)
+      try await fixture.store.mark(first, as: .good)
+      try fixture.publish(["a": "2"], release: "r2")
+      #expect(try await fixture.preload().activated)
+      try await body(fixture, try #require(try await fixture.store.source(fixture.source)?.current))
+    }
+  }
+
   /// The same origin and folder, as another process has them. Locks belong to open files: two stores in one process
   /// exclude each other as those of two processes do.
   func anotherProcess() throws -> LoadingFixture { try LoadingFixture(origin: origin, folder: folder) }

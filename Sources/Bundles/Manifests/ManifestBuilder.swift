@@ -55,11 +55,11 @@ package struct ManifestBuilder: Sendable {
     return try ContentDigests(of: bytes)
   }
 
-  /// `true` if `status.json` is no file of the release, also without signatures beside it.
+  /// `true` if `status.json` is the status, also without signatures beside it.
   package var hasStatus = false
 
-  /// `true` if the folder has a status with signatures; without these, a file of that name is one of the release.
-  private var hasSignedStatus: Bool {
+  /// `true` if `status.json` is the status: by default with signatures beside it, and a file of the release otherwise.
+  private var leavesOutStatus: Bool {
     hasStatus || access("\(folder)/\(ReleaseStatus.fileName)\(SignatureFile.suffix)", F_OK) == 0
   }
 
@@ -88,7 +88,7 @@ package struct ManifestBuilder: Sendable {
           name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
         let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
-        let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && hasSignedStatus
+        let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && leavesOutStatus
         let isDelta = path == Manifest.deltaFolder && Manifest.delta(named: name) != nil
         if file != excluded, !isRoot, !isStatus, !isDelta { found.append(child) }
       case S_IFLNK:

@@ -87,4 +87,18 @@ extension BundleStore {
     }
     return Dictionary(rows.map { ($0.name, $0.message) }, uniquingKeysWith: { first, _ in first })
   }
+
+  /// Returns the sequence for the next status that this host signs: higher than the last one.
+  ///
+  /// - Throws: ``StoreError``.
+  package func nextStatusSequence(of source: PageURL, atLeast least: Int64) async throws -> Int64 {
+    try await write { [now] db in
+      let id = try Self.id(of: source, now: now(), db)
+      let last = try Int64.fetchOne(db, sql: "SELECT sequence FROM signedStatus WHERE source = ?", arguments: [id])
+      let next = max(least, last.map { $0 == .max ? $0 : $0 + 1 } ?? 0)
+      try db.execute(
+        sql: "INSERT OR REPLACE INTO signedStatus (source, sequence) VALUES (?, ?)", arguments: [id, next])
+      return next
+    }
+  }
 }

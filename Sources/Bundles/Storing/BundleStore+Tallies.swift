@@ -24,11 +24,10 @@ extension BundleStore {
     let digest = Data(try SHA256Digest(of: Array(install.utf8)).bytes.prefix(16))
     return try await write { [now] db in
       let id = try Self.tallyRow(of: contents, db)
-      let before = try Self.tally(id, db)
-      guard before.good + before.bad < Self.countedLimit else { return nil }
+      var tally = try Self.tally(of: contents, db)
+      guard tally.good + tally.bad < Self.countedLimit else { return nil }
       try db.execute(sql: "INSERT OR IGNORE INTO counted (tally, install) VALUES (?, ?)", arguments: [id, digest])
       guard db.changesCount > 0 else { return nil }
-      var tally = before
       if standing == .bad { tally.bad += 1 } else { tally.good += 1 }
       if tally.haltedAt == nil, bound.isReached(by: tally) { tally.haltedAt = now() }
       try db.execute(
@@ -42,10 +41,7 @@ extension BundleStore {
   ///
   /// - Throws: ``StoreError``.
   package func tally(of contents: SHA256Digest) async throws -> ReportTally {
-    try await read { db in
-      let id = try Int64.fetchOne(db, sql: "SELECT id FROM tally WHERE contents = ?", arguments: [contents])
-      return try id.map { try Self.tally($0, db) } ?? ReportTally()
-    }
+    try await read { db in try Self.tally(of: contents, db) }
   }
 
   /// Halts a release.
@@ -70,20 +66,6 @@ extension BundleStore {
     }
   }
 
-  /// Returns the sequence for the next status that this host signs: higher than the last one.
-  ///
-  /// - Throws: ``StoreError``.
-  package func nextStatusSequence(of source: PageURL, atLeast least: Int64) async throws -> Int64 {
-    try await write { [now] db in
-      let id = try Self.id(of: source, now: now(), db)
-      let last = try Int64.fetchOne(db, sql: "SELECT sequence FROM signedStatus WHERE source = ?", arguments: [id])
-      let next = max(least, last.map { $0 == .max ? $0 : $0 + 1 } ?? 0)
-      try db.execute(
-        sql: "INSERT OR REPLACE INTO signedStatus (source, sequence) VALUES (?, ?)", arguments: [id, next])
-      return next
-    }
-  }
-
   /// Returns the row of a release, which is made if there is none. Beyond the limit the oldest rows are removed.
   private static func tallyRow(of contents: SHA256Digest, _ db: Database) throws -> Int64 {
     if let id = try Int64.fetchOne(db, sql: "SELECT id FROM tally WHERE contents = ?", arguments: [contents]) {
@@ -96,8 +78,8 @@ extension BundleStore {
     return id
   }
 
-  private static func tally(_ id: Int64, _ db: Database) throws -> ReportTally {
-    try db.firstRow("SELECT good, bad, haltedAt, otherwise FROM tally WHERE id = ?", [id]) { row in
+  private static func tally(of contents: SHA256Digest, _ db: Database) throws -> ReportTally {
+    try db.firstRow("SELECT good, bad, haltedAt, otherwise FROM tally WHERE contents = ?", [contents]) { row in
       let text: String? = try row.value("otherwise")
       return try ReportTally(
         good: row.value("good"), bad: row.value("bad"), haltedAt: row.value("haltedAt"),

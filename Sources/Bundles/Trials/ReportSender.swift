@@ -129,7 +129,7 @@ package final class ReportSender: Sendable {
   }
 }
 
-/// What becomes of a report after an answer.
+/// The fate of a report: sent, refused for good, or to be sent again.
 enum ReportFate: Hashable, Sendable {
   case sent
   /// It can never be accepted: it is forgotten.

@@ -70,7 +70,7 @@ struct KeyCommand: AsyncParsableCommand {
     @OptionGroup var signing: SigningOptions
 
     func validate() throws {
-      guard (signing.key.count) + (signing.signWith == nil ? 0 : 1) == 1 else {
+      guard signing.key.count + (signing.signWith == nil ? 0 : 1) == 1 else {
         throw ValidationError("Name one key with --key, or a command that signs with --sign-with.")
       }
       guard (1...ReportToken.installLimit).contains(install.utf8.count) else {

@@ -8,19 +8,6 @@ import Testing
 
 /// Processes that end while a page of a release on trial opens.
 struct EndedProcessTests {
-  /// A good release `r1`, and `r2`, which is current and on trial.
-  private static func onTrial(_ body: (LoadingFixture) async throws -> Void) async throws {
-    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
-      try fixture.publish(["a": "1"], release: "r1")
-      _ = try await fixture.preload()
-      let first = try #require(try await fixture.store.source(fixture.source)?.current)
-      try await fixture.store.mark(first, as: .good)
-      try fixture.publish(["a": "2"], release: "r2")
-      #expect(try await fixture.preload().activated)
-      try await body(fixture)
-    }
-  }
-
   /// Starts a process in which the page `a` opens.
   private static func opening(_ fixture: LoadingFixture) async throws -> OpenerProcess {
     let process = try await OpenerProcess.start(store: fixture.store.directory.path, manifest: fixture.source.text)
@@ -43,7 +30,7 @@ struct EndedProcessTests {
 
   @Test("two processes that end while a page opens undo its release, and the next start says so")
   func killed() async throws {
-    try await Self.onTrial { (fixture: LoadingFixture) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, _: StoredRelease) async throws in
       for _ in 0..<2 {
         #expect(await Self.note(fixture).isEmpty)
         #expect(try await Self.current(fixture) == "r2")
@@ -61,7 +48,7 @@ struct EndedProcessTests {
 
   @Test("a process that ends after its page has a tree, or was closed, says nothing", arguments: ["rendered", "ready"])
   func rendered(_ command: String) async throws {
-    try await Self.onTrial { (fixture: LoadingFixture) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, _: StoredRelease) async throws in
       for _ in 0..<3 {
         let process = try await Self.opening(fixture)
         #expect(try await process.perform("\(command) 1"))
@@ -77,7 +64,7 @@ struct EndedProcessTests {
 
   @Test("a page that opens in a process that runs does not count, however many others start")
   func running() async throws {
-    try await Self.onTrial { (fixture: LoadingFixture) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, _: StoredRelease) async throws in
       let process = try await Self.opening(fixture)
       for _ in 0..<5 { #expect(await Self.note(fixture).isEmpty) }
       #expect(try fixture.folder.names(in: "store/openings").count == 1)
@@ -88,7 +75,7 @@ struct EndedProcessTests {
 
   @Test("files that are no opening change nothing, and are removed")
   func foreign() async throws {
-    try await Self.onTrial { (fixture: LoadingFixture) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, _: StoredRelease) async throws in
       let folder = fixture.folder.file("store/openings")
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       try Files.write("", to: folder + "/empty")

@@ -12,19 +12,6 @@ import Testing
 struct ReportSenderTests {
   private static let page = ContentDigests.filled(1).md5
 
-  /// A store with a good release `r1`, and `r2` on trial.
-  private static func onTrial(_ body: (LoadingFixture, StoredRelease) async throws -> Void) async throws {
-    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
-      try fixture.publish(["a": "1"], release: "r1")
-      _ = try await fixture.preload()
-      let first = try #require(try await fixture.store.source(fixture.source)?.current)
-      try await fixture.store.mark(first, as: .good)
-      try fixture.publish(["a": "2"], release: "r2")
-      #expect(try await fixture.preload().activated)
-      try await body(fixture, try #require(try await fixture.store.source(fixture.source)?.current))
-    }
-  }
-
   /// Ends the trial of a release, and keeps a report of it.
   private static func end(_ release: StoredRelease, _ standing: ReleaseStanding, in fixture: LoadingFixture)
     async throws
@@ -53,7 +40,7 @@ struct ReportSenderTests {
 
   @Test("the end of a trial is reported once, with what the publisher counts", arguments: [ReleaseStanding.good, .bad])
   func once(_ standing: ReleaseStanding) async throws {
-    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       try await Self.end(release, standing, in: fixture)
       fixture.origin.script("/reports", [.status(202)])
       let sender = try Self.sender(fixture)
@@ -78,7 +65,7 @@ struct ReportSenderTests {
 
   @Test("nothing is kept for a host that reports nothing")
   func silent() async throws {
-    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       _ = try await fixture.store.note(
         .ready, of: release.id, page: Self.page, opening: "1", options: ReleaseTrial())
       #expect(try await Self.kept(fixture) == 0)
@@ -87,7 +74,7 @@ struct ReportSenderTests {
 
   @Test("a server that fails is asked again later, and one that is away too")
   func again() async throws {
-    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       try await Self.end(release, .bad, in: fixture)
       fixture.origin.script(
         "/reports", [.status(503, retryAfter: "7200"), .status(401), .resetBeforeHead, .status(404), .status(200)])
@@ -111,7 +98,7 @@ struct ReportSenderTests {
 
   @Test("a report that is not sent is kept for the next process")
   func nextProcess() async throws {
-    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       try await Self.end(release, .bad, in: fixture)
       struct NoToken: Error {}
       let clock = ManualClock()
@@ -136,7 +123,7 @@ struct ReportSenderTests {
 
   @Test("a report that can never be accepted is forgotten", arguments: [400, 410, 413])
   func refused(_ status: Int) async throws {
-    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       try await Self.end(release, .bad, in: fixture)
       fixture.origin.script("/reports", [.status(status)])
       let sender = try Self.sender(fixture)
@@ -149,7 +136,7 @@ struct ReportSenderTests {
 
   @Test("a redirect is not followed: the token goes to nobody else", arguments: [302, 307])
   func redirect(_ status: Int) async throws {
-    try await Self.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
+    try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       try await Self.end(release, .bad, in: fixture)
       fixture.origin.serve("/other", [])
       fixture.origin.script("/reports", [.redirect(to: "/other", status: status)])

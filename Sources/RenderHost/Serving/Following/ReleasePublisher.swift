@@ -20,7 +20,7 @@ struct ReleasePublisher: Sendable {
   let statusSigner: StatusSigner?
   let halts: ReleaseHalts
   let logger: Logger
-  /// What is served changes in one place at a time: the sequences of statuses grow.
+  /// Lets one change of the served release run at a time, so that the sequences of its statuses grow.
   private let gate = FairGate<Int>(width: 1)
 
   /// The time for which a release waits until the differences from the former ones are made.
