@@ -247,6 +247,22 @@ struct ReportTests {
     }
   }
 
+  @Test("a manifest that names another one for older runtimes, and is no rollout, goes on naming it")
+  func olderRuntime() async throws {
+    try await FaultOrigin.running { origin in
+      var manifest = try Self.manifest("// two", 2, on: origin)
+      manifest.minimumRuntime = "1.4"
+      let other = ManifestReference(url: origin.url(for: "/other.json"), sha256: ContentDigests.filled(1).sha256)
+      manifest.otherwise = other
+      origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)))
+      let url = try #require(PageURL(origin.url(for: "/manifest.json")))
+      try await taking({ $0.manifest = url }) { (host: ServingFixture) async throws in
+        #expect(try await host.manifest().otherwise == other)
+        #expect(try await host.manifest().rollout == nil)
+      }
+    }
+  }
+
   @Test("a signed release that fails on too many installs is halted by the status that this host signs")
   func signed() async throws {
     try await FaultOrigin.running { origin in

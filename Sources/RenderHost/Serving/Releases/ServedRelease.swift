@@ -73,7 +73,8 @@ final class ServedRelease: Sendable {
       checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
     }
     var written = Self.manifest(of: stored, source, items)
-    if written.rollout == nil { written.otherwise = halt?.otherwise }
+    // A rollout that is over names no other manifest any more.
+    written.otherwise = written.otherwise ?? halt?.otherwise
     otherwise = signed == nil ? written.otherwise : nil
     if halt != nil, otherwise != nil { written.rollout = Rollout(percent: 0, salt: written.rollout?.salt ?? "halted") }
     isHalted = signed == nil ? halt != nil && otherwise != nil : status?.isHalted == true
