@@ -48,7 +48,7 @@ struct ManifestCheck: Sendable {
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
-      let listed = try await listed(by: known, beside: manifest)
+      let listed = try await listed(by: known, beside: manifest, bytes)
       let signatures = try await signatures(of: manifest, bytes, listed, conditionally: isConditional)
       var choice = SourceChoice()
       choice.audience = audience.text
@@ -103,9 +103,12 @@ struct ManifestCheck: Sendable {
   }
 
   /// The manifest of a known release, if one that is signed or rolled out has the same sequence; `nil` in all other cases.
-  private func listed(by known: StoredRelease?, beside manifest: Manifest) async throws -> Manifest? {
+  private func listed(
+    by known: StoredRelease?, beside manifest: Manifest, _ bytes: [UInt8]
+  ) async throws -> Manifest? {
     guard let known, known.sequence == manifest.sequence else { return nil }
-    let listed = try await fetcher.manifest(reading: try await store.manifestBytes(of: known))
+    let stored = try await store.manifestBytes(of: known)
+    let listed = stored == bytes ? manifest : try await fetcher.manifest(reading: stored)
     let isSigned = (signatures != nil || keeper != nil) && manifest.expires != nil
     // Also a rollout that is over: its release stays the same.
     return isSigned || manifest.rollout != nil || listed.rollout != nil ? listed : nil
