@@ -69,12 +69,16 @@ package struct Gateway: Sendable {
   /// - Returns: `nil` if that is not possible without waiting.
   func answerAtOnce(_ asked: PromptAnswers.Asked) -> PromptAnswers.Answer? {
     let head = asked.head
-    guard let origin = (try? origin(for: head, version: .http11, .unbounded)) ?? nil else { return nil }
+    let (path, host) = (head.path ?? "", head.host)
+    guard let origin = (try? origin(for: head, version: .http11, .unbounded)) ?? nil,
+      // All that follows would be done again by the long way.
+      origin.mayBeStored(head, path: path, host: host)
+    else { return nil }
     let sender = ClientInfo(
-      client: ForwardedFields(client: asked.client, host: head.host, isSecure: isSecure), version: .http11,
+      client: ForwardedFields(client: asked.client, host: host, isSecure: isSecure), version: .http11,
       disconnection: asked.disconnection, note: asked.note, replay: asked.replay,
       trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
-    return origin.answerAtOnce(head, path: head.path ?? "", from: sender)
+    return origin.answerAtOnce(head, path: path, from: sender)
   }
 
   /// Returns the origin that a request is for; `nil` if the gateway answers it itself.

@@ -100,18 +100,17 @@ extension ActiveTransfer {
       guard let list, let context else { return CURL_TRAILERFUNC_ABORT }
       let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
       for field in transfer.transfer.feed?.trailers ?? [:] {
+        var line = Array("\(field.name.rawName): ".utf8)
+        FieldText.append(field.value, isPassedOn: transfer.request.addsNothing, to: &line)
         // libcurl frees the list.
-        let line = "\(field.name.rawName): \(field.value)"
-        list.pointee = line.appended(to: list.pointee, isPassedOn: transfer.request.addsNothing)
+        list.pointee = curl_slist_append(list.pointee, line.map(CChar.init(bitPattern:)) + [0])
       }
       return CURL_TRAILERFUNC_OK
     }
   }
 
   private func setFields(userAgent: String) {
-    for line in RequestLines.lines(for: request, userAgent: userAgent) {
-      fields = line.appended(to: fields, isPassedOn: request.addsNothing) ?? fields
-    }
+    fields = RequestLines(for: request, userAgent: userAgent).list()
     _ = pk_setopt_pointer(easy, CURLOPT_HTTPHEADER, fields)
   }
 }

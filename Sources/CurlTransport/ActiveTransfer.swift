@@ -6,6 +6,7 @@ import HTTPTypes
 final class ActiveTransfer {
   let transfer: Transfer
   let easy: UnsafeMutableRawPointer
+  /// The request's lines, which libcurl reads and does not free.
   var fields: UnsafeMutablePointer<curl_slist>?
   let errorText: UnsafeMutablePointer<CChar>
   private var head: ResponseHeadParser
@@ -48,7 +49,7 @@ final class ActiveTransfer {
   }
 
   deinit {
-    curl_slist_free_all(fields)
+    fields?.deallocate()
     errorText.deallocate()
   }
 

@@ -23,8 +23,27 @@ enum ResponseFraming {
     }
   }
 
+  /// Returns `true` for what most heads have: one length as it would be written here, and no coding.
+  private static func hasOnePlainLength(_ fields: HTTPFields) -> Bool {
+    var hasLength = false
+    for field in fields {
+      switch field.name {
+      case .transferEncoding: return false
+      case .contentLength:
+        let digits = field.value.utf8
+        guard !hasLength, 1...18 ~= digits.count, digits.allSatisfy({ 48...57 ~= $0 }),
+          digits.first != 48 || digits.count == 1
+        else { return false }
+        hasLength = true
+      default: break
+      }
+    }
+    return hasLength
+  }
+
   /// Leaves one length, as a plain number, or none.
   static func check(_ fields: inout HTTPFields, isOld: Bool) throws(Fault) {
+    if hasOnePlainLength(fields) { return }
     let codings = fields[values: .transferEncoding]
     let lengths = fields[values: .contentLength]
     if !codings.isEmpty {

@@ -41,9 +41,9 @@ final class Transfer: Sendable {
     }
 
     /// The response's head, or why there is none; `nil` if the reader must wait.
-    func knownHead(of url: String) -> Result<HTTPResponse, any Error>? {
+    func knownHead(of url: @autoclosure () -> String) -> Result<HTTPResponse, any Error>? {
       if let head { return .success(head) }
-      return end.map { $0.flatMap { .failure(TransportError.malformed(url: url, reason: "it has no head")) } }
+      return end.map { $0.flatMap { .failure(TransportError.malformed(url: url(), reason: "it has no head")) } }
     }
   }
 

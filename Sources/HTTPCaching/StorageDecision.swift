@@ -188,22 +188,29 @@ package enum HopByHopFields {
     "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
   ]
 
+  /// Values of `Connection` that list no field.
+  private static let onlyConnection: Set<String> = ["close", "keep-alive"]
+
   /// Returns the fields that are not hop-by-hop: those above, and those that `Connection` lists.
   ///
   /// - Parameter exceptions: fields that `Connection` must not list, besides `Cache-Control`.
   package static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
     var listed: Set<String> = []
     if fields.contains(.connection) {
-      for value in fields[values: .connection] {
+      for value in fields[values: .connection] where !onlyConnection.contains(value) {
         listed.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
       }
       // RFC 9110 §7.6.1: a sender must not list Cache-Control.
-      listed.subtract(["cache-control"] + exceptions.map(\.canonicalName))
+      if !listed.isEmpty { listed.subtract(["cache-control"] + exceptions.map(\.canonicalName)) }
     }
     func isForOneHop(_ field: HTTPField) -> Bool {
       let name = field.name.canonicalName
       return names.contains(name) || !listed.isEmpty && listed.contains(name)
     }
-    return fields.contains(where: isForOneHop) ? fields.filter { !isForOneHop($0) } : fields
+    guard fields.contains(where: isForOneHop) else { return fields }
+    var left = HTTPFields()
+    left.reserveCapacity(fields.count)
+    for field in fields where !isForOneHop(field) { left.append(field) }
+    return left
   }
 }

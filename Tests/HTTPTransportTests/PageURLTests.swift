@@ -65,4 +65,20 @@ struct PageURLTests {
     #expect(PageURL("https://example.com:443/a/b")?.origin == "https://example.com")
     #expect(PageURL("http://example.com:81/a")?.origin == "http://example.com:81")
   }
+
+  @Test(
+    "a URL is in its normal form or not",
+    arguments: [
+      ("http://h/a", true), ("http://127.0.0.1:8080/a/b", true), ("http://h/a?q=1", true), ("http://H/a", false),
+      ("http://h:80/a", false), ("http://h/a/../b", false), ("http://h", false), ("http://h/%7Ea", false), ("a", false),
+    ])
+  func normal(_ text: String, _ isNormal: Bool) { #expect(PageURL.isNormal(text) == isNormal) }
+
+  @Test(
+    "a data URL is recognised by its scheme",
+    arguments: [
+      ("data:,a", true), ("DATA:text/plain,a", true), ("Data:", true), ("data", false), ("data/a:b", false),
+      ("", false), ("datä:", false),
+    ])
+  func dataURL(_ text: String, _ isDataURL: Bool) { #expect(text.isDataURL == isDataURL) }
 }

@@ -11,6 +11,9 @@ struct UniqueNumberTests {
     ] as [(UInt64, String)])
   func hex(_ number: UInt64, _ text: String) { #expect(Hex.encode(number) == text) }
 
+  @Test("two numbers are written with 32 digits, the first one first")
+  func twoNumbers() { #expect(Hex.encode(0xABC, .max) == "0000000000000abcffffffffffffffff") }
+
   @Test("numbers are unique, and each bit of them is as often 0 as 1")
   func unique() {
     let numbers = (0..<10_000).map { _ in UniqueNumber.next() }

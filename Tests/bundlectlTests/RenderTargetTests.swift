@@ -27,7 +27,7 @@ struct RenderTargetTests {
       }
       let first = try await render("--manifest", site.manifest)
       #expect(first["source"] as? String == "network")
-      #expect(Self.shown(first) == "one \(site.origin.url(for: "/b/home.js"))")
+      #expect(Self.shown(first) == "one \(site.origin.url(for: "/b/home.js"))", "\(first)")
       let bundle = try #require(first["bundle"] as? [String: Any])
       #expect(bundle["name"] as? String == "home")
       #expect(bundle["url"] as? String == site.origin.url(for: "/b/home.js"))

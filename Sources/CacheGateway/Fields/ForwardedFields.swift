@@ -20,8 +20,8 @@ struct ForwardedFields: Sendable {
   func add(_ forwarding: OriginSettings.Forwarding, to fields: inout HTTPFields) {
     if forwarding == .xForwarded || forwarding == .both {
       if let client, let name = Self.forName { fields.append(client, toListOf: name) }
-      if let name = Self.protocolName { fields[name] = scheme }
-      if let name = Self.hostName { fields[name] = host }
+      if let name = Self.protocolName { fields.set(scheme, for: name) }
+      if let name = Self.hostName { fields.set(host, for: name) }
     }
     if forwarding == .forwarded || forwarding == .both, let name = Self.forwardedName {
       fields.append(element, toListOf: name)
@@ -31,9 +31,19 @@ struct ForwardedFields: Sendable {
   /// RFC 7239 §4.
   var element: String {
     // RFC 7239 §6.3: the identifier of an unknown client.
-    let node = client.map { $0.contains(":") ? "\"[\($0)]\"" : $0 } ?? "unknown"
-    let named = host.map { ";host=\(Self.value($0))" } ?? ""
-    return "for=\(node)\(named);proto=\(scheme)"
+    let node = client.map { $0.utf8.contains(UInt8(ascii: ":")) ? "\"[\($0)]\"" : $0 } ?? "unknown"
+    let host = host.map(Self.value)
+    var text = ""
+    text.reserveCapacity(24 + node.utf8.count + (host?.utf8.count ?? 0))
+    text += "for="
+    text += node
+    if let host {
+      text += ";host="
+      text += host
+    }
+    text += ";proto="
+    text += scheme
+    return text
   }
 
   /// Writes a value as a token if possible, otherwise as a quoted string. RFC 9110 §5.6.4.
@@ -46,6 +56,16 @@ struct ForwardedFields: Sendable {
 extension HTTPFields {
   /// Appends a member to a list field. RFC 9110 §5.3.
   mutating func append(_ member: String, toListOf name: HTTPField.Name) {
+    guard contains(name) else { return append(HTTPField(name: name, value: member)) }
     self[values: name] = [(self[values: name] + [member]).joined(separator: ", ")]
+  }
+
+  /// The same as the subscript, without its work where there is no such field.
+  mutating func set(_ value: String?, for name: HTTPField.Name) {
+    if contains(name) {
+      self[name] = value
+    } else if let value {
+      append(HTTPField(name: name, value: value))
+    }
   }
 }

@@ -17,13 +17,15 @@ enum GatewayFields {
     _ head: HTTPRequest, from client: ForwardedFields, _ forwarding: OriginSettings.Forwarding,
     version: RequestVersion, codings: [String]? = nil
   ) -> HTTPFields {
-    var fields = HopByHopFields.removed(from: head.headerFields)
-    // These fields belong to the connection to the origin. An HTTP/2 client may send Host besides `:authority`.
-    for name in [HTTPField.Name.contentLength, .expect, host].compactMap(\.self) {
-      fields[name] = nil
+    var fields = HTTPFields()
+    fields.reserveCapacity(head.headerFields.count + 8)
+    for field in HopByHopFields.removed(from: head.headerFields) {
+      // These fields belong to the connection to the origin. An HTTP/2 client may send Host besides `:authority`.
+      if field.name == .contentLength || field.name == .expect || field.name == host { continue }
+      fields.append(field)
     }
     // RFC 9110 §12.5.3: a client that names no coding may support none.
-    if !fields.contains(.acceptEncoding) { fields[.acceptEncoding] = "identity" }
+    if !fields.contains(.acceptEncoding) { fields.append(HTTPField(name: .acceptEncoding, value: "identity")) }
     if let codings, let limited = AcceptedCodings(fields).limited(to: codings) { fields[.acceptEncoding] = limited }
     addWay(version: version.rawValue, to: &fields)
     client.add(forwarding, to: &fields)

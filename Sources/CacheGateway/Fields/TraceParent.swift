@@ -18,14 +18,23 @@ struct TraceParent: Equatable, Sendable {
   ///
   /// - Parameter newID: returns 64 random bits, which are not all zero.
   init(continuing fields: HTTPFields, newID: () -> UInt64) {
-    if let name = Self.field, fields[values: name].count == 1, let given = Self(fields[name] ?? "") {
+    if let name = Self.field, fields.contains(name), fields[values: name].count == 1,
+      let given = Self(fields[name] ?? "")
+    {
       self = given
       return
     }
-    trace = Hex.encode(newID()) + Hex.encode(newID())
+    trace = Hex.encode(newID(), newID())
     isGiven = false
+    var text = ""
+    text.reserveCapacity(55)
+    text += "00-"
+    text += trace
+    text += "-"
+    text += Hex.encode(newID())
     // The sampled flag is set, as by the first participant; later ones may sample less (§3.2.2.5.1).
-    text = "00-\(trace)-\(Hex.encode(newID()))-01"
+    text += "-01"
+    self.text = text
   }
 
   /// Returns `nil` for an invalid value.
@@ -40,7 +49,7 @@ struct TraceParent: Equatable, Sendable {
 
   func add(to fields: inout HTTPFields) {
     guard let name = Self.field, !isGiven else { return }
-    fields[name] = text
+    fields.set(text, for: name)
     // §3.3: tracestate is forwarded only with a valid traceparent.
     if let state = Self.state { fields[state] = nil }
   }

@@ -132,21 +132,34 @@ package final class GatewayOrigin: Sendable {
     return PromptAnswers.Answer(response, body: hasBody ? ByteBuffer(bytes: bytes) : nil)
   }
 
+  /// Returns `false` if no stored response can answer a GET or HEAD for certain.
+  ///
+  /// - Parameters:
+  ///   - path: the target of the request.
+  ///   - host: the host that the client requests.
+  func mayBeStored(_ head: HTTPRequest, path: String, host: String?) -> Bool {
+    loader.mayBeStored(target(head, path: path, host: host))
+  }
+
   /// The request by which the stored responses are looked up, and which is sent if none answers.
   private func resourceRequest(_ head: HTTPRequest, path: String, from sender: ClientInfo) -> ResourceRequest {
-    var resource = ResourceRequest(
-      base + path, type: .other, method: head.method,
-      fields: GatewayFields.request(
-        head, from: sender.client, settings.forwarding, version: sender.version, codings: settings.codings),
-      followsRedirects: false,
-      keepsContentEncoding: true)
+    var resource = target(head, path: path, host: sender.client.host)
+    resource.fields = GatewayFields.request(
+      head, from: sender.client, settings.forwarding, version: sender.version, codings: settings.codings)
     sender.trace.add(to: &resource.fields)
     sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
+    return resource
+  }
+
+  /// The same without its fields.
+  private func target(_ head: HTTPRequest, path: String, host: String?) -> ResourceRequest {
+    var resource = ResourceRequest(
+      base + path, type: .other, method: head.method, followsRedirects: false, keepsContentEncoding: true)
     resource.target = path
     // RFC 9111 §2: the URI that a client requests includes its host, which may be forwarded to the origin.
-    resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
-    resource.clientHost = sender.client.host
-    if !Self.isNormal(resource.reference) {
+    resource.host = settings.forwarding == .none ? "" : host?.lowercased() ?? ""
+    resource.clientHost = host
+    if !PageURL.isNormal(resource.reference) {
       // RFC 3986 §6.2: the URL is equivalent to its normal form, but an origin may distinguish the two.
       (resource.behavior, resource.isStored) = (.networkOnly, false)
     }
@@ -161,9 +174,6 @@ package final class GatewayOrigin: Sendable {
     GatewayReplay.offer(loaded, to: head, in: sender.replay) { [record] in record.answered(result, replay: $0) }
     return result
   }
-
-  /// Returns `true` if a URL is written in its normal form, by which it is looked up.
-  private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
     _ loaded: Resource, to request: HTTPRequest, _ result: GatewayResult, _ disconnection: ClientDisconnection

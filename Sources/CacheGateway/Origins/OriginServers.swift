@@ -37,7 +37,8 @@ final class OriginServers: Sendable {
   ///   - body: is given the URL of a server, and its scheme and authority.
   /// - Throws: the error of the last server; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
-    for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL, _ target: HTTPRequest?) async throws -> Value
+    for url: @autoclosure () -> String, mayGoOn: () -> Bool = { true },
+    _ body: (PageURL, _ target: HTTPRequest?) async throws -> Value
   ) async throws -> Value {
     var failure: (any Error)?
     for index in rotation.withLock({ $0.order() }) {
@@ -55,7 +56,7 @@ final class OriginServers: Sendable {
         failure = error
       }
     }
-    throw failure ?? TransportError.cannotConnect(url: url, reason: "all of its servers are down")
+    throw failure ?? TransportError.cannotConnect(url: url(), reason: "all of its servers are down")
   }
 }
 

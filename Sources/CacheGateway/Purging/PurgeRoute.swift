@@ -25,12 +25,12 @@ package struct PurgeRoute: Sendable {
       let order = try PurgeOrder(json: try await request.bytes(upTo: Self.bodyLimit))
       do {
         let count = try await purge(order)
-        context.logger.notice(
+        context.requestLogger.notice(
           "The gateway was purged",
           metadata: ["kind": "\(order.selection.kind)", "soft": "\(order.isSoft)", "purged": "\(count)"])
         return JSONAnswer.json(["purged": count])
       } catch let error where !(error is PurgeError) {
-        context.logger.error("The gateway was not purged", metadata: ["error": "\(error)"])
+        context.requestLogger.error("The gateway was not purged", metadata: ["error": "\(error)"])
         throw PurgeError("\(error)", status: .internalServerError)
       }
     }

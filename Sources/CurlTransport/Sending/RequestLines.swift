@@ -3,56 +3,105 @@ import HTTPTransport
 import HTTPTypes
 
 /// The lines of a request's head in libcurl's form: fields to send, and fields that libcurl must not add by itself.
-enum RequestLines {
-  static func lines(for request: TransportRequest, userAgent: String) -> [String] {
+struct RequestLines {
+  /// The lines, each with a zero behind it.
+  private var bytes: [UInt8] = []
+  /// The positions at which lines begin.
+  private var starts: [Int] = []
+  private let isPassedOn: Bool
+
+  init(for request: TransportRequest, userAgent: String) {
     let fields = request.head.headerFields
+    isPassedOn = request.addsNothing
+    starts.reserveCapacity(fields.count + 4)
+    bytes.reserveCapacity(fields.reduce(128) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 3 })
+
     let ownsExpectation = request.stream != nil || request.addsNothing
-    var lines = fields.compactMap { field -> String? in
+    for field in fields {
       switch field.name {
-      case .cookie: return nil
+      case .cookie: continue
       case .contentLength, .transferEncoding:
-        if request.stream != nil { return nil }
+        if request.stream != nil { continue }
       case .expect:
-        if ownsExpectation { return nil }
+        if ownsExpectation { continue }
       default: break
       }
-      let value = field.value
-      return value.isEmpty ? field.name.rawName + ";" : field.name.rawName + ": " + value
+      append(field.name.rawName, field.value)
     }
     // HTTPFields splits cookies; RFC 6265 §5.4 requires one field.
-    if let cookies = fields[.cookie], !cookies.isEmpty { lines.append("Cookie: \(cookies)") }
-
-    let unwanted: [HTTPField.Name] = [.expect, .contentType] + (request.addsNothing ? [.accept, .userAgent] : [])
-    for name in unwanted where !fields.contains(name) || name == .expect && ownsExpectation {
-      lines.append("\(name.rawName):")
+    if let cookies = fields[.cookie], !cookies.isEmpty { append("Cookie", cookies) }
+    append(without: .expect, unless: fields.contains(.expect) && !ownsExpectation)
+    append(without: .contentType, unless: fields.contains(.contentType))
+    if request.addsNothing {
+      append(without: .accept, unless: fields.contains(.accept))
+      append(without: .userAgent, unless: fields.contains(.userAgent))
     }
     if let expectation = fields[.expect], ownsExpectation, let authority = request.head.authority {
       // If libcurl finds this field, it waits for up to a second, and after a 417 repeats the request without it. It
       // does not search after the end of a line.
-      lines.append("Host: \(authority)\r\nExpect: \(expectation)")
+      append("Host", authority + "\r\nExpect: " + expectation)
     }
-    if !request.addsNothing, !fields.contains(.userAgent) { lines.append("User-Agent: \(userAgent)") }
-    return lines
+    if !request.addsNothing, !fields.contains(.userAgent) { append("User-Agent", userAgent) }
+  }
+
+  private mutating func append(_ name: String, _ value: String) {
+    starts.append(bytes.count)
+    bytes.append(contentsOf: name.utf8)
+    if value.isEmpty {
+      // libcurl's form of a field without a value.
+      bytes.append(UInt8(ascii: ";"))
+    } else {
+      bytes.append(UInt8(ascii: ":"))
+      bytes.append(UInt8(ascii: " "))
+      FieldText.append(value, isPassedOn: isPassedOn, to: &bytes)
+    }
+    bytes.append(0)
+  }
+
+  /// Keeps libcurl from adding a field.
+  private mutating func append(without name: HTTPField.Name, unless isSent: Bool) {
+    if isSent { return }
+    starts.append(bytes.count)
+    bytes.append(contentsOf: name.rawName.utf8)
+    bytes.append(UInt8(ascii: ":"))
+    bytes.append(0)
+  }
+
+  /// Makes the list that libcurl reads, in one piece of memory, which the caller deallocates; `nil` for no lines.
+  ///
+  /// `curl_slist_append` would take two pieces for each line.
+  func list() -> UnsafeMutablePointer<curl_slist>? {
+    guard !starts.isEmpty else { return nil }
+    let count = MemoryLayout<curl_slist>.stride * starts.count
+    let memory = UnsafeMutableRawPointer.allocate(
+      byteCount: count + bytes.count, alignment: MemoryLayout<curl_slist>.alignment)
+    UnsafeMutableRawBufferPointer(start: memory + count, count: bytes.count).copyBytes(from: bytes)
+    let text = (memory + count).bindMemory(to: CChar.self, capacity: bytes.count)
+    let nodes = memory.bindMemory(to: curl_slist.self, capacity: starts.count)
+    for (index, start) in starts.enumerated() {
+      let next = index + 1 < starts.count ? nodes + index + 1 : nil
+      (nodes + index).initialize(to: curl_slist(data: text + start, next: next))
+    }
+    return nodes
   }
 }
 
-extension String {
-  /// Appends a field's line to a list for libcurl: one byte for each character of ISO 8859-1, or UTF-8 if there are
-  /// other characters. If the line is passed on, its original bytes.
-  ///
-  /// - Returns: the list; `nil` if there is no memory.
-  func appended(
-    to list: UnsafeMutablePointer<curl_slist>?, isPassedOn: Bool
-  ) -> UnsafeMutablePointer<curl_slist>? {
-    // Most lines are ASCII.
-    if utf8.allSatisfy({ $0 < 0x80 }) { return curl_slist_append(list, self) }
-    let bytes = isPassedOn ? OpaqueText.bytes(of: utf8) : latin1 ?? Array(utf8)
-    return curl_slist_append(list, bytes.map(CChar.init(bitPattern:)) + [0])
+/// The bytes of a field's value as it is sent.
+enum FieldText {
+  /// Appends one byte for each character of ISO 8859-1, or UTF-8 if there are other characters. If the value is passed
+  /// on, its original bytes.
+  static func append(_ value: String, isPassedOn: Bool, to bytes: inout [UInt8]) {
+    // Most values are ASCII.
+    if value.utf8.allSatisfy({ $0 < 0x80 }) {
+      bytes.append(contentsOf: value.utf8)
+    } else {
+      bytes += isPassedOn ? OpaqueText.bytes(of: value.utf8) : latin1(value) ?? Array(value.utf8)
+    }
   }
 
   /// The bytes in ISO 8859-1; `nil` if it does not have all characters.
-  private var latin1: [UInt8]? {
-    let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }
-    return bytes.count == unicodeScalars.count ? bytes : nil
+  private static func latin1(_ value: String) -> [UInt8]? {
+    let bytes = value.unicodeScalars.compactMap { UInt8(exactly: $0.value) }
+    return bytes.count == value.unicodeScalars.count ? bytes : nil
   }
 }

@@ -47,7 +47,13 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   ///
   /// - Parameter host: stands behind the URL and a space, which no URL has; `nil` for none.
   package init(_ url: PageURL, host: String?, in partition: CachePartition) {
-    self.init(partition, name: host.map { "\(url.text) \($0)" } ?? url.text)
+    var name = url.text
+    if let host {
+      name.reserveCapacity(name.utf8.count + 1 + host.utf8.count)
+      name += " "
+      name += host
+    }
+    self.init(partition, name: name)
   }
 
   /// The key of a request with a body, by the text that its rule made of that.

@@ -177,6 +177,9 @@ public final class ResponseCache: Sendable {
     return store.responsesAtOnce(for: key, fields: fields).map { confirmed($0, of: key, since: epoch) }
   }
 
+  /// Returns `false` if nothing is stored for a key for certain.
+  func mayHold(_ key: CacheKey) -> Bool { store.mayHold(key) || !memory.variants(for: key).isEmpty }
+
   /// The variants of a key in memory that the store has, too, and the others that it has.
   private func confirmed(_ found: [FoundResponse], of key: CacheKey, since epoch: UInt64) -> [CachedResponse] {
     let inMemory = memory.confirm(key, by: found.map(\.entry))

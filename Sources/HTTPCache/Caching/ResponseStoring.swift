@@ -18,6 +18,9 @@ package protocol ResponseStoring: Sendable {
   /// are short; `nil` if that is not possible.
   func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]?
 
+  /// Returns `false` if nothing is stored for a key for certain, without waiting for anything.
+  func mayHold(_ key: CacheKey) -> Bool
+
   /// The stored bytes, checked against their digest; `nil` if they have gone or were changed, and the entry with them.
   func body(of entry: ResponseEntry) async throws -> (any StoredBody)?
 
@@ -92,6 +95,8 @@ extension ResponseStoring {
   }
 
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? { nil }
+
+  package func mayHold(_ key: CacheKey) -> Bool { true }
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.

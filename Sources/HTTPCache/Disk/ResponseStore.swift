@@ -132,6 +132,8 @@ package final class ResponseStore: ResponseStoring {
     }
   }
 
+  package func mayHold(_ key: CacheKey) -> Bool { keys.mayContain(key) }
+
   package func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
     do {
       guard entry.head.extent.count > StoredResponseBody.memoryLimit else {

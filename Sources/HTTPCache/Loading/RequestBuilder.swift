@@ -51,9 +51,19 @@ final class RequestBuilder: Sendable {
 
   // MARK: Requests
 
+  /// The key under which the response to a GET would be stored; `nil` if there is none.
+  func key(forGetting request: ResourceRequest) -> CacheKey? {
+    if request.reference.isDataURL { return nil }
+    let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
+    guard let known = urls.entry(for: text, ignoring: configuration.ignoredParameters), !known.url.isFile else {
+      return nil
+    }
+    return CacheKey(known.identity, host: request.host, in: request.partition ?? partition)
+  }
+
   /// - Throws: ``LoadError/invalidReference(_:)``, ``DataURLError``.
   func prepare(_ request: ResourceRequest) throws -> PreparedRequest {
-    if request.reference.lowercased().hasPrefix("data:") { return .inline(try DataURL(request.reference)) }
+    if request.reference.isDataURL { return .inline(try DataURL(request.reference)) }
     let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
     guard let known = urls.entry(for: text, ignoring: configuration.ignoredParameters) else {
       throw LoadError.invalidReference(request.reference)

@@ -111,6 +111,11 @@ public final class ResourceLoader: Sendable {
     return resource
   }
 
+  /// Returns `false` if no stored response can answer a GET or HEAD for certain, whatever its fields say.
+  package func mayBeStored(_ request: ResourceRequest) -> Bool {
+    requests.key(forGetting: request).map { cache.mayHold($0) } ?? true
+  }
+
   /// Returns the same as ``response(for:)`` if a stored response answers and nothing has to be waited for: neither the
   /// disk, nor the network, nor another request; `nil` in every other case, in which nothing has been done.
   package func responseAtOnce(for request: ResourceRequest) -> Resource? {

@@ -16,10 +16,20 @@ package enum Hex {
 
   /// Returns 16 digits.
   package static func encode(_ number: UInt64) -> String {
-    String(unsafeUninitializedCapacity: 16) { buffer in
-      for index in 0..<16 { buffer[index] = digits[Int(truncatingIfNeeded: number >> UInt64(60 - 4 * index)) & 15] }
-      return 16
+    String(unsafeUninitializedCapacity: 16) { write(number, to: $0, at: 0) }
+  }
+
+  /// Returns 32 digits.
+  package static func encode(_ high: UInt64, _ low: UInt64) -> String {
+    String(unsafeUninitializedCapacity: 32) { write(low, to: $0, at: write(high, to: $0, at: 0)) }
+  }
+
+  /// Returns the position behind the 16 digits.
+  private static func write(_ number: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
+    for index in 0..<16 {
+      buffer[start + index] = digits[Int(truncatingIfNeeded: number >> UInt64(60 - 4 * index)) & 15]
     }
+    return start + 16
   }
 
   /// Returns `nil` unless `text` has exactly `2 * count` hexadecimal digits, in either case.

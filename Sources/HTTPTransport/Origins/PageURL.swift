@@ -122,6 +122,11 @@ extension PageURL: Codable {
 }
 
 extension PageURL {
+  /// Returns `true` for an absolute URL in its normal form, without parsing it if that is plain to see. RFC 3986 §6.2.
+  package static func isNormal(_ text: String) -> Bool {
+    isPlain(text) || PageURL(text, ignoring: [])?.text == text
+  }
+
   /// Returns `true` for the URL of a server that is normalised for certain: its host is a name in small letters or an
   /// IPv4 address, and it has a path, and neither a port of one to three digits, nor a query, an escape or a dot segment.
   private static func isPlain(_ text: String) -> Bool {
@@ -209,4 +214,9 @@ extension PageURL {
 extension PageURL {
   /// The path of a `file` URL, the text of any other one; for messages.
   package var readable: String { filePath ?? text }
+}
+
+extension String {
+  /// `true` for a `data:` URL, whose scheme may have capitals. RFC 2397.
+  package var isDataURL: Bool { utf8.count >= 5 && prefix(5).lowercased() == "data:" }
 }

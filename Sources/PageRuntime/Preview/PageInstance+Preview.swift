@@ -18,7 +18,7 @@ extension PageInstance {
     for (ref, page) in embedded { pages[ref] = await page.preview(embedding: embedding, limit: limit) }
     return HTMLPreview(tree, title: title ?? url?.text ?? "page", rules: rules, embedded: pages) { reference in
       if let data = resources[reference] { return data }
-      if reference.lowercased().hasPrefix("data:") { return reference }
+      if reference.isDataURL { return reference }
       return url.map { $0.resolving(reference)?.text } ?? PageURL(reference)?.text
     }
   }

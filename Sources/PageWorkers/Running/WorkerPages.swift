@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import PageKit
 import Synchronization
 
@@ -255,7 +256,7 @@ extension PageInstance {
       tree, title: url?.text ?? "page", rules: rules,
       embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }
     ) { reference in
-      if reference.lowercased().hasPrefix("data:") { return reference }
+      if reference.isDataURL { return reference }
       guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
       return prefix + (target.text.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? "")
     }

@@ -26,7 +26,7 @@ struct AdminRoutes: Sendable {
       try await act()
       return JSONAnswer.json(["done": true])
     } catch {
-      context.logger.error("An admin's request failed", metadata: ["error": "\(error)"])
+      context.requestLogger.error("An admin's request failed", metadata: ["error": "\(error)"])
       return JSONAnswer.error(.badGateway, "\(error)")
     }
   }
@@ -43,7 +43,7 @@ private struct AdminMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let authorization = request.headers[.authorization]
     guard authenticator.accepts(authorization: authorization) else {
-      context.logger.notice("An admin's token was refused")
+      context.requestLogger.notice("An admin's token was refused")
       let challenge = authorization == nil ? "Bearer" : #"Bearer error="invalid_token""#
       throw HTTPError(
         .unauthorized, headers: [.wwwAuthenticate: challenge], message: "the admin's bearer token is required")

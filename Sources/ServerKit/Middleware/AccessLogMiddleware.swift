@@ -28,7 +28,9 @@ package struct AccessLogMiddleware: RouterMiddleware {
         for: request.head, version: context.version, status: response.status.code, note: context.note, context.logger)
     else { return response }
     let address = context.remoteAddress?.ipAddress ?? "-"
-    response.whenDone { bytes, isAborted in line.write(bytes, isAborted: isAborted, since: start, address: address) }
+    response.whenDone { [id = context.requestID] bytes, isAborted in
+      line.write(bytes, isAborted: isAborted, since: start, address: address, id: id)
+    }
     if let replay = context.replay { line.repeats(with: replay) }
     return response
   }
@@ -67,7 +69,7 @@ struct AccessLogLine: Sendable {
     details = note.map { Self.details($0, head, version) }
   }
 
-  /// - Parameter id: of the request, if the line's logger does not have it.
+  /// - Parameter id: of the request.
   func write(
     _ bytes: Int, isAborted: Bool, since start: ContinuousClock.Instant, address: String, id: String? = nil
   ) {

@@ -23,10 +23,10 @@ package struct JSONErrorMiddleware: RouterMiddleware {
     } catch {
       if error is CancellationError, context.disconnection.hasHappened {
         // No client reads this response; the connection ends.
-        context.logger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
+        context.requestLogger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
         return JSONAnswer.error(.badRequest, "the client has disconnected", [.connection: "close"])
       }
-      context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
+      context.requestLogger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
       return JSONAnswer.error(.internalServerError, "an internal error occurred; the log has it under the request's id")
     }
   }

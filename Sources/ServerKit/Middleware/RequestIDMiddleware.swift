@@ -10,7 +10,7 @@ package struct RequestIDMiddleware: RouterMiddleware {
   package init() {}
   package typealias Context = HostRequestContext
 
-  /// The key under which `context.id` finds it.
+  /// The name of the id in log lines.
   static let logKey = "hb.request.id"
 
   package func handle(
@@ -18,7 +18,7 @@ package struct RequestIDMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let id = Self.given(request.head, context.replay) ?? Self.newID()
     var context = context
-    context.logger[metadataKey: Self.logKey] = .string(id)
+    context.requestID = id
     var response = try await next(request, context)
     response.headers[.requestID] = id
     return response

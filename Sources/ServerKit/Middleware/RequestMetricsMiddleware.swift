@@ -77,9 +77,10 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
     return path
   }
 
+  private static let knownMethods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
+
   /// Returns the method's name if it is known, since clients may send any method.
   private static func name(_ method: HTTPRequest.Method) -> String {
-    let known: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
-    return known.contains(method) ? method.rawValue : "other"
+    knownMethods.contains(method) ? method.rawValue : "other"
   }
 }

@@ -19,11 +19,21 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package let replay: ReplayContext?
   /// The disconnection of the client, which may have happened already.
   package let disconnection: ClientDisconnection
+  /// The id of the request, in its log lines and its response; `nil` before there is one.
+  var requestID: String?
   /// `true` if the connection is being closed after the response to an earlier request.
   let followsLast: Bool
 
   /// The key by which clients take turns: all clients of one address share one.
   package var client: String { remoteAddress?.ipAddress ?? "" }
+
+  /// Logs with the request's id. A logger that gets it formats all that it adds to its lines; so only a request that logs
+  /// gives it one.
+  package var requestLogger: Logger {
+    var logger = logger
+    if let requestID { logger[metadataKey: RequestIDMiddleware.logKey] = .string(requestID) }
+    return logger
+  }
 
   package init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11) }
 

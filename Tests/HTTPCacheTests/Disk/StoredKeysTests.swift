@@ -55,6 +55,16 @@ struct StoredKeysTests {
     #expect(!store.keys.mayContain(Self.key(21)))
   }
 
+  @Test("a cache may hold what was stored, and nothing else")
+  func cache() async throws {
+    let fixture = try ResponseFixture(remembersKeys: true)
+    try await Self.finish(try fixture.disk)
+    let cache = try ResponseCache(store: fixture.store, memoryCapacity: 1 << 20, policy: CachePolicy(mode: .shared))
+    #expect(!cache.mayHold(Self.key(1)))
+    try await fixture.store("one", for: "1")
+    #expect(cache.mayHold(Self.key(1)) && !cache.mayHold(Self.key(2)))
+  }
+
   @Test("a store finds its responses after its index was exchanged")
   func exchanged() async throws {
     let fixture = try ResponseFixture(remembersKeys: true)

@@ -14,7 +14,7 @@ struct HaltRoutes: Sendable {
           throw ServedError.notFound("this host has no releases: it is started with --bundles or --manifest")
         }
         let release = try await setHalted(isHalted)
-        context.logger.notice(
+        context.requestLogger.notice(
           isHalted ? "A release was halted by hand" : "The halt of a release was lifted by hand",
           metadata: ["release": "\(release)"])
         return JSONAnswer.json(["release": release])
