@@ -53,19 +53,20 @@ final class RequestBuilder: Sendable {
 
   /// The key under which the response to a GET would be stored; `nil` if there is none.
   func key(forGetting request: ResourceRequest) -> CacheKey? {
-    if request.reference.isDataURL { return nil }
-    let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
-    guard let known = urls.entry(for: text, ignoring: configuration.ignoredParameters), !known.url.isFile else {
-      return nil
-    }
+    guard !request.reference.isDataURL, let known = entry(for: request), !known.url.isFile else { return nil }
     return CacheKey(known.identity, host: request.host, in: request.partition ?? partition)
+  }
+
+  /// The URL that a request's reference leads to; `nil` if it is none.
+  private func entry(for request: ResourceRequest) -> URLMemo.Entry? {
+    let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
+    return urls.entry(for: text, ignoring: configuration.ignoredParameters)
   }
 
   /// - Throws: ``LoadError/invalidReference(_:)``, ``DataURLError``.
   func prepare(_ request: ResourceRequest) throws -> PreparedRequest {
     if request.reference.isDataURL { return .inline(try DataURL(request.reference)) }
-    let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
-    guard let known = urls.entry(for: text, ignoring: configuration.ignoredParameters) else {
+    guard let known = entry(for: request) else {
       throw LoadError.invalidReference(request.reference)
     }
     if known.url.isFile { return .file(known.url, request.snapshot) }
