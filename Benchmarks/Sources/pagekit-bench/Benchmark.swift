@@ -61,7 +61,8 @@ enum Benchmark {
 
   private static func host(_ programs: String, folder: String, rounds: Int) throws {
     let benchmark = HostBenchmark(programs: programs, folder: folder, rounds: rounds)
-    var secure = Table("answers per second on one core, TLS 1.3", "renderhost", "nginx", "to nginx")
+    var secure = Table(
+      "answers per second on one core, TLS 1.3", "renderhost", "nginx", "NIO's HTTP/2 alone", "to nginx", "to NIO")
     try benchmark.runSecure(&secure)
     secure.print()
     print()

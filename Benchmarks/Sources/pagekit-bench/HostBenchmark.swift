@@ -28,7 +28,7 @@ struct HostBenchmark {
     return files
   }
 
-  /// Over TLS 1.3, beside nginx alone: Varnish does not speak it.
+  /// Over TLS 1.3, beside nginx and, for HTTP/2, the libraries that renderhost is built on: Varnish does not speak it.
   func runSecure(_ table: inout Table) throws {
     let files = try makeFiles()
     let certificate = try Certificate(in: root)
@@ -38,17 +38,25 @@ struct HostBenchmark {
       renderhost, bundles: files, store: root + "/store", workers: 1, cores: Self.serverCore, certificate: certificate,
       log: root + "/host.log")
     defer { host.stop() }
+    let bare = try LocalServer(
+      programs + "/bare-server", cores: Self.serverCore, isSecure: true, log: root + "/bare.log"
+    ) {
+      ["\($0)", files, certificate.certificate, certificate.key]
+    }
+    defer { bare.stop() }
     let rows = [
       ("1 KiB script", "/bundles/small.js", false), ("64 KiB script", "/bundles/script.js", false),
       ("the same, not modified", "/bundles/script.js", true),
     ]
     for (name, path, isConditional) in rows {
       for version in [Load.Version.http1, .http2] {
-        let rates = try rates(of: path, [host.server, nginx], isConditional, version)
-        let medians = rates.map(Measurement.median)
+        let servers = [host.server, nginx] + (version == .http2 ? [bare] : [])
+        let medians = try rates(of: path, servers, isConditional, version).map(Measurement.median)
+        let isBeside = medians.count > 2
         table.add(
           "\(name), \(version.rawValue)", "\(Int(medians[0]))/s", "\(Int(medians[1]))/s",
-          Figures.ratio(medians[0] / medians[1]))
+          isBeside ? "\(Int(medians[2]))/s" : "", Figures.ratio(medians[0] / medians[1]),
+          isBeside ? Figures.ratio(medians[0] / medians[2]) : "")
       }
     }
   }
