@@ -41,14 +41,30 @@ private final class StreamAnswers: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame
 
-  private static let fields: HPACKHeaders = [
-    ":status": "200", "content-type": "text/javascript", "etag": "\"0123456789abcdef\"",
-    "date": "Sun, 06 Nov 1994 08:49:37 GMT", "cache-control": "no-cache",
-  ]
-  private static let notModified: HPACKHeaders = [
-    ":status": "304", "etag": "\"0123456789abcdef\"", "date": "Sun, 06 Nov 1994 08:49:37 GMT",
-    "cache-control": "no-cache",
-  ]
+  /// Those that renderhost sends with a script.
+  private static let fields: HPACKHeaders = {
+    var fields: HPACKHeaders = [
+      ":status": "200", "etag": "\"599383888f383bb1d8e72c33df3d607b03438624266230a2050c0b49fe35f3e8\"",
+      "cache-control": "no-cache", "vary": "Accept-Encoding, Available-Dictionary",
+      "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT",
+      "content-security-policy":
+        "default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox",
+      "x-content-type-options": "nosniff", "access-control-allow-origin": "*",
+      "access-control-expose-headers":
+        "ETag, Content-MD5, Repr-Digest, Content-Range, Accept-Ranges, Content-Encoding, Content-Length, Last-Modified",
+      "content-type": "text/javascript; charset=utf-8", "accept-ranges": "bytes",
+      "repr-digest": "sha-256=:WZODiI84O7HY5ywz3z1gewNDhiQmYjCiBQwLSf418+g=:",
+      "content-md5": "j5EcCM6bXLag31HcrxWozg==", "date": "Sun, 06 Nov 1994 08:49:37 GMT",
+    ]
+    fields.add(name: "x-request-id", value: "3ad9e6da5e89aa74", indexing: .nonIndexable)
+    return fields
+  }()
+  private static let notModified: HPACKHeaders = {
+    var fields = StreamAnswers.fields
+    for name in ["content-type", "accept-ranges", "repr-digest", "content-md5"] { fields.remove(name: name) }
+    fields.replaceOrAdd(name: ":status", value: "304")
+    return fields
+  }()
 
   private let files: [Substring: ByteBuffer]
 
@@ -63,7 +79,9 @@ private final class StreamAnswers: ChannelInboundHandler {
     func write(_ payload: HTTP2Frame.FramePayload) {
       context.write(wrapOutboundOut(HTTP2Frame(streamID: frame.streamID, payload: payload)), promise: nil)
     }
-    write(.headers(.init(headers: isConditional ? Self.notModified : Self.fields, endStream: body == nil)))
+    var fields = isConditional ? Self.notModified : Self.fields
+    if let body { fields.add(name: "content-length", value: "\(body.readableBytes)") }
+    write(.headers(.init(headers: fields, endStream: body == nil)))
     if let body { write(.data(.init(data: .byteBuffer(body), endStream: true))) }
   }
 

@@ -36,7 +36,7 @@ struct Load {
     script: WrkScript? = nil
   ) throws {
     var command = cores.map { ["taskset", "-c", $0] } ?? []
-    command += ["wrk", "-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency", "--timeout", "10s"]
+    command += ["wrk", "-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency", "--timeout", "60s"]
     command += fields.flatMap { ["-H", $0] }
     if let script { command += ["-s", script.path] }
     command.append(url)
