@@ -111,6 +111,17 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
+    // Where releases are published for several hosts.
+    .target(
+      name: "ObjectStorage",
+      dependencies: [
+        "HTTPCaching", "HTTPTransport",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "Publishing", dependencies: ["Bundles", "HTTPTransport", "ObjectStorage", "Signing"],
+      swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
     .target(
       name: "PageRuntime",
@@ -215,8 +226,8 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "ServerKit", "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd",
-        "CCrypto",
+        "CacheGateway", "Containers", "ObjectStorage", "ServerKit", "PageKit", "PageWorkers", "CLinux", "CBrotli",
+        "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -236,7 +247,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "PageKit", "PageWorkers", "Signing", "CLinux",
+        "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -268,6 +279,15 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime"], swiftSettings: relaxed),
     .testTarget(name: "SigningTests", dependencies: ["Signing"], swiftSettings: relaxed),
+    .testTarget(
+      name: "ObjectStorageTests", dependencies: ["ObjectStorage", "CurlTransport", "PageTesting", "TestSupport"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "PublishingTests",
+      dependencies: [
+        "Publishing", "Bundles", "CurlTransport", "ObjectStorage", "PageTesting", "Signing", "TestSupport",
+      ],
+      swiftSettings: relaxed),
     .testTarget(name: "ContainersTests", dependencies: ["Containers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
@@ -280,7 +300,8 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "PageWorkers", "PageTesting", "TestServers", "TestSupport", "RenderHostCommand",
+        "RenderHost", "ObjectStorage", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
+        "RenderHostCommand",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(

@@ -32,6 +32,7 @@ extension ActiveTransfer {
 
     setMethod()
     setFields(userAgent: configuration.userAgent)
+    if let signing = request.signing { set(signing) }
 
     let context = Unmanaged.passUnretained(self).toOpaque()
     _ = pk_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
@@ -58,6 +59,12 @@ extension ActiveTransfer {
 
   func set(_ option: CURLoption, _ value: Int) { _ = pk_setopt_long(easy, option, value) }
   func set(_ option: CURLoption, _ value: String) { _ = pk_setopt_string(easy, option, value) }
+
+  private func set(_ signing: RequestSigning) {
+    set(CURLOPT_AWS_SIGV4, "aws:amz:\(signing.region):\(signing.service)")
+    set(CURLOPT_USERNAME, signing.accessKey)
+    set(CURLOPT_PASSWORD, signing.secretKey)
+  }
 
   private func setMethod() {
     let method = request.head.method

@@ -14,7 +14,8 @@ struct Bundlectl: AsyncParsableCommand {
     subcommands: [
       PreloadCommand.self, StatusCommand.self, VerifyCommand.self, CatCommand.self, GCCommand.self,
       SourceCommand.self, ReleaseCommand.self,
-      ManifestCommand.self, KeyCommand.self, RootCommand.self, FetchCommand.self, ExplainCommand.self,
+      ManifestCommand.self, PublishCommand.self, ReleasesCommand.self, KeyCommand.self, RootCommand.self,
+      FetchCommand.self, ExplainCommand.self,
       CacheCommand.self, RenderCommand.self, DoctorCommand.self,
     ])
 

@@ -8,11 +8,24 @@ struct ManifestReader {
   let header: [String]
   let caFile: String?
 
-  func read(_ url: PageURL) async throws -> Manifest { try Manifest(reading: try await bytes(of: url)) }
+  func read(_ url: PageURL) async throws -> Manifest { try Manifest(reading: try await found(at: url).bytes) }
 
-  func bytes(of url: PageURL) async throws -> [UInt8] {
-    let limit = ManifestLimits.standard.manifestBytes
-    guard let bytes = try await bytes(at: url, limit: limit) else {
+  /// The bytes of a manifest, and its URL: another one than that which was asked for if a pointer is there.
+  func found(at url: PageURL) async throws -> (bytes: [UInt8], url: PageURL) {
+    let bytes = try await bytes(at: url)
+    guard let reference = try ReleasePointer(reading: bytes)?.current.manifest,
+      let place = url.resolving(reference.url)
+    else { return (bytes, url) }
+    let manifest = try await self.bytes(at: place)
+    let digest = try SHA256Digest(of: manifest)
+    guard digest == reference.sha256 else {
+      throw SourceError.otherBytes(url, url: place, expected: reference.sha256, found: digest)
+    }
+    return (manifest, place)
+  }
+
+  private func bytes(at url: PageURL) async throws -> [UInt8] {
+    guard let bytes = try await bytes(at: url, limit: ManifestLimits.standard.manifestBytes) else {
       throw CommandError(url.filePath.map { "\($0) cannot be read" } ?? "\(url): the server answers 404 Not Found")
     }
     return bytes

@@ -51,6 +51,28 @@ struct RequestTests {
     #expect(request.headers[.expect] == nil)
   }
 
+  @Test(
+    "a signature is of fields that are sent",
+    arguments: [(.get, 0), (.put, 10), (.put, 3 << 20), (.delete, 0)] as [(HTTPRequest.Method, Int)])
+  func signature(_ method: HTTPRequest.Method, _ size: Int) async throws {
+    let received = try await FaultOrigin.running { (origin: FaultOrigin) async throws in
+      origin.respond("/*") { _ in OriginResponse() }
+      var request = origin.request("/a", method, fields: [.contentType: "text/plain"], body: SeededContent.bytes(size))
+      request = try request.signed(by: RequestSigning(accessKey: "id", secretKey: "s", sessionToken: "t", region: "r"))
+      _ = try await transport.answer(to: request)
+      return try #require(origin.requests.first)
+    }
+    let parts = try #require(received.headers[.authorization]).split { " =,".contains($0) }
+    #expect(
+      parts.contains("id/\(try #require(received.headers[try .named("x-amz-date")]).prefix(8))/r/s3/aws4_request"))
+    let position = try #require(parts.firstIndex(of: "SignedHeaders"))
+    let signed = Set(parts[position + 1].split(separator: ";").map(String.init))
+    let sent = Set(received.headers.map(\.name.canonicalName) + ["host"])
+    #expect(signed.isSubset(of: sent), "\(signed.subtracting(sent)) is signed and not sent")
+    #expect(
+      signed.isSuperset(of: ["host", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token", "content-type"]))
+  }
+
   @Test("fields with similar names add no Content-Type and no Expect")
   func similarNames() async throws {
     let fields: HTTPFields = [

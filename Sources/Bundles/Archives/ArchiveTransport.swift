@@ -24,7 +24,7 @@ package struct ArchiveTransport: HTTPTransporting {
     var onDemand: Set<String> = []
     for (entry, bundle) in zip(entries, try manifest.located(at: source)) {
       let name = ReleaseArchive.contentName(of: entry.path)
-      names[bundle.url.text] = name
+      names[bundle.contentURL.text] = name
       if entry.preload == .demand, try archive.has(name) { onDemand.insert(entry.name) }
     }
     names[source.text] = ReleaseArchive.manifestName

@@ -299,6 +299,6 @@ package struct FetchTarget: Hashable, Sendable {
   }
 
   package init(_ bundle: PageBundle) {
-    self.init(kind: bundle.kind, name: bundle.name, url: bundle.url, expected: bundle.expected)
+    self.init(kind: bundle.kind, name: bundle.name, url: bundle.contentURL, expected: bundle.expected)
   }
 }

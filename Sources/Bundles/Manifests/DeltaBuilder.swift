@@ -30,9 +30,9 @@ package struct DeltaBuilder: Sendable {
         throw FolderError("\(place) is no manifest of an older release: \(error)")
       }
       for bundle in try manifest.located(at: url) {
-        guard let path = bundle.url.filePath else {
+        guard let path = bundle.contentURL.filePath else {
           throw FolderError(
-            "\(place) says that its files are at \(bundle.url): name the folder that has them in the place of the manifest"
+            "\(place) says that its files are at \(bundle.contentURL): name the folder that has them in the place of the manifest"
           )
         }
         guard let digest = bundle.sha256 else { continue }
@@ -67,9 +67,7 @@ package struct DeltaBuilder: Sendable {
     else { return }
     let base = try Self.read(former.path, former.digest)
     let content = try Self.read("\(folder)/\(entry.path)", target)
-    let delta = DictionaryZstd.encode(content, with: ContentDictionary(base, digest: former.digest))
-    let whole = DictionaryZstd.encode(content, with: ContentDictionary([], digest: former.digest))
-    guard let delta, let whole, delta.count < whole.count else { return made(entry, nil) }
+    guard let delta = Self.delta(of: content, from: base, digest: former.digest) else { return made(entry, nil) }
     let path = "\(folder)/\(Manifest.deltaPath(to: target, from: former.digest))"
     do {
       try FileManager.default.createDirectory(
@@ -80,6 +78,16 @@ package struct DeltaBuilder: Sendable {
     }
     entry.deltas[former.digest] = Int64(delta.count)
     made(entry, Int64(delta.count))
+  }
+
+  /// The difference of a content from an older one; `nil` if it is not smaller than the content compressed by itself.
+  ///
+  /// - Parameter digest: the older one's SHA-256.
+  package static func delta(of content: [UInt8], from base: [UInt8], digest: SHA256Digest) -> [UInt8]? {
+    let delta = DictionaryZstd.encode(content, with: ContentDictionary(base, digest: digest))
+    let whole = DictionaryZstd.encode(content, with: ContentDictionary([], digest: digest))
+    guard let delta, let whole, delta.count < whole.count else { return nil }
+    return delta
   }
 
   private static func read(_ path: String, _ digest: SHA256Digest) throws -> [UInt8] {

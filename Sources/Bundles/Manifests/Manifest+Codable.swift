@@ -6,6 +6,7 @@ extension Manifest: Encodable {
     static let release = AnyKey("release")
     static let sequence = AnyKey("sequence")
     static let base = AnyKey("base")
+    static let blobs = AnyKey("blobs")
     static let bundles = AnyKey("bundles")
     static let files = AnyKey("files")
     static let identity = AnyKey("identity")
@@ -14,7 +15,8 @@ extension Manifest: Encodable {
     static let channels = AnyKey("channels")
     static let minimumRuntime = AnyKey("minimumRuntime")
     static let all: Set<String> = [
-      "schema", "release", "sequence", "base", "bundles", "files", "identity", "rollout", "otherwise", "channels",
+      "schema", "release", "sequence", "base", "blobs", "bundles", "files", "identity", "rollout", "otherwise",
+      "channels",
       "minimumRuntime",
     ]
   }
@@ -25,6 +27,7 @@ extension Manifest: Encodable {
     try container.encode(release, forKey: Key.release)
     try container.encode(sequence, forKey: Key.sequence)
     try container.encode(base, forKey: Key.base)
+    try container.encodeIfPresent(blobs, forKey: Key.blobs)
     try container.encode(bundles, forKey: Key.bundles)
     if !files.isEmpty {
       var list = container.nestedUnkeyedContainer(forKey: Key.files)
@@ -46,10 +49,13 @@ extension Manifest.Entry: Codable {
     static let size = AnyKey("size")
     static let md5 = AnyKey("md5")
     static let sha256 = AnyKey("sha256")
+    static let blob = AnyKey("blob")
     static let preload = AnyKey("preload")
     static let prefetch = AnyKey("prefetch")
     static let deltas = AnyKey("deltas")
-    static let all: Set<String> = ["name", "path", "size", "md5", "sha256", "preload", "prefetch", "deltas"]
+    static let all: Set<String> = [
+      "name", "path", "size", "md5", "sha256", "blob", "preload", "prefetch", "deltas",
+    ]
   }
 
   /// Reads a bundle or a file; an entry without a name is called by its path.
@@ -60,6 +66,7 @@ extension Manifest.Entry: Codable {
     size = try container.decodeIfPresent(Int64.self, forKey: Key.size)
     md5 = try container.decode(MD5Digest.self, forKey: Key.md5)
     sha256 = try container.decodeIfPresent(SHA256Digest.self, forKey: Key.sha256)
+    blob = try container.decodeIfPresent(String.self, forKey: Key.blob)
     let time = try container.decodeIfPresent(String.self, forKey: Key.preload) ?? Manifest.Preload.launch.rawValue
     guard let preload = Manifest.Preload(rawValue: time) else {
       throw DecodingError.dataCorruptedError(
@@ -94,6 +101,7 @@ extension Manifest.Entry: Codable {
       case ("sha256", .string(let text)):
         guard let digest = SHA256Digest(hex: text) else { return nil }
         sha256 = digest
+      case ("blob", .string(let text)): blob = text
       case ("preload", .string(let text)):
         guard let time = Manifest.Preload(rawValue: text) else { return nil }
         preload = time
@@ -107,7 +115,8 @@ extension Manifest.Entry: Codable {
           guard let digest = SHA256Digest(hex: hex), case .integer(let size) = size else { return nil }
           deltas[digest] = size
         }
-      case ("name", _), ("size", _), ("sha256", _), ("preload", _), ("prefetch", _), ("deltas", _): return nil
+      case ("name", _), ("size", _), ("sha256", _), ("blob", _), ("preload", _), ("prefetch", _), ("deltas", _):
+        return nil
       default: additional[key] = value
       }
     }
@@ -124,6 +133,7 @@ extension Manifest.Entry: Codable {
     try container.encodeIfPresent(size, forKey: Key.size)
     try container.encode(md5, forKey: Key.md5)
     try container.encodeIfPresent(sha256, forKey: Key.sha256)
+    try container.encodeIfPresent(blob, forKey: Key.blob)
     if preload != .launch { try container.encode(preload, forKey: Key.preload) }
     if !prefetch.isEmpty { try container.encode(prefetch, forKey: Key.prefetch) }
     if !deltas.isEmpty {

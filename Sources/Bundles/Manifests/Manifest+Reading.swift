@@ -88,6 +88,7 @@ private struct ManifestDraft: Decodable {
     manifest.release = field(Manifest.Key.release, in: container, as: String.self) ?? ""
     manifest.sequence = optionalField(Manifest.Key.sequence, in: container, as: Int64.self) ?? 0
     manifest.base = optionalField(Manifest.Key.base, in: container, as: String.self) ?? ""
+    manifest.blobs = optionalField(Manifest.Key.blobs, in: container, as: String.self)
     manifest.bundles = entries(Manifest.Key.bundles, in: container)
     if container.contains(Manifest.Key.files) { manifest.files = entries(Manifest.Key.files, in: container) }
     manifest.identity = optionalField(Manifest.Key.identity, in: container, as: PageIdentity.self)

@@ -10,9 +10,8 @@ extension Manifest {
       fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
     }
     if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
-    let isReference = !base.utf8.contains { $0 <= 32 || $0 == 127 }
-    if !base.isEmpty, !isReference || PageURL("http://host/")?.resolving(base) == nil {
-      fault("the manifest", "\"base\" is \(base.quotedForMessage), which is no http, https or relative URL")
+    for (member, folder) in [("base", base), ("blobs", blobs ?? "")] where !Self.isFolder(folder) {
+      fault("the manifest", "\"\(member)\" is \(folder.quotedForMessage), which is no http, https or relative URL")
     }
     for reason in audienceFaults { fault("the manifest", reason) }
     let count = bundles.count + files.count
@@ -38,6 +37,7 @@ extension Manifest {
           fault(subject, "its path \(entry.path.quotedForMessage) is listed twice")
         }
         if let reason = Self.deltaFault(entry) { fault(subject, reason) }
+        if let reason = blobFault(entry) { fault(subject, reason) }
         guard let size = entry.size else { continue }
         if size < 0 {
           fault(subject, "its size is \(size), it must not be negative")
@@ -74,10 +74,7 @@ extension Manifest {
       faults.append(
         "the name of the channel \(name.quotedForMessage) must be 1 to 200 bytes without control characters")
     }
-    for reference in [otherwise].compactMap(\.self) + channels.values
-    where PageURL("http://host/")?.resolving(reference.url) == nil
-      || reference.url.isEmpty || reference.url.utf8.count > 4096 || reference.url.hasControlCharacters
-    {
+    for reference in [otherwise].compactMap(\.self) + channels.values where !reference.isUsable {
       faults.append("\(reference.url.quotedForMessage) is no http, https or relative URL of another manifest")
     }
     return faults
@@ -85,6 +82,22 @@ extension Manifest {
 
   static func isUsableName(_ release: String) -> Bool {
     !release.isEmpty && release.utf8.count <= 200 && !release.hasControlCharacters
+  }
+
+  /// Returns `true` for the reference to a folder, and for an empty one.
+  private static func isFolder(_ reference: String) -> Bool {
+    reference.isEmpty
+      || !reference.utf8.contains { $0 <= 32 || $0 == 127 } && PageURL("http://host/")?.resolving(reference) != nil
+  }
+
+  /// The reason why the place of an entry's content is refused.
+  private func blobFault(_ entry: Entry) -> String? {
+    guard blobs != nil else { return entry.blob == nil ? nil : "it has a \"blob\", and the manifest no \"blobs\"" }
+    if entry.sha256 == nil { return "it has no \"sha256\", by which its content is found in \"blobs\"" }
+    guard let name = entry.blob else { return nil }
+    let isName = name.utf8.allSatisfy { (48...57).contains($0) || (97...122).contains($0) || $0 == UInt8(ascii: "-") }
+    return isName && (1...100).contains(name.utf8.count)
+      ? nil : "its blob \(name.quotedForMessage) must be 1 to 100 small letters, digits and hyphens"
   }
 
   /// The reason why an entry's deltas are refused.
@@ -126,6 +139,14 @@ extension Manifest {
     guard let first = segment.first, first == UInt8(ascii: ".") || first == UInt8(ascii: "%") else { return false }
     let text = String(decoding: segment, as: UTF8.self).lowercased().replacing("%2e", with: ".")
     return text == "." || text == ".."
+  }
+}
+
+extension ManifestReference {
+  /// `true` if its URL is one, relative or absolute.
+  var isUsable: Bool {
+    !url.isEmpty && url.utf8.count <= 4096 && !url.hasControlCharacters
+      && PageURL("http://host/")?.resolving(url) != nil
   }
 }
 

@@ -15,6 +15,9 @@ package struct Manifest: Hashable, Sendable {
   /// The URL that paths are relative to. It is itself relative to the manifest's URL; an empty text stands for the
   /// manifest's own folder.
   package var base: String
+  /// The URL of a folder that has the contents of all entries under names of their own, relative to the manifest's URL;
+  /// `nil` if each entry's content is at its own URL. A file of that folder never changes.
+  package var blobs: String?
   /// The scripts of the pages.
   package var bundles: [Entry]
   /// The pictures, fonts and data of the release.
@@ -73,6 +76,8 @@ extension Manifest {
     package var md5: MD5Digest
     /// The SHA-256 of the content, if the manifest gives one.
     package var sha256: SHA256Digest?
+    /// The name of the content's file in ``Manifest/blobs``; `nil` for the digits of ``sha256``.
+    package var blob: String?
     /// The time at which the entry is preloaded.
     package var preload: Preload
     /// The URLs of responses that are fetched into the response cache together with the bundle.

@@ -37,6 +37,7 @@ package struct ManifestBuilder: Sendable {
         ?? Manifest.Entry(name: isScript ? Manifest.Entry.name(forPath: path) : path, path: path, md5: digests.md5)
       // Deltas make the content that they were published for.
       if entry.sha256 != digests.sha256 { entry.deltas = [:] }
+      entry.blob = nil
       (entry.size, entry.md5, entry.sha256) = (digests.size, digests.md5, digests.sha256)
       if isScript { bundles.append(entry) } else { files.append(entry) }
     }

@@ -14,8 +14,10 @@ package struct PageBundle: Hashable, Sendable {
   package let kind: Kind
   /// Its name in the manifest.
   package let name: String
-  /// The URL that it is fetched from and opened by.
+  /// The URL that it is opened by.
   package let url: PageURL
+  /// The URL that its content is fetched from, if that is another one.
+  package let location: PageURL?
   /// The size in bytes; `nil` if the manifest does not give it.
   package let size: Int64?
   /// The MD5 that the manifest gives.
@@ -31,12 +33,14 @@ package struct PageBundle: Hashable, Sendable {
   package let isOptional: Bool
 
   package init(
-    kind: Kind, name: String, url: PageURL, size: Int64?, md5: MD5Digest, sha256: SHA256Digest? = nil,
+    kind: Kind, name: String, url: PageURL, location: PageURL? = nil, size: Int64?, md5: MD5Digest,
+    sha256: SHA256Digest? = nil,
     preload: Manifest.Preload = .launch, prefetch: [String] = [], isOptional: Bool = false
   ) {
     self.kind = kind
     self.name = name
     self.url = url
+    self.location = location
     self.size = size
     self.md5 = md5
     self.sha256 = sha256
@@ -45,6 +49,9 @@ package struct PageBundle: Hashable, Sendable {
     self.isOptional = isOptional
   }
 
+  /// The URL that its content is fetched from.
+  package var contentURL: PageURL { location ?? url }
+
   /// The digests and size that its bytes must have.
   package var expected: ExpectedContent { ExpectedContent(md5: md5, sha256: sha256, size: size) }
 }
@@ -52,10 +59,11 @@ package struct PageBundle: Hashable, Sendable {
 extension Manifest {
   /// The release's bundles and then its files, located against the manifest's own URL.
   ///
-  /// - Throws: ``ManifestError`` if `base` is not an `http`, `https` or `file` URL, or if a manifest from the network
-  ///   names files of this machine.
+  /// - Throws: ``ManifestError`` if `base` or `blobs` is not an `http`, `https` or `file` URL, or if a manifest from the
+  ///   network names files of this machine.
   package func located(at manifestURL: PageURL) throws -> [PageBundle] {
-    let prefix = try prefix(at: manifestURL)
+    let prefix = try prefix(of: base, named: "base", at: manifestURL)
+    let blobs = try blobs.map { try self.prefix(of: $0, named: "blobs", at: manifestURL) }
     var located: [PageBundle] = []
     located.reserveCapacity(bundles.count + files.count)
     for (entries, kind) in [(bundles, PageBundle.Kind.bundle), (files, .file)] {
@@ -70,7 +78,8 @@ extension Manifest {
         }
         located.append(
           PageBundle(
-            kind: kind, name: entry.name, url: url, size: entry.size, md5: entry.md5, sha256: entry.sha256,
+            kind: kind, name: entry.name, url: url, location: blobs.flatMap { entry.location(below: $0) },
+            size: entry.size, md5: entry.md5, sha256: entry.sha256,
             preload: entry.preload, prefetch: entry.prefetch,
             isOptional: kind == .file && !dialect.hasReliableFileDigests))
       }
@@ -78,24 +87,26 @@ extension Manifest {
     return located
   }
 
-  /// The start of the URLs of paths.
-  private func prefix(at manifestURL: PageURL) throws -> String {
-    let folder = base.isEmpty || base.hasSuffix("/") ? base : base + "/"
-    guard let base = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !base.isFile else {
+  /// The start of the URLs of what is in a folder.
+  private func prefix(of reference: String, named member: String, at manifestURL: PageURL) throws -> String {
+    let folder = reference.isEmpty || reference.hasSuffix("/") ? reference : reference + "/"
+    guard let url = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !url.isFile else {
       throw ManifestError.invalid([
         ManifestFault(
           subject: "the manifest",
-          reason: "\"base\" is \(self.base.quotedForMessage), which is no http, https or relative URL")
+          reason: "\"\(member)\" is \(reference.quotedForMessage), which is no http, https or relative URL")
       ])
     }
-    return base.prefix
+    return url.prefix
   }
 
   /// The published deltas, by the SHA-256 of the content that each makes.
   ///
   /// - Throws: ``ManifestError``, as ``located(at:)``.
   func deltas(at manifestURL: PageURL) throws -> [SHA256Digest: [ListedDelta]] {
-    let prefix = try prefix(at: manifestURL)
+    let prefix =
+      try blobs.map { try self.prefix(of: $0, named: "blobs", at: manifestURL) }
+      ?? prefix(of: base, named: "base", at: manifestURL)
     var deltas: [SHA256Digest: [ListedDelta]] = [:]
     for entry in bundles + files where !entry.deltas.isEmpty {
       guard let target = entry.sha256 else { continue }
@@ -109,7 +120,7 @@ extension Manifest {
     return deltas
   }
 
-  /// The path of a published delta below the manifest's ``base``.
+  /// The path of a published delta below the manifest's ``blobs``, or below its ``base`` if it has none.
   package static func deltaPath(to target: SHA256Digest, from base: SHA256Digest) -> String {
     "\(deltaFolder)/\(target.hex).\(base.hex).\(DictionaryZstd.token)"
   }
@@ -123,8 +134,15 @@ extension Manifest {
     return (target, base)
   }
 
-  /// The folder of published deltas below the manifest's ``base``.
+  /// The folder of published deltas below the manifest's ``blobs``, or below its ``base`` if it has none.
   package static let deltaFolder = "deltas"
+}
+
+extension Manifest.Entry {
+  /// The URL of the content in the folder of contents.
+  fileprivate func location(below blobs: String) -> PageURL? {
+    (blob ?? sha256?.hex).flatMap { PageURL($0, below: blobs) }
+  }
 }
 
 /// A published file that turns an older content into an entry's.

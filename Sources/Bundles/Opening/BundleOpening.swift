@@ -325,7 +325,7 @@ final class BundleOpening: Sendable {
     _ bundle: PageBundle, of release: StoredRelease, _ answer: ServerAnswer, seen: Blob?
   ) async throws -> LoadedBundle {
     let view = try await view(of: release)
-    waitsFor(bundle.url)
+    waitsFor(bundle.contentURL)
     let isForced = options.ignoresStore
     let delivery = try await loader.contents.fetch(bundle, of: release) { [store = loader.store] in
       // Another opening, or the preloader, may have stored it meanwhile.

@@ -61,7 +61,8 @@ struct ReleaseContents: Sendable {
   }
 
   private static func byDigest(_ entry: PageBundle, of release: StoredRelease) -> FetchTarget? {
-    guard let sha256 = entry.sha256, !release.source.isFile,
+    // A content with a name of its own is there as long as its release.
+    guard entry.location == nil, let sha256 = entry.sha256, !release.source.isFile,
       let url = release.source.resolving("/blobs/\(sha256.hex)")
     else { return nil }
     return FetchTarget(kind: entry.kind, name: entry.name, url: url, expected: entry.expected)

@@ -7,7 +7,7 @@ extension BundleStore {
   /// An entry, as ``bundle(_:)`` reads it, and its blob, as ``blobRecord(_:)`` does: the first columns of a row.
   private static let entryColumns = """
     listed.kind, listed.name, listed.url, listed.size, listed.md5, listed.sha256, listed.preload, listed.prefetch,
-    listed.isOptional, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize, blob.inode AS blobInode,
+    listed.isOptional, listed.location, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize, blob.inode AS blobInode,
     blob.modified AS blobModified
     """
 
@@ -193,9 +193,11 @@ extension BundleStore {
   /// By the columns' places, since a release has tens of thousands of entries.
   private static func bundle(_ row: Row) throws -> PageBundle {
     let prefetch: String? = try row.value(at: 7)
+    let location: String? = try row.value(at: 9)
     return try PageBundle(
       kind: kind(row.value(at: 0)), name: row.value(at: 1),
-      url: PageURL(normalised: row.value(at: 2)), size: row.value(at: 3),
+      url: PageURL(normalised: row.value(at: 2)), location: location.map(PageURL.init(normalised:)),
+      size: row.value(at: 3),
       md5: row.value(at: 4), sha256: row.value(at: 5),
       preload: preload(row.value(at: 6)), prefetch: prefetch.map(references) ?? [],
       isOptional: row.value(at: 8))
@@ -206,11 +208,11 @@ extension BundleStore {
   }
 
   private static func blobRecord(_ row: Row) throws -> BlobRecord? {
-    let digest: SHA256Digest? = try row.value(at: 9)
+    let digest: SHA256Digest? = try row.value(at: 10)
     guard let digest else { return nil }
     return try BlobRecord(
-      blob: Blob(sha256: digest, md5: row.value(at: 10), size: row.value(at: 11)), inode: row.value(at: 12),
-      modified: row.value(at: 13))
+      blob: Blob(sha256: digest, md5: row.value(at: 11), size: row.value(at: 12)), inode: row.value(at: 13),
+      modified: row.value(at: 14))
   }
 
   package func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {

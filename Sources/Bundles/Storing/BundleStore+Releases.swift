@@ -241,7 +241,7 @@ extension BundleStore {
     let open = try Row.fetchCursor(
       db.cachedStatement(
         sql: """
-          SELECT position, kind, name, url, size, md5, sha256, preload, prefetch, isOptional, blob FROM listed
+          SELECT position, kind, name, url, size, md5, sha256, preload, prefetch, isOptional, location, blob FROM listed
           WHERE source = ? AND last = \(Schema.endless) ORDER BY position
           """), arguments: [source])
     // Rows are written when all have been read.
@@ -258,7 +258,7 @@ extension BundleStore {
         if position < bundles.count { new.append(position) }
         continue
       }
-      guard try row.decode(SHA256Digest?.self, atIndex: 10) == nil else { continue }
+      guard try row.decode(SHA256Digest?.self, atIndex: 11) == nil else { continue }
       if let blob = try lookup.blob(of: bundles[position]) { found.append((position, blob)) }
     }
     new += min(next, bundles.count)..<bundles.count
@@ -271,8 +271,9 @@ extension BundleStore {
     let insert = try db.cachedStatement(
       sql: """
         INSERT INTO listed
-          (source, first, last, position, kind, name, url, size, md5, sha256, preload, prefetch, blob, isOptional)
-        VALUES (?, ?, \(Schema.endless), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          (source, first, last, position, kind, name, url, size, md5, sha256, preload, prefetch, blob, isOptional,
+            location)
+        VALUES (?, ?, \(Schema.endless), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """)
     let blobs = try new.map { try lookup.blob(of: bundles[$0]) }
     for (position, blob) in zip(new, blobs) {
@@ -280,6 +281,7 @@ extension BundleStore {
       try insert.execute(arguments: [
         source, release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5,
         bundle.sha256, bundle.preload.rawValue, bundle.prefetchList, blob, bundle.isOptional,
+        bundle.location?.text,
       ])
     }
   }
@@ -373,8 +375,8 @@ extension PageBundle {
   /// The references to prefetch, as the column `prefetch` has them.
   fileprivate var prefetchList: String? { prefetch.isEmpty ? nil : prefetch.joined(separator: "\n") }
 
-  /// Returns `true` if a row of `listed` has the same values: kind, name, URL, size, digests, preload, prefetch and
-  /// isOptional, from its second column on.
+  /// Returns `true` if a row of `listed` has the same values: kind, name, URL, size, digests, preload,
+  /// prefetch, isOptional and location, from its second column on.
   fileprivate func isListed(in row: Row) throws -> Bool {
     try md5 == row.decode(MD5Digest.self, atIndex: 5)
       && sha256 == row.decode(SHA256Digest?.self, atIndex: 6)
@@ -385,5 +387,6 @@ extension PageBundle {
       && preload.rawValue == row.decode(String.self, atIndex: 7)
       && prefetchList == row.decode(String?.self, atIndex: 8)
       && isOptional == row.decode(Bool.self, atIndex: 9)
+      && location?.text == row.decode(String?.self, atIndex: 10)
   }
 }

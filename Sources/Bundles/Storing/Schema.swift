@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 8
+  static let version = 9
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -24,7 +24,7 @@ enum Schema {
     ],
     "listed": [
       "source", "first", "last", "position", "kind", "name", "url", "size", "md5", "sha256", "preload", "prefetch",
-      "blob", "isOptional",
+      "blob", "isOptional", "location",
     ],
     "unlisted": ["url", "blob", "storedAt", "usedAt"],
     "root": ["source", "version", "bytes", "signatures"],
@@ -291,6 +291,10 @@ enum Schema {
             sequence INTEGER NOT NULL
           );
           """)
+    }
+    migrator.registerMigration("9: contents at URLs of their own") { db in
+      // NULL for a content that is fetched from its entry's URL.
+      try db.execute(sql: "ALTER TABLE listed ADD COLUMN location TEXT")
     }
     return migrator
   }

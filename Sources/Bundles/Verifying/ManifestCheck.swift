@@ -47,9 +47,10 @@ struct ManifestCheck: Sendable {
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)
-    case .manifest(let manifest, let bytes, let bundles, let validators):
+    case .manifest(let fetched, let validators):
+      let (manifest, bytes) = (fetched.manifest, fetched.bytes)
       let listed = try await listed(by: known, beside: manifest, bytes)
-      let signatures = try await signatures(of: manifest, bytes, listed, conditionally: isConditional)
+      let signatures = try await signatures(of: fetched, listed, conditionally: isConditional)
       var choice = SourceChoice()
       choice.audience = audience.text
       let verified: Verified
@@ -58,7 +59,7 @@ struct ManifestCheck: Sendable {
         verified = other
       } else {
         let release = try await store.register(
-          manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators,
+          manifest, bytes: bytes, bundles: fetched.bundles, for: fetcher.source, validators: validators,
           signatures: signatures, renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
         verified = Verified(release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
       }
@@ -87,16 +88,16 @@ struct ManifestCheck: Sendable {
         known.validators = validators
         return Verified(release: known, isUnchanged: true)
       }
-      let (other, bytes, bundles, url) = try await fetcher.fetch(reference)
-      let files = fetcher.signedFiles(of: url)
+      let other = try await fetcher.fetch(reference)
       let signed: ManifestSignatures?
       if let signatures {
-        signed = try await signatures.verify(other, bytes, files: files)
+        signed = try await signatures.verify(named: other)
       } else {
-        signed = try await keeper?.signatures(of: other, bytes, files: files)
+        signed = try await keeper?.signatures(of: other)
       }
       let release = try await store.register(
-        other, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signed,
+        other.manifest, bytes: other.bytes, bundles: other.bundles, for: fetcher.source, validators: validators,
+        signatures: signed,
         renewing: nil)
       return Verified(release: release, isUnchanged: release.id == known?.id)
     }
@@ -115,10 +116,10 @@ struct ManifestCheck: Sendable {
   }
 
   private func signatures(
-    of manifest: Manifest, _ bytes: [UInt8], _ listed: Manifest?, conditionally: Bool
+    of fetched: FetchedManifest, _ listed: Manifest?, conditionally: Bool
   ) async throws -> ManifestSignatures? {
-    guard let signatures else { return try await keeper?.signatures(of: manifest, bytes) }
-    return try await signatures.verify(manifest, bytes, sameSequence: listed, conditionally: conditionally)
+    guard let signatures else { return try await keeper?.signatures(of: fetched) }
+    return try await signatures.verify(fetched, sameSequence: listed, conditionally: conditionally)
   }
 
   /// The validators with which the server may say that a release is unchanged.

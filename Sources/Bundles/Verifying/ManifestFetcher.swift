@@ -31,8 +31,8 @@ package struct ManifestFetcher: Sendable {
   package enum Answer: Sendable {
     /// The last manifest is still valid.
     case unchanged(Validators)
-    /// A manifest, with its bytes and its entries' URLs.
-    case manifest(Manifest, bytes: [UInt8], bundles: [PageBundle], Validators)
+    /// A manifest, and the validators of the source's answer.
+    case manifest(FetchedManifest, Validators)
   }
 
   /// - Parameters:
@@ -42,6 +42,8 @@ package struct ManifestFetcher: Sendable {
     do {
       return try await named(source.isFile ? try await readFile() : try await downloadPatiently(validators))
     } catch let error as CancellationError {
+      throw error
+    } catch let error as SourceError {
       throw error
     } catch let error as ManifestError {
       throw SourceError.badManifest(source, error)
@@ -55,8 +57,7 @@ package struct ManifestFetcher: Sendable {
   /// Fetches a manifest that the source's one names.
   ///
   /// - Throws: ``SourceError``, `CancellationError`.
-  func fetch(_ reference: ManifestReference) async throws -> (Manifest, bytes: [UInt8], bundles: [PageBundle], PageURL)
-  {
+  func fetch(_ reference: ManifestReference) async throws -> FetchedManifest {
     guard let url = source.resolving(reference.url),
       let bytes = try await smallFile(at: url, limit: limits.manifestBytes)
     else { throw SourceError.noOtherManifest(source, url: reference.url) }
@@ -65,8 +66,7 @@ package struct ManifestFetcher: Sendable {
       throw SourceError.otherBytes(source, url: url, expected: reference.sha256, found: digest)
     }
     do {
-      let (manifest, bundles) = try await parse(bytes, at: url)
-      return (manifest, bytes, bundles, url)
+      return try await parse(bytes, at: url)
     } catch let error as ManifestError {
       throw SourceError.badManifest(url, error)
     }
@@ -145,19 +145,19 @@ package struct ManifestFetcher: Sendable {
   /// Adds the release's name from the file beside the manifest, if the dialect has one. Without that file the release
   /// is unnamed.
   private func named(_ answer: Answer) async throws -> Answer {
-    guard case .manifest(var manifest, let bytes, let bundles, let validators) = answer,
-      let file = manifest.dialect.nameFile, let url = source.resolving(file),
+    guard case .manifest(var fetched, let validators) = answer, let file = fetched.manifest.dialect.nameFile,
+      let url = source.resolving(file),
       let content = try await within(
         Self.namePatience, { try? await smallFile(at: url, limit: Self.nameLimit) }) ?? nil,
-      manifest.takeName(from: content)
+      fetched.manifest.takeName(from: content)
     else { return answer }
-    return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
+    return .manifest(fetched, validators)
   }
 
-  /// The files beside the manifest that say whether it is trusted.
+  /// The files beside the source's manifest, or beside its pointer, that say whether it is trusted.
   var signedFiles: SignedFiles { signedFiles(of: source) }
 
-  /// The same of another manifest.
+  /// The same of the manifest at a URL.
   func signedFiles(of url: PageURL) -> SignedFiles {
     SignedFiles(of: url) { try await smallFile(at: $0, limit: $1) }
   }
@@ -239,17 +239,30 @@ package struct ManifestFetcher: Sendable {
     try await Self.queue.result { [limits] in try Manifest(reading: bytes, limits: limits) }
   }
 
+  /// Reads what the source has: a manifest, or a pointer to one.
   private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
-    let (manifest, bundles) = try await parse(bytes, at: source)
-    return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
+    if let pointer = try ReleasePointer(reading: bytes) {
+      return .manifest(try await fetch(pointer.current.manifest), validators)
+    }
+    return .manifest(try await parse(bytes, at: source), validators)
   }
 
-  private func parse(_ bytes: [UInt8], at url: PageURL) async throws -> (Manifest, [PageBundle]) {
+  private func parse(_ bytes: [UInt8], at url: PageURL) async throws -> FetchedManifest {
     try await Self.queue.result { [limits] in
       let manifest = try Manifest(reading: bytes, limits: limits)
-      return (manifest, try manifest.located(at: url))
+      return FetchedManifest(manifest: manifest, bytes: bytes, bundles: try manifest.located(at: url), url: url)
     }
   }
+}
+
+/// A manifest as its server has it.
+package struct FetchedManifest: Sendable {
+  package var manifest: Manifest
+  package let bytes: [UInt8]
+  /// Its entries with their URLs.
+  package let bundles: [PageBundle]
+  /// The URL that it has; another one than the source's if that has a pointer to it.
+  package let url: PageURL
 }
 
 /// The reason why a source gave no manifest.
@@ -264,9 +277,9 @@ package enum SourceError: Error, CustomStringConvertible {
   case notStored(PageURL)
   /// The server has sent no bytes for this long.
   case noProgress(PageURL, after: Duration)
-  /// The manifest names another one for this host, which the server does not have.
+  /// The manifest or pointer names another manifest, which the server does not have.
   case noOtherManifest(PageURL, url: String)
-  /// The manifest that another one names has other bytes.
+  /// The manifest that another one or a pointer names has other bytes.
   case otherBytes(PageURL, url: PageURL, expected: SHA256Digest, found: SHA256Digest)
   /// The server has no release for this host, for this reason.
   case notForThisHost(PageURL, reason: String)
@@ -280,7 +293,7 @@ package enum SourceError: Error, CustomStringConvertible {
       return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
     case .untrusted(let source, let error): return "manifest \(source.readable): \(error)"
     case .noOtherManifest(let source, let url):
-      return "manifest \(source.readable): it names \(url) for this host, which the server does not have"
+      return "manifest \(source.readable): it names \(url), which the server does not have"
     case .otherBytes(let source, let url, let expected, let found):
       return
         "manifest \(source.readable): it names \(url) with the SHA-256 \(expected), and the server has \(found) there: publish the manifest that names it last"

@@ -82,6 +82,12 @@ extension Manifest {
     additional[TimeKey.expires.rawValue] = .string(expires.description)
   }
 
+  /// Removes both times.
+  package mutating func removeTimes() {
+    additional[TimeKey.signed.rawValue] = nil
+    additional[TimeKey.expires.rawValue] = nil
+  }
+
   /// Checks that a signature of the manifest binds every byte of the release.
   ///
   /// - Throws: ``TrustError/foreign(dialect:)``, ``TrustError/unbound(entry:count:)``.

@@ -18,17 +18,13 @@ struct SignatureKeeper: Sendable {
 
   /// The signatures of a manifest that the server has sent; `nil` if it has none.
   ///
-  /// - Parameter other: the files beside it; `nil` for those beside the source's.
-  ///
   /// - Throws: ``SourceError``, `CancellationError`.
-  func signatures(
-    of manifest: Manifest, _ bytes: [UInt8], files other: SignedFiles? = nil
-  ) async throws -> ManifestSignatures? {
-    guard manifest.expires != nil, let file = try await (other ?? files).signatures(),
+  func signatures(of fetched: FetchedManifest) async throws -> ManifestSignatures? {
+    guard fetched.manifest.expires != nil, let file = try await fetcher.signedFiles(of: fetched.url).signatures(),
       let signatures = try? SignatureFile(reading: file)
     else { return nil }
     return try await SourceError.naming(source) {
-      guard try signatures.content == ContentDigests(of: bytes).sha256 else { throw TrustError.otherBytes(.manifest) }
+      guard try signatures.content == SHA256Digest(of: fetched.bytes) else { throw TrustError.otherBytes(.manifest) }
       return ManifestSignatures(file: file, checked: nil)
     }
   }

@@ -29,12 +29,13 @@ struct SignatureVerifier: Sendable {
   /// - Returns: its signatures, with the times that it is signed for.
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
   func verify(
-    _ manifest: Manifest, _ bytes: [UInt8], sameSequence other: Manifest?, conditionally: Bool
+    _ fetched: FetchedManifest, sameSequence other: Manifest?, conditionally: Bool
   ) async throws -> ManifestSignatures {
-    try await SourceError.naming(source) {
+    let (manifest, bytes) = (fetched.manifest, fetched.bytes)
+    return try await SourceError.naming(source) {
       var record = try await store.trustRecord(of: source)
       let root = try await newestRoot(&record)
-      let file = try await files.signatures()
+      let file = try await fetcher.signedFiles(of: fetched.url).signatures()
       let span = try manifestTrust(root).check(
         manifest, bytes, try file.map { try SignatureFile(reading: $0) },
         after: record.sequence.map { .init(sequence: $0, manifest: $0 == manifest.sequence ? other : nil) }, at: time)
@@ -50,15 +51,14 @@ struct SignatureVerifier: Sendable {
 
   /// Checks a manifest that one of the source's names, which was checked before. Its sequence may be lower.
   ///
-  /// - Parameter files: those beside it.
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
-  func verify(_ manifest: Manifest, _ bytes: [UInt8], files other: SignedFiles) async throws -> ManifestSignatures {
+  func verify(named other: FetchedManifest) async throws -> ManifestSignatures {
     try await SourceError.naming(source) {
       var record = try await store.trustRecord(of: source)
       let root = try await newestRoot(&record)
-      let file = try await other.signatures()
+      let file = try await fetcher.signedFiles(of: other.url).signatures()
       let span = try manifestTrust(root).check(
-        manifest, bytes, try file.map { try SignatureFile(reading: $0) }, after: nil, at: time)
+        other.manifest, other.bytes, try file.map { try SignatureFile(reading: $0) }, after: nil, at: time)
       return ManifestSignatures(file: file ?? [], checked: span)
     }
   }

@@ -30,8 +30,10 @@ struct RequestLines {
     }
     // HTTPFields splits cookies; RFC 6265 §5.4 requires one field.
     if let cookies = fields[.cookie], !cookies.isEmpty { append("Cookie", cookies) }
-    append(without: .expect, unless: fields.contains(.expect) && !ownsExpectation)
-    append(without: .contentType, unless: fields.contains(.contentType))
+    // libcurl signs also the fields that it is told to leave out, which the server does not get then.
+    let isSigned = request.signing != nil
+    append(without: .expect, unless: isSigned || fields.contains(.expect) && !ownsExpectation)
+    append(without: .contentType, unless: isSigned || fields.contains(.contentType))
     if request.addsNothing {
       append(without: .accept, unless: fields.contains(.accept))
       append(without: .userAgent, unless: fields.contains(.userAgent))

@@ -41,6 +41,8 @@ public struct TransportRequest: Sendable {
   /// Sends no fields besides the head's own, such as `Accept` or `User-Agent`, except for the host and the message's
   /// framing.
   public var addsNothing = false
+  /// The key that signs the request; `nil` for none.
+  package var signing: RequestSigning?
   /// Receives each interim head (1xx except 101) as it arrives, before the final one. It must not block.
   public var informational: (@Sendable (HTTPResponse) -> Void)?
 

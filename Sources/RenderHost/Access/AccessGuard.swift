@@ -18,7 +18,10 @@ final class AccessGuard: Sendable {
   /// Replaces the origins of the previous release with those of a new one.
   func follow(_ release: [PageBundle]) {
     var policy = base
-    policy.add(release.flatMap { bundle in [bundle.url] + bundle.prefetch.compactMap { bundle.url.resolving($0) } })
+    policy.add(
+      release.flatMap { bundle in
+        [bundle.url, bundle.contentURL] + bundle.prefetch.compactMap { bundle.url.resolving($0) }
+      })
     self.policy = policy
   }
 

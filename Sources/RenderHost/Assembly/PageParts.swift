@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import Logging
+import ObjectStorage
 import PageKit
 import PageWorkers
 import ServerKit
@@ -35,7 +36,11 @@ struct PageParts: Sendable {
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()
     try Self.configureScripts(&configuration, settings)
-    host = try PageHost(configuration, transport: try access.transport())
+    var transport = try access.transport()
+    if let releases = settings.releases, let store = settings.objectStore {
+      transport = try store.readingTransport(transport, for: releases)
+    }
+    host = try PageHost(configuration, transport: transport)
     serving = try Serving(settings, host: host, record: record, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(

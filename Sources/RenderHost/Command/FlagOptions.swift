@@ -58,6 +58,7 @@ extension ArgumentHelp {
 struct ServingFlags: FlagOptions {
   @Option(.bundles) var bundles: String?
   @Option(.manifest) var manifest: String?
+  @Option(.releases) var releases: String?
   @Option(.follow) var follow: String?
   @Option(.root) var root: String?
   @Option(.freshFor) var freshFor: String?

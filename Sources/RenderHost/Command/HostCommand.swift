@@ -15,6 +15,7 @@ package struct HostCommand: AsyncParsableCommand {
       usage: """
         renderhost --bundles <dir> [--store <dir>] [--listen <host:port>] [<options>]
         renderhost --manifest <url> [--store <dir>] [--listen <host:port>] [<options>]
+        renderhost --releases <location> [--store <dir>] [--listen <host:port>] [<options>]
         renderhost --gateway <host:port> --origin <url> [--store <dir>] [<options>]
         """,
       discussion: """

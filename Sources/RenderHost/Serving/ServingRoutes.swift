@@ -23,8 +23,8 @@ struct ServingRoutes: Sendable {
     add("/manifest.json", to: router) { _, release in .init(content: release.manifest, modified: release.since) }
     add("/checksums", to: router) { _, release in .init(content: release.checksums, modified: release.since) }
     add("/bundles/**", to: router) { path, release in try await bundle(at: path, of: release) }
-    add("/blobs/:digest", to: router) { path, _ in try blob(path) }
-    add("/blobs/:digest/**", to: router) { path, _ in try blob(path) }
+    add("/blobs/:digest", to: router) { path, release in try await blob(at: path, of: release) }
+    add("/blobs/:digest/**", to: router) { path, release in try await blob(at: path, of: release) }
     for method in [HTTPRequest.Method.get, .head] {
       // A signed manifest has paths of its own.
       router.on("/**", method: method) { request, context in
@@ -158,6 +158,16 @@ struct ServingRoutes: Sendable {
     }
     if let blob = try await recent() { return blob }
     return try await downloader.download(FetchTarget(entry.bundle), for: release, recent: recent).blob
+  }
+
+  private func blob(at path: String, of release: ServedRelease) async throws -> Found {
+    do {
+      return try blob(path)
+    } catch let error as ServedError {
+      // A signed manifest may have its contents there under other names; one on demand is fetched now.
+      guard let entry = release.entry(located: "blobs/\(path)") else { throw error }
+      return try await found(entry, in: release)
+    }
   }
 
   /// - Parameter path: the SHA-256, and the entry's path for clients that get differences: their dictionaries are chosen

@@ -3,12 +3,14 @@ import CacheGateway
 import DiskStorage
 import Foundation
 import HTTPTransport
+import ObjectStorage
 import PageKit
 import ServerKit
 
 extension SettingKey {
   static let bundles = Self("bundles")
   static let manifest = Self("manifest")
+  static let releases = Self("releases")
   static let follow = Self("follow")
   static let root = Self("root")
   static let freshFor = Self("fresh-for")
@@ -70,6 +72,19 @@ extension Settings {
       settings.manifest = url
     } show: {
       $0.manifest?.text
+    },
+    Setting(
+      .releases, help: "The place in an object store where releases are published, to follow instead.",
+      discussion: """
+        s3://BUCKET/PREFIX, as for "bundlectl publish". AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and \
+        AWS_REGION have the key, which needs no right but to read; AWS_ENDPOINT_URL is the URL of a store other than \
+        Amazon S3.
+        """, valueName: "location"
+    ) {
+      guard let location = S3Location($0.text) else { throw $0.bad("a place such as s3://bucket/prefix") }
+      $1.releases = location
+    } show: {
+      $0.releases?.description
     },
     Setting(.follow, help: "How often the other server is asked. (default: 60)", valueName: "seconds") {
       $1.follow = try $0.duration(atLeast: .seconds(1))

@@ -3,6 +3,7 @@ import CacheGateway
 import DiskStorage
 import Foundation
 import HTTPTransport
+import ObjectStorage
 import PageWorkers
 import ServerKit
 
@@ -13,6 +14,10 @@ package struct Settings: Sendable {
   package var bundles: String?
   /// The manifest of another server that is followed; `nil` with ``bundles``.
   package var manifest: PageURL?
+  /// The published releases that are followed: ``manifest`` is their pointer. `nil` for any other source.
+  package var releases: S3Location?
+  /// The object store of ``releases``.
+  package private(set) var objectStore: S3Access?
   /// The interval of polling the upstream.
   package var follow: Duration = .seconds(60)
   /// The file of the root whose keys must have signed the upstream's manifests; `nil` if no signatures are asked for.
@@ -94,4 +99,23 @@ package struct Settings: Sendable {
   var pageLimit: Int { pages ?? min(200, max(1, fittingPages)) }
 
   package init() {}
+}
+
+extension Settings {
+  /// Names the manifest of ``releases``, if there are any.
+  ///
+  /// - Throws: ``SettingsError/combination(_:)``.
+  mutating func locateReleases(_ environment: [String: String]) throws {
+    guard let releases else { return }
+    guard bundles == nil, manifest == nil else {
+      throw SettingsError.combination("--releases excludes --bundles and --manifest: follow one source")
+    }
+    do {
+      let access = try S3Access(environment: environment)
+      manifest = try access.folder(of: releases).resolving(ReleasePointer.fileName)
+      objectStore = access
+    } catch let error as S3AccessError {
+      throw SettingsError.combination("--releases: \(error)")
+    }
+  }
 }

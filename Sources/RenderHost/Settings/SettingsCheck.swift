@@ -37,7 +37,8 @@ package enum SettingsCheck {
     }
     if settings.bundles == nil, settings.manifest == nil, settings.gateway.address == nil {
       throw SettingsError.combination(
-        "there is nothing to serve: give --bundles DIR, --manifest URL, or --gateway HOST:PORT with --origin URL")
+        "there is nothing to serve: give --bundles DIR, --manifest URL, --releases LOCATION, or --gateway HOST:PORT with --origin URL"
+      )
     }
     if (settings.gateway.address == nil) != settings.gateway.origins.isEmpty {
       throw SettingsError.combination(

@@ -71,6 +71,7 @@ package struct SettingsReader: Sendable {
       merged.sources[setting.key] = source
     }
     merged.unknownVariables = unknownVariables
+    try merged.settings.locateReleases(environment)
     try SettingsCheck.combinations(merged.settings)
     return merged
   }

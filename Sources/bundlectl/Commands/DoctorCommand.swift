@@ -1,7 +1,9 @@
 import ArgumentParser
 import Foundation
 import HTTPTypes
+import ObjectStorage
 import PageKit
+import Publishing
 import Signing
 
 struct DoctorCommand: AsyncParsableCommand {
@@ -11,6 +13,13 @@ struct DoctorCommand: AsyncParsableCommand {
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "A place for \"bundlectl publish\", s3://BUCKET/PREFIX: if it can be written, and what is published there.",
+      valueName: "location"))
+  var releases: String?
 
   private static let leastSpace: Int64 = 100 << 20
   /// The tolerance: HTTP dates have seconds, and a larger difference affects caches.
@@ -24,6 +33,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let server = await checkServer(opened, &checks)
     let (manifest, signatures) = await checkManifest(opened)
     checks += [manifest, signatures]
+    if let releases { checks.append(await checkPublished(releases)) }
     checkClock(serverTime: server, &checks)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
@@ -93,6 +103,24 @@ struct DoctorCommand: AsyncParsableCommand {
     return checks
   }
 
+  /// Checks that releases can be published to a location, also by several people.
+  private func checkPublished(_ location: String) async -> Check {
+    do {
+      let (published, isConditional) = try await LocationOptions.using(location, caFile: source.caFile) { releases in
+        (try await releases.state()?.pointer, try await releases.store.supportsConditions())
+      }
+      let current = published.map { "release \($0.current.release) is current" } ?? "nothing is published yet"
+      return Check(
+        name: "releases", ok: isConditional,
+        detail: isConditional
+          ? "\(location) can be written, and \(current)"
+          : "\(location): the store does not refuse a write whose If-Match does not hold: only one person at a time may publish, with --alone"
+      )
+    } catch {
+      return Check(name: "releases", ok: false, detail: "\(error)")
+    }
+  }
+
   /// The server's time, if it sends one.
   private func checkServer(_ opened: BundleStore?, _ checks: inout [Check]) async -> HTTPDate? {
     do {
@@ -141,31 +169,30 @@ struct DoctorCommand: AsyncParsableCommand {
       let read = try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
         let client = OriginClient(transport, fields: fields)
         let fetcher = ManifestFetcher(source: url, client: client, decoding: ContentDecoder())
-        guard case .manifest(let manifest, let bytes, _, _) = try await fetcher.fetch() else {
+        guard case .manifest(let fetched, _) = try await fetcher.fetch() else {
           throw SourceError.notStored(url)
         }
-        return (manifest, bytes)
+        return fetched
       }
-      let (bundles, files) = (read.0.bundles.count, read.0.files.count)
-      if let root = source.root {
-        signatures = await checkSignatures(of: read.0, read.1, at: url, root: root)
-      }
+      let (bundles, files) = (read.manifest.bundles.count, read.manifest.files.count)
+      if let root = source.root { signatures = await checkSignatures(of: read, from: url, root: root) }
       let manifest = Check(
         name: "manifest", ok: true,
         detail:
-          "release \(read.0.release): \(Formatting.count(bundles, "bundle")), \(Formatting.count(files, "file"))")
+          "release \(read.manifest.release): \(Formatting.count(bundles, "bundle")), \(Formatting.count(files, "file"))"
+      )
       return (manifest, signatures)
     } catch {
       return (Check(name: "manifest", ok: false, detail: "\(error)"), signatures)
     }
   }
 
-  private func checkSignatures(of manifest: Manifest, _ bytes: [UInt8], at url: PageURL, root: String) async -> Check {
+  private func checkSignatures(of read: FetchedManifest, from source: PageURL, root: String) async -> Check {
     do {
-      let files = ManifestReader(header: source.header, caFile: source.caFile).signedFiles(of: url)
-      let newest = try await files.newestRoot(from: try RootFile(root).root)
-      let span = try ManifestTrust(root: newest, freshFor: source.freshFor?.duration).check(
-        manifest, bytes, try await files.signatureFile(), after: nil, at: .now)
+      let reader = ManifestReader(header: self.source.header, caFile: self.source.caFile)
+      let newest = try await reader.signedFiles(of: source).newestRoot(from: try RootFile(root).root)
+      let span = try ManifestTrust(root: newest, freshFor: self.source.freshFor?.duration).check(
+        read.manifest, read.bytes, try await reader.signedFiles(of: read.url).signatureFile(), after: nil, at: .now)
       return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")
     } catch {
       return Check(name: "signed", ok: false, detail: "\(error)")

@@ -47,7 +47,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
 
   private static func localFaults(_ bundles: [PageBundle]) -> [String] {
     bundles.compactMap { bundle in
-      guard let path = bundle.url.filePath else { return nil }
+      guard let path = bundle.contentURL.filePath else { return nil }
       let subject = "\(bundle.kind.rawValue) \(bundle.name.quotedForMessage)"
       guard let data = FileManager.default.contents(atPath: path) else { return "\(subject): \(path) cannot be read" }
       do {

@@ -75,13 +75,13 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
     var output = Output(manifest: url.readable)
     var status: ReleaseStatus?
     do {
-      let bytes = try await reader.bytes(of: url)
+      let (bytes, place) = try await reader.found(at: url)
       let read = try Manifest(reading: bytes)
       (output.release, output.sequence) = (read.release, read.sequence)
       (output.signed, output.expires) = (read.signed?.description, read.expires?.description)
       let files = reader.signedFiles(of: url)
       root = try await files.newestRoot(from: root)
-      let signatures = try await files.signatureFile()
+      let signatures = try await reader.signedFiles(of: place).signatureFile()
       output.signedBy =
         signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
       try ManifestTrust(root: root, freshFor: root.asksForStatus ? nil : freshFor?.duration).check(

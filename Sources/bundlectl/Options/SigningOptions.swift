@@ -37,7 +37,7 @@ struct SigningOptions: ParsableArguments {
 }
 
 /// Those who sign: files with private keys, and a command with its public key.
-struct Signers {
+struct Signers: Sendable {
   var keys: [String] = []
   var command: String?
   var publicKey: String?
@@ -60,6 +60,18 @@ struct Signers {
   func sign(_ content: [UInt8], as kind: SignedKind, at path: String) async throws -> [VerificationKey] {
     var file = try SignatureFile(of: content, as: kind)
     if let known = try SignatureFile(beside: path), known.kind == kind, known.content == file.content { file = known }
+    let signed = try await sign(content, as: kind, in: &file)
+    try OutputFile.write(Data(try file.encoded()), to: path + SignatureFile.suffix)
+    return signed
+  }
+
+  /// Adds signatures of bytes.
+  ///
+  /// - Returns: the keys that have signed now.
+  /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.
+  func sign(
+    _ content: [UInt8], as kind: SignedKind, in file: inout SignatureFile
+  ) async throws -> [VerificationKey] {
     var signed: [VerificationKey] = []
     for path in keys {
       let key = try KeyFile.signingKey(path)
@@ -71,7 +83,6 @@ struct Signers {
       file.add(try await SigningCommand(command, key: key).sign(content, as: kind))
       signed.append(key)
     }
-    try OutputFile.write(Data(try file.encoded()), to: path + SignatureFile.suffix)
     return signed
   }
 }

@@ -1,3 +1,15 @@
+import Synchronization
+
+/// Lines at the end of a terminal that tasks redraw.
+final class RedrawnLines: Sendable {
+  private let lines: Mutex<DrawnLines>
+
+  init(_ terminal: Terminal) { lines = Mutex(DrawnLines(terminal)) }
+
+  func draw(_ text: [String]) { lines.withLock { $0.draw(text) } }
+  func erase() { lines.withLock { $0.erase() } }
+}
+
 /// Lines at the end of a terminal that are redrawn.
 struct DrawnLines {
   private let terminal: Terminal

@@ -39,6 +39,33 @@ struct SignedReleaseTests {
     }
   }
 
+  @Test("a signed release is found by its pointer, which has no signatures, and an unsigned one is refused")
+  func pointer() async throws {
+    try await SignedSource.running { (site: SignedSource) async throws in
+      func publish(_ sequence: Int64, by signers: [Int]) throws {
+        site.serve("a", "var a = \(sequence)")
+        let manifest = try site.manifest(["a": "var a = \(sequence)"], sequence: sequence)
+        let bytes = try manifest.fileBytes()
+        try site.publish(bytes, at: "/\(sequence).manifest.json", by: signers)
+        let release = ReleasePointer.Release(
+          release: manifest.release, sequence: sequence,
+          manifest: .init(url: "\(sequence).manifest.json", sha256: try SHA256Digest(of: bytes)), publishedAt: "")
+        let pointer = try JSONEncoder().encode(ReleasePointer(current: release))
+        site.origin.serve("/manifest.json", Array(pointer), etag: "\"\(sequence)\"")
+      }
+      try publish(1, by: [3])
+      let report = try await site.host().preload()
+      #expect(report.failures.isEmpty && report.activated && report.release == "r1", "\(report.failures)")
+      try publish(2, by: [4])
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+      // Whoever can write the pointer alone cannot bring an old release back.
+      try publish(3, by: [3])
+      #expect(try await site.host().preload().release == "r3")
+      try publish(1, by: [3])
+      #expect(try await !site.host().preload().failures.isEmpty)
+    }
+  }
+
   /// Publishes a release to nobody, and its predecessor, by these keys, to all.
   private static func rollOut(_ site: SignedSource, otherBy signers: [Int] = [3]) throws {
     for name in ["a", "b"] { site.serve(name, "var \(name) = 1") }

@@ -149,7 +149,7 @@ final class RepresentationStore: Sendable {
         logger.warning("\(error); it is fetched again", metadata: ["bundle": "\(bundle.name)"])
         try await store.quarantine(blob)
         let expected = ExpectedContent(md5: blob.md5, sha256: blob.sha256, size: blob.size)
-        let target = FetchTarget(kind: bundle.kind, name: bundle.name, url: bundle.url, expected: expected)
+        let target = FetchTarget(kind: bundle.kind, name: bundle.name, url: bundle.contentURL, expected: expected)
         let mended = try await downloader.download(target, for: release).blob
         return ByteBuffer(bytes: try await store.bytes(of: mended).bytes)
       }

@@ -113,7 +113,7 @@ final class ServedRelease: Sendable {
 
   private static func manifest(of stored: StoredRelease, _ source: Manifest, _ items: [Item]) -> Manifest {
     var served = source.namingOthersAbsolutely(from: stored.source)
-    (served.release, served.base) = (stored.name, base)
+    (served.release, served.base, served.blobs) = (stored.name, base, nil)
     served.bundles = items.filter { $0.content.bundle.kind == .bundle }.map(\.item)
     served.files = items.filter { $0.content.bundle.kind == .file }.map(\.item)
     return served
@@ -133,7 +133,7 @@ final class ServedRelease: Sendable {
       if content.bundle.isOptional, content.blob == nil { return nil }
       if let blob = content.blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
       // This host makes its own.
-      item.deltas = [:]
+      (item.deltas, item.blob) = ([:], nil)
       return (position, item, content)
     }
   }

@@ -54,7 +54,7 @@ struct SignedContents: Sendable {
     guard let url = PageURL("http://host.invalid/manifest.json") else { return [] }
     let prefix = url.origin + "/"
     return try manifest.located(at: url).map { entry in
-      let text = entry.url.text
+      let text = entry.contentURL.text
       return text.hasPrefix(prefix) ? URLPath.unescaped(text.dropFirst(prefix.count)) : nil
     }
   }

@@ -1,0 +1,100 @@
+import HTTPTransport
+
+/// A small file in the place of a source's manifest that says which of the manifests beside it is current.
+///
+/// A publisher switches a release by replacing this one file. All others never change, so that caches may keep them for
+/// ever, and each release is there with its own signatures as long as the pointer names it.
+package struct ReleasePointer: Hashable, Sendable, Codable {
+  /// The pointer's name beside the manifests.
+  package static let fileName = "current.json"
+  /// The newest schema that this version reads.
+  package static let supportedSchema = 1
+  /// The largest size of a pointer in bytes.
+  package static let byteLimit = 256 << 10
+  /// The largest number of former releases.
+  package static let formerLimit = 100
+
+  /// A published release.
+  package struct Release: Hashable, Sendable, Codable {
+    /// The release's name.
+    package var release: String
+    package var sequence: Int64
+    /// Its manifest, whose URL is relative to the pointer's.
+    package var manifest: ManifestReference
+    /// The time at which it was first published: RFC 3339, in UTC.
+    package var publishedAt: String
+
+    package init(release: String, sequence: Int64, manifest: ManifestReference, publishedAt: String) {
+      (self.release, self.sequence, self.manifest, self.publishedAt) = (release, sequence, manifest, publishedAt)
+    }
+  }
+
+  package var current: Release
+  /// The releases that can be gone back to, the one published last first.
+  package var former: [Release] = []
+  /// The number of times that files without a release were looked for and removed. See ``PublishPlan``.
+  package var collections: Int64 = 0
+
+  package init(current: Release, former: [Release] = [], collections: Int64 = 0) {
+    (self.current, self.former, self.collections) = (current, former, collections)
+  }
+
+  /// Reads a file that may be a pointer.
+  ///
+  /// - Returns: `nil` for a manifest, or anything else that is no pointer.
+  /// - Throws: ``ManifestError`` for a pointer that cannot be used.
+  package init?(reading bytes: [UInt8]) throws {
+    guard bytes.count <= Self.byteLimit, let value = try? JSONValue(reading: bytes), case .object(let members) = value,
+      case .object = members["current"]
+    else { return nil }
+    if case .integer(let schema) = members["schema"], schema != Self.supportedSchema {
+      throw ManifestError.unsupportedSchema(found: schema, supported: Self.supportedSchema)
+    }
+    do {
+      self = try value.decoded()
+    } catch {
+      throw ManifestError.invalid([ManifestFault(subject: "the pointer", reason: ManifestFault.reason(error))])
+    }
+    let faults = faults
+    guard faults.isEmpty else { throw ManifestError.invalid(faults) }
+  }
+
+  private enum Key: String, CodingKey {
+    case schema, current, former, collections
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: Key.self)
+    current = try container.decode(Release.self, forKey: .current)
+    former = try container.decodeIfPresent([Release].self, forKey: .former) ?? []
+    collections = try container.decodeIfPresent(Int64.self, forKey: .collections) ?? 0
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(Self.supportedSchema, forKey: .schema)
+    try container.encode(current, forKey: .current)
+    try container.encode(former, forKey: .former)
+    try container.encode(collections, forKey: .collections)
+  }
+
+  /// All of its releases, the current one first.
+  package var releases: [Release] { [current] + former }
+
+  private var faults: [ManifestFault] {
+    var reasons: [String] = []
+    if former.count > Self.formerLimit {
+      reasons.append("it has \(former.count) former releases, more than \(Self.formerLimit)")
+    }
+    if collections < 0 { reasons.append("its \"collections\" must not be negative") }
+    for release in releases {
+      if !Manifest.isUsableName(release.release) {
+        reasons.append("the name of a release must be a text of 1 to 200 bytes without control characters")
+      }
+      if !release.manifest.isUsable {
+        reasons.append("\(release.manifest.url.quotedForMessage) is no http, https or relative URL of a manifest")
+      }
+    }
+    return reasons.map { ManifestFault(subject: "the pointer", reason: $0) }
+  }
+}

@@ -1,0 +1,94 @@
+import HTTPTransport
+import HTTPTypes
+
+/// The server of an object store, and the key for it.
+package struct S3Access: Hashable, Sendable {
+  /// The URL of the store; `nil` for that of Amazon S3.
+  package let endpoint: PageURL?
+  package let region: String
+  /// `nil` for a bucket that everybody may read.
+  package let signing: RequestSigning?
+
+  /// Reads the environment variables that Amazon's own tools read: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+  /// `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`.
+  ///
+  /// - Throws: ``S3AccessError``.
+  package init(environment: [String: String]) throws {
+    func value(_ names: String...) -> String? {
+      names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+    }
+    region = value("AWS_REGION", "AWS_DEFAULT_REGION") ?? "us-east-1"
+    guard region.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "/") }) else {
+      throw S3AccessError(description: "AWS_REGION is \(region.quotedForMessage), which is no region")
+    }
+    if let text = value("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") {
+      guard let url = PageURL(text), !url.isFile, !url.text.contains("?") else {
+        throw S3AccessError(
+          description: "AWS_ENDPOINT_URL is \(text.quotedForMessage), which is no http or https URL of an object store")
+      }
+      endpoint = url
+    } else {
+      endpoint = nil
+    }
+    switch (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY")) {
+    case (let accessKey?, let secretKey?):
+      signing = RequestSigning(
+        accessKey: accessKey, secretKey: secretKey, sessionToken: value("AWS_SESSION_TOKEN"), region: region)
+    case (nil, nil): signing = nil
+    case (nil, _): throw S3AccessError(description: "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not")
+    case (_, nil): throw S3AccessError(description: "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not")
+    }
+  }
+
+  /// The URL of a location's objects; it ends with a slash.
+  ///
+  /// - Throws: ``S3AccessError`` if the location makes no URL.
+  package func folder(of location: S3Location) throws -> PageURL {
+    let text: String
+    if let endpoint {
+      text = endpoint.text + (endpoint.text.hasSuffix("/") ? "" : "/") + location.bucket + "/"
+    } else if location.bucket.contains(".") {
+      // The certificate of Amazon S3 is for names of one label.
+      text = "https://s3.\(region).amazonaws.com/\(location.bucket)/"
+    } else {
+      text = "https://\(location.bucket).s3.\(region).amazonaws.com/"
+    }
+    guard let url = PageURL(text + location.prefix.escapedForKey) else {
+      throw S3AccessError(description: "\(location) makes no URL")
+    }
+    return url
+  }
+
+  /// A transport that signs the requests which read objects of a location. All others go out as they are: whoever may
+  /// send requests by it, such as a page, cannot change anything with the key.
+  ///
+  /// - Throws: ``S3AccessError``.
+  package func readingTransport(
+    _ transport: any HTTPTransporting, for location: S3Location
+  ) throws -> any HTTPTransporting {
+    guard let signing else { return transport }
+    return SigningTransport(transport, signing: signing, below: try folder(of: location), only: [.get, .head])
+  }
+}
+
+/// An object store that cannot be used as it is set.
+package struct S3AccessError: Error, Hashable, CustomStringConvertible {
+  package let description: String
+}
+
+extension String {
+  /// The text as a part of a URL's path: all but unreserved characters and slashes are escaped, as signatures ask for
+  /// it.
+  package var escapedForKey: String {
+    var escaped: [UInt8] = []
+    for byte in utf8 {
+      switch byte {
+      case 48...57, 65...90, 97...122: escaped.append(byte)
+      case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/"):
+        escaped.append(byte)
+      default: escaped += Array("%\(Hex.encode([byte]).uppercased())".utf8)
+      }
+    }
+    return String(decoding: escaped, as: UTF8.self)
+  }
+}

@@ -1,0 +1,142 @@
+import ArgumentParser
+import Foundation
+import PageKit
+import Publishing
+import Signing
+
+struct PublishCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "publish",
+    abstract: "Publish a folder as a release in an object store.",
+    discussion: """
+      Contents that are missing there are uploaded first, then the manifest, and last current.json, which switches to \
+      it: hosts that follow it see one whole release or the other. If somebody else has published meanwhile, nothing \
+      changes. A command that was interrupted goes on where it was when it runs again.
+
+      Hosts and devices follow LOCATION's current.json as their manifest. All other files never change.
+
+      DIR's manifest.json, if there is one, has the settings of entries, as for "manifest build"; with signatures its \
+      *.root.json are published too.
+
+      \(LocationOptions.discussion)
+      """)
+
+  @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
+  var folder: String
+
+  @OptionGroup var location: LocationOptions
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The base of the pages' URLs.",
+      discussion: "Default: that of DIR's manifest or of the release before, or else LOCATION.", valueName: "url"))
+  var base: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("The release's name.", discussion: "Default: today's date and the sequence.", valueName: "name"))
+  var release: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The share of installs that get the release, in percent.",
+      discussion: "The others stay with the release before. Publish again with a higher share to go on.",
+      valueName: "n"))
+  var percent: Double?
+
+  @OptionGroup var signing: SigningOptions
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("With a key: how long hosts may use the manifest, such as 30d.", valueName: "time"))
+  var expiresIn: TimeArgument?
+
+  @OptionGroup var alone: AloneOption
+
+  func validate() throws {
+    if let percent, !(0...100).contains(percent) { throw ValidationError("--percent must be from 0 to 100.") }
+    if signing.signers.isEmpty != (expiresIn == nil) {
+      throw ValidationError("A key that signs, and --expires-in, need each other.")
+    }
+  }
+
+  func run() async throws {
+    try await JSONOutput.reporting(location.json) {
+      var options = FolderPublication.Options()
+      (options.base, options.release, options.percent) = (base, release, percent)
+      options.isAlone = alone.alone
+      let display = PublishDisplay(isShown: !location.json)
+      let (folder, sign) = (folder, sign)
+      let report = try await location.using { [options] releases in
+        try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { display.show($0) }
+      }
+      display.end()
+      try show(report)
+    }
+  }
+
+  private var sign: FolderPublication.Signing? {
+    guard let expiresIn else { return nil }
+    return { [signers = signing.signers] manifest in
+      var manifest = manifest
+      let now = SignedTime.now
+      manifest.setTimes(signed: now, expires: now.advanced(by: expiresIn.duration))
+      try manifest.checkSignable()
+      let bytes = try manifest.fileBytes()
+      var file = try SignatureFile(of: bytes, as: .manifest)
+      _ = try await signers.sign(bytes, as: .manifest, in: &file)
+      return (bytes, try file.encoded())
+    }
+  }
+
+  private struct Output: Encodable {
+    let location, release: String
+    let sequence: Int64
+    let former: Nullable<String>
+    let isChanged: Bool
+    let uploaded, found, reused, deltas: Int
+    let uploadedBytes, deltaBytes: Int64
+  }
+
+  private func show(_ report: FolderPublication.Report) throws {
+    if location.json {
+      return try JSONOutput.print(
+        Output(
+          location: location.location, release: report.release, sequence: report.sequence,
+          former: Nullable(value: report.former), isChanged: report.isChanged, uploaded: report.uploaded,
+          found: report.found, reused: report.reused, deltas: report.deltas, uploadedBytes: report.uploadedBytes,
+          deltaBytes: report.deltaBytes))
+    }
+    let terminal = Terminal.output
+    guard report.isChanged || report.uploaded > 0 || !signing.signers.isEmpty else {
+      return terminal.line("release \(report.release) is published already")
+    }
+    var parts = ["\(Formatting.count(report.uploaded, "content")) uploaded, \(Formatting.bytes(report.uploadedBytes))"]
+    if report.reused + report.found > 0 { parts.append("\(report.reused + report.found) there already") }
+    if report.deltas > 0 {
+      parts.append("\(Formatting.count(report.deltas, "delta")) of \(Formatting.bytes(report.deltaBytes))")
+    }
+    terminal.line(parts.joined(separator: ", "))
+    let instead = report.former.map { ", in the place of \($0)" } ?? ""
+    terminal.line("\(terminal.styled("✓", .green)) release \(report.release) is current now\(instead)")
+  }
+}
+
+/// The line with the progress of uploads, on a terminal.
+private final class PublishDisplay: Sendable {
+  private let lines: RedrawnLines?
+
+  init(isShown: Bool) { lines = isShown && Terminal.error.isTerminal ? RedrawnLines(Terminal.error) : nil }
+
+  func show(_ progress: FolderPublication.Progress) {
+    guard progress.allContents > 0 else { return }
+    let done = progress.allBytes > 0 ? Double(progress.bytes) / Double(progress.allBytes) : 1
+    lines?.draw([
+      "\(Formatting.bar(done, width: 20))  \(progress.contents) of \(progress.allContents)  \(Formatting.bytes(progress.bytes)) of \(Formatting.bytes(progress.allBytes))"
+    ])
+  }
+
+  func end() { lines?.erase() }
+}

@@ -1,0 +1,161 @@
+import ArgumentParser
+import Foundation
+import ObjectStorage
+import PageKit
+import Publishing
+
+struct ReleasesCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "releases",
+    abstract: "List the releases in an object store, switch between them, and remove old ones.",
+    discussion: """
+      "bundlectl publish" puts them there. Not to be confused with "bundlectl release", for those in the local store.
+
+      \(LocationOptions.discussion)
+      """,
+    subcommands: [List.self, Use.self, GC.self], defaultSubcommand: List.self)
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the releases, the current one first.",
+      discussion: LocationOptions.discussion)
+
+    @OptionGroup var location: LocationOptions
+
+    private struct Output: Encodable {
+      let location: String
+      let current: String
+      let releases: [Entry]
+    }
+
+    private struct Entry: Encodable {
+      let release: String
+      let sequence: Int64
+      let manifest: String
+      let sha256: SHA256Digest
+      /// RFC 3339.
+      let publishedAt: String
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(location.json) {
+        let place = location.location
+        let pointer = try await location.using { releases in
+          guard let state = try await releases.state() else {
+            throw PublishError.nothingPublished(releases.store.location)
+          }
+          return state.pointer
+        }
+        if location.json {
+          return try JSONOutput.print(
+            Output(
+              location: place, current: pointer.current.release,
+              releases: pointer.releases.map {
+                Entry(
+                  release: $0.release, sequence: $0.sequence, manifest: $0.manifest.url, sha256: $0.manifest.sha256,
+                  publishedAt: $0.publishedAt)
+              }))
+        }
+        let width = pointer.releases.map { Formatting.columns($0.release) }.max() ?? 0
+        for (index, release) in pointer.releases.enumerated() {
+          Terminal.output.line(
+            "\(Formatting.fitted(release.release, width))  \(index == 0 ? "current" : "former ")  published \(release.publishedAt)"
+          )
+        }
+      }
+    }
+  }
+
+  struct Use: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "use", abstract: "Switch to a former release.",
+      discussion: """
+        A signed release is not gone back to, since hosts with keys refuse a lower sequence: publish its folder again.
+
+        \(LocationOptions.discussion)
+        """)
+
+    @Argument(help: "The release's name, as \"releases list\" shows it.")
+    var name: String
+
+    @OptionGroup var location: LocationOptions
+
+    @OptionGroup var alone: AloneOption
+
+    private struct Output: Encodable {
+      let location, current: String
+      let former: Nullable<String>
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(location.json) {
+        let (name, isAlone) = (name, alone.alone)
+        let former = try await location.using { try await $0.use(name, isAlone: isAlone)?.release }
+        if location.json {
+          return try JSONOutput.print(
+            Output(location: location.location, current: name, former: Nullable(value: former)))
+        }
+        let terminal = Terminal.output
+        terminal.line(
+          former.map { "\(terminal.styled("✓", .green)) release \(name) is current now, in the place of \($0)" }
+            ?? "release \(name) is current already")
+      }
+    }
+  }
+
+  struct GC: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "gc", abstract: "Give up old releases, and remove what no other one needs.",
+      discussion: """
+        Files that were written in the last 24 hours stay: hosts may be fetching them.
+
+        \(LocationOptions.discussion)
+        """)
+
+    @OptionGroup var location: LocationOptions
+
+    @Option(name: .long, help: ArgumentHelp("The number of former releases to keep.", valueName: "n"))
+    var keep = 10
+
+    @Flag(name: .long, help: "Only list what would be removed.")
+    var dryRun = false
+
+    @OptionGroup var alone: AloneOption
+
+    func validate() throws {
+      if keep < 0 { throw ValidationError("--keep must not be negative.") }
+    }
+
+    private struct Output: Encodable {
+      let location: String
+      let dryRun: Bool
+      let releases, removed: [String]
+      let bytes: Int64
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(location.json) {
+        let (keep, dryRun, isAlone) = (keep, dryRun, alone.alone)
+        let lines = location.json || dryRun || !Terminal.error.isTerminal ? nil : RedrawnLines(Terminal.error)
+        let collection = try await location.using {
+          try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
+            lines?.draw(["removing \($0.name)"])
+          }
+        }
+        lines?.erase()
+        if location.json {
+          return try JSONOutput.print(
+            Output(
+              location: location.location, dryRun: dryRun, releases: collection.releases.map(\.release),
+              removed: collection.objects.map(\.name), bytes: collection.bytes))
+        }
+        let terminal = Terminal.output
+        let verb = dryRun ? "would remove" : "removed"
+        for release in collection.releases { terminal.line("\(verb) release \(release.release)") }
+        if dryRun { for object in collection.objects { terminal.line("\(verb) \(object.name)") } }
+        terminal.line(
+          "\(verb) \(Formatting.count(collection.objects.count, "file")): \(Formatting.bytes(collection.bytes))")
+      }
+    }
+  }
+}

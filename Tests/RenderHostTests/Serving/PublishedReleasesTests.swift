@@ -1,0 +1,71 @@
+import CurlTransport
+import Foundation
+import ObjectStorage
+import PageKit
+import PageTesting
+import Publishing
+import TestServers
+import TestSupport
+import Testing
+
+@testable import RenderHost
+
+/// Daemons that follow the releases in an object store.
+@Suite(.timeLimit(.minutes(5)))
+struct PublishedReleasesTests {
+  private let folder: TemporaryDirectory
+
+  init() throws { folder = try TemporaryDirectory() }
+
+  private func publish(_ text: String, _ release: String, to bucket: TestBucket) async throws {
+    let file = folder.file("site/home.js")
+    try FileManager.default.createDirectory(atPath: folder.file("site"), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+    let location = try #require(S3Location("s3://bucket/app"))
+    let access = try S3Access(environment: bucket.environment)
+    var options = FolderPublication.Options()
+    options.release = release
+    let transport = try CurlTransport()
+    let releases = PublishedReleases(try S3Store(location, access: access, transport: transport))
+    _ = try await FolderPublication(folder.file("site"), to: releases, options: options).publish()
+  }
+
+  private func running(
+    _ bucket: TestBucket, _ place: String = "a", _ body: (Daemon) async throws -> Void
+  ) async throws {
+    let variables = bucket.environment.map { "export \($0.key)='\($0.value)'" }.joined(separator: "; ")
+    let own = try TemporaryDirectory()
+    try await Daemon.running(
+      nil, own, ["--releases", "s3://bucket/app", "--follow", "1", "--workers", "1"], shell: variables, body)
+  }
+
+  @Test("hosts serve what was published, switch when the pointer is switched, and go on while the store is away")
+  func following() async throws {
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws in
+      let bucket = TestBucket(on: origin)
+      try await publish("// one", "r1", to: bucket)
+      try await running(bucket) { (daemon: Daemon) async throws in
+        #expect(try await daemon.get("/bundles/home.js").text == "// one")
+        let manifest = try Manifest(reading: try await daemon.get("/manifest.json").bytes)
+        #expect(manifest.release == "r1" && manifest.blobs == nil && manifest.bundles.first?.blob == nil)
+        try await publish("// two", "r2", to: bucket)
+        try await eventually("the second release") { try await daemon.get("/bundles/home.js").text == "// two" }
+        // Only reading is signed, and nothing was written by the host.
+        try await origin.refuseConnections()
+        #expect(try await daemon.get("/bundles/home.js").text == "// two")
+        #expect(try await daemon.get("/readyz").status == 200)
+      }
+    }
+  }
+
+  @Test(
+    "settings that cannot be are named",
+    arguments: [
+      (["--releases", "bucket"], "a place such as s3://bucket/prefix"),
+      (["--releases", "s3://bucket", "--bundles", "/"], "--releases excludes --bundles and --manifest"),
+    ])
+  func settings(_ flags: [String], _ message: String) async throws {
+    let result = try await Tool.start(Daemon.executable, flags + ["--check-config"]).result(within: .seconds(120))
+    #expect(result.status == 1 && result.error.contains(message), "\(result.error)")
+  }
+}
