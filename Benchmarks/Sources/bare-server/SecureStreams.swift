@@ -60,9 +60,12 @@ private final class StreamAnswers: ChannelInboundHandler {
     return fields
   }()
   private static let notModified: HPACKHeaders = {
-    var fields = StreamAnswers.fields
-    for name in ["content-type", "accept-ranges", "repr-digest", "content-md5"] { fields.remove(name: name) }
-    fields.replaceOrAdd(name: ":status", value: "304")
+    // A pseudo-header comes before all others.
+    var fields: HPACKHeaders = [":status": "304"]
+    let left = [":status", "content-type", "accept-ranges", "repr-digest", "content-md5"]
+    for (name, value, indexing) in StreamAnswers.fields where !left.contains(name) {
+      fields.add(name: name, value: value, indexing: indexing)
+    }
     return fields
   }()
 
