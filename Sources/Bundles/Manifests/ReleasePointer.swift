@@ -44,7 +44,7 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
   /// - Returns: `nil` for a manifest, or anything else that is no pointer.
   /// - Throws: ``ManifestError`` for a pointer that cannot be used.
   package init?(reading bytes: [UInt8]) throws {
-    guard bytes.count <= Self.byteLimit, let value = try? JSONValue(reading: bytes), case .object(let members) = value,
+    guard Self.mayBePointer(bytes), let value = try? JSONValue(reading: bytes), case .object(let members) = value,
       case .object = members["current"]
     else { return nil }
     if case .integer(let schema) = members["schema"], schema != Self.supportedSchema {
@@ -57,6 +57,20 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
     }
     let faults = faults
     guard faults.isEmpty else { throw ManifestError.invalid(faults) }
+  }
+
+  /// Returns `false` for nearly all manifests, without parsing them: each launch may read one.
+  private static func mayBePointer(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count <= byteLimit else { return false }
+    let name = Array("\"current\"".utf8)
+    return bytes.withUnsafeBytes { bytes in
+      var rest = bytes[...]
+      while let start = rest.firstIndex(of: UInt8(ascii: "\"")) {
+        if rest[start...].starts(with: name) { return true }
+        rest = rest[(start + 1)...]
+      }
+      return false
+    }
   }
 
   private enum Key: String, CodingKey {
