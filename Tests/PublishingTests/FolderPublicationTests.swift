@@ -110,13 +110,8 @@ struct FolderPublicationTests {
       try site.write("home.js", "// 1")
       try await site.publish("r1")
       try site.write("home.js", "// 2")
-      site.bucket.beforeWrite { [bucket = site.bucket] key in
-        // The object is written, and the connection breaks before the answer's head; the second attempt finds another tag.
-        if key.hasSuffix("current.json") { bucket.beforeWrite(nil) }
-        if key.hasSuffix(".manifest.json") {
-          bucket.origin.script("/bucket/app/current.json", [.resetBeforeHead])
-        }
-      }
+      // The second attempt finds the tag of the first one.
+      site.bucket.loseAnswer(to: "app/current.json")
       let report = try await site.publish("r2")
       #expect(report.release == "r2")
       #expect(try await site.pointer().current.release == "r2")

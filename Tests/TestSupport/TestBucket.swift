@@ -19,6 +19,7 @@ package final class TestBucket: Sendable {
     var objects: [String: Object] = [:]
     var isConditional = true
     var wantsBareTags = false
+    var losesAnswerTo: String?
     var now = Date(timeIntervalSince1970: 1_800_000_000)
     var beforeWrite: (@Sendable (String) async -> Void)?
     var pageSize = 1000
@@ -53,6 +54,8 @@ package final class TestBucket: Sendable {
 
   /// Pass `false` for a store that writes whatever the condition.
   package func setConditional(_ isConditional: Bool) { state.withLock { $0.isConditional = isConditional } }
+  /// Answers the next write of an object with 500, after it was written.
+  package func loseAnswer(to key: String) { state.withLock { $0.losesAnswerTo = key } }
   /// Lets conditions have tags without quotes, as Ceph 16 does.
   package func setWantsBareTags() { state.withLock { $0.wantsBareTags = true } }
   package func setPageSize(_ size: Int) { state.withLock { $0.pageSize = size } }
@@ -108,6 +111,10 @@ package final class TestBucket: Sendable {
       fields[.contentType] = request.headers[.contentType]
       fields[.cacheControl] = request.headers[.cacheControl]
       state.objects[key] = Object(bytes: request.body, fields: fields, modified: state.now)
+      if state.losesAnswerTo == key {
+        state.losesAnswerTo = nil
+        return Self.error(500, "InternalError")
+      }
       return OriginResponse(headers: [.eTag: Self.tag(request.body)])
     }
   }
