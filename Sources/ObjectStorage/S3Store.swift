@@ -66,7 +66,7 @@ package struct S3Store: Sendable {
     case file(path: String, size: Int64, sha256: SHA256Digest)
   }
 
-  /// What caches between the store and devices may do with an object.
+  /// The time for which caches between the store and devices may keep an object.
   package enum Lifetime: String, Sendable {
     /// It never changes.
     case forever = "public, max-age=31536000, immutable"

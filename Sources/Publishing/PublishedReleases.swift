@@ -63,7 +63,7 @@ package struct PublishedReleases: Sendable {
       if isAlone { .none } else { former.map { $0.etag.map { .unchanged(etag: $0) } ?? .none } ?? .isNew }
     do {
       try await store.write(
-        PublishedNames.pointer, .bytes(try Self.bytes(of: pointer)), type: "application/json", lifetime: .checked,
+        PublishedNames.pointer, .bytes(try pointer.fileBytes()), type: "application/json", lifetime: .checked,
         if: condition)
     } catch let error as ObjectStoreError where error.isConflict {
       let found = try await state()?.pointer
@@ -94,12 +94,6 @@ package struct PublishedReleases: Sendable {
   }
 
   func url(of key: String) -> PageURL { store.folder.resolving(key.escapedForKey) ?? store.folder }
-
-  private static func bytes(of pointer: ReleasePointer) throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return Array(try encoder.encode(pointer)) + [UInt8(ascii: "\n")]
-  }
 }
 
 extension ReleasePointer {

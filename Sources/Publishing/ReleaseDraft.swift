@@ -41,8 +41,9 @@ struct ReleaseDraft: Hashable, Sendable {
       let next = (pointer?.releases.map(\.sequence).max() ?? 0) + 1
       let isListed = own.map { $0.contents == manifest.contents && $0.sequence >= next } ?? false
       manifest.sequence = isListed ? manifest.sequence : next
-      let date = now.formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
-      manifest.release = options.release ?? (isListed ? manifest.release : "\(date)-\(manifest.sequence)")
+      manifest.release =
+        options.release
+        ?? (isListed ? manifest.release : "\(Manifest.releaseName(of: now))-\(manifest.sequence)")
     }
     if let percent = options.percent {
       try manifest.rollOut(to: percent, isSame: isSame, current: current, as: pointer?.current.manifest)
@@ -75,12 +76,6 @@ extension Manifest {
       }
     }
     return Contents(base: base, bundles: plain(bundles), files: plain(files), identity: identity)
-  }
-
-  /// Lets all installs get it.
-  fileprivate mutating func endRollout() {
-    // Installs whose app is too old get the other one.
-    (rollout, otherwise) = (nil, minimumRuntime == nil ? nil : otherwise)
   }
 
   /// - Parameter isSame: `true` if the current release has the same contents: only its share changes.

@@ -56,6 +56,12 @@ extension Manifest {
     )
   }
 
+  /// Lets all installs get the release.
+  package mutating func endRollout() {
+    // Installs whose app is too old get the other one.
+    (rollout, otherwise) = (nil, minimumRuntime == nil ? nil : otherwise)
+  }
+
   /// Returns `true` if the same hosts get both releases.
   package func hasSameAudience(as other: Manifest) -> Bool {
     rollout == other.rollout && otherwise == other.otherwise && channels == other.channels

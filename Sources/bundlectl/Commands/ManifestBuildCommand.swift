@@ -56,7 +56,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let isChanged =
       former.map { $0.bundles != manifest.bundles || $0.files != manifest.files || $0.base != manifest.base } ?? true
     manifest.sequence = sequence ?? (isChanged ? (former?.sequence ?? 0) + 1 : former?.sequence ?? 1)
-    let today = Date().formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
+    let today = Manifest.releaseName(of: Date())
     manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
 
     // The next release begins with other installs.

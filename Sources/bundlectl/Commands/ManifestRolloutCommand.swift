@@ -55,7 +55,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
       }
       read.rollout = Rollout(percent: percent, salt: read.rollout?.salt ?? read.release)
     } else {
-      (read.rollout, read.otherwise) = (nil, read.minimumRuntime == nil ? nil : read.otherwise)
+      read.endRollout()
     }
     try OutputFile.write(Data(try read.fileBytes()), to: manifest)
     Terminal.output.line(
