@@ -9,7 +9,7 @@ RUN make release && make install DESTDIR=/installed PREFIX=/usr
 
 FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libbrotli1 libcurl4 \
-    libjavascriptcoregtk-4.1-0 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g && rm -rf /var/lib/apt/lists/* \
+    libjavascriptcoregtk-4.1-0 libnats3.4 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g && rm -rf /var/lib/apt/lists/* \
   && useradd --system --home-dir /var/lib/renderhost --create-home renderhost
 COPY --from=build /installed/ /
 USER renderhost

@@ -7,11 +7,16 @@ OPTIONS = -Xswiftc -enable-testing -Xswiftc -index-ignore-clang-modules
 BUILD = -c $(CONFIGURATION) $(OPTIONS)
 # Where `make install` puts things; DESTDIR is put before it.
 PREFIX = /usr/local
-.PHONY: demo test soak fuzz lint format examples bench perf-check release install deb clean
+.PHONY: demo demo-fleet test soak fuzz lint format examples bench perf-check release install deb clean
 
 demo:
 	@scripts/setup
 	@scripts/demo
+
+# Three hosts of a fleet, with an object store, NATS and HAProxy.
+demo-fleet:
+	@scripts/setup fleet
+	@scripts/demo-fleet
 
 test:
 	@scripts/test $(CONFIGURATION) $(OPTIONS)

@@ -53,6 +53,8 @@ let package = Package(
     .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     // Loads JavaScriptCore when the first script is to run, and so is not linked with it.
     .target(name: "CJavaScriptCore"),
+    // Loads libnats when the first connection is made. It is built without NATS where its headers are missing.
+    .target(name: "CNATS"),
 
     // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to
     // no product.
@@ -121,6 +123,14 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Publishing", dependencies: ["Bundles", "HTTPTransport", "ObjectStorage", "Signing"],
+      swiftSettings: strict),
+    // The hosts of a fleet, and the journal of their orders.
+    .target(
+      name: "Fleet",
+      dependencies: [
+        "CNATS", "HTTPCaching", "HTTPTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
     .target(
@@ -226,8 +236,8 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "ObjectStorage", "ServerKit", "PageKit", "PageWorkers", "CLinux", "CBrotli",
-        "CZlib", "CZstd", "CCrypto",
+        "CacheGateway", "Containers", "Fleet", "ObjectStorage", "ServerKit", "PageKit", "PageWorkers", "CLinux",
+        "CBrotli", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -247,7 +257,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
+        "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -288,6 +298,15 @@ let package = Package(
         "Publishing", "Bundles", "CurlTransport", "ObjectStorage", "PageTesting", "Signing", "TestSupport",
       ],
       swiftSettings: relaxed),
+    .testTarget(
+      name: "FleetTests",
+      dependencies: [
+        "Fleet", "HTTPCaching", "HTTPTransport", "PageTesting", "TestServers", "TestSupport", "RenderHostCommand",
+        "bundlectl",
+        .product(name: "HeapModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: relaxed),
     .testTarget(name: "ContainersTests", dependencies: ["Containers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
@@ -311,7 +330,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "CLinux", "HTTPCaching", "HTTPTransport", "PageTesting",
+        "CLinux", "Fleet", "HTTPCaching", "HTTPTransport", "PageTesting",
         .product(name: "Logging", package: "swift-log"),
       ], path: "Tests/TestSupport",
       swiftSettings: relaxed),

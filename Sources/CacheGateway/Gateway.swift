@@ -16,16 +16,30 @@ package struct Gateway: Sendable {
   /// - Parameters:
   ///   - store: the folder of all stores.
   ///   - isSecure: `true` if clients connect over TLS.
+  ///   - storedUse: which stored responses may be used at a time.
   /// - Throws: ``StoreError``, ``TransportError``.
   package init(
     _ settings: [OriginSettings], store: StoreDirectory, isSecure: Bool, record: HostRecord, logger: Logger,
-    now: @escaping @Sendable () -> HTTPDate = ResourceLoader.Configuration().now
+    now: @escaping @Sendable () -> HTTPDate = ResourceLoader.Configuration().now,
+    storedUse: @escaping @Sendable (HTTPDate) -> StoredUse = { _ in .unlimited }
   ) throws {
     origins = try settings.map {
-      try GatewayOrigin($0, store: store, record: record, logger: logger, now: now)
+      try GatewayOrigin($0, store: store, record: record, logger: logger, now: now, storedUse: storedUse)
     }
     table = OriginTable(settings)
     self.isSecure = isSecure
+  }
+
+  /// Returns when everything that was purged is gone from the disk.
+  ///
+  /// - Throws: ``StoreError``.
+  package func settle() async throws {
+    for origin in origins { try await origin.loader.cache.store.settle() }
+  }
+
+  /// Origins that did not answer are asked again at once.
+  package func forgetFailures() {
+    for origin in origins { origin.loader.reachability.forgetFailures() }
   }
 
   /// Empties the caches of all origins.

@@ -50,6 +50,13 @@ package struct GatewayReport: Sendable {
     }
   }
 
+  /// The share of all origins' responses that they did not send, from 0 to 1; `nil` without requests.
+  package var hitRatio: Double? {
+    let shares = origins.map { origin in (ratio: origin.hitRatio ?? 0, answers: origin.answers.values.reduce(0, +)) }
+    let answers = shares.reduce(0) { $0 + $1.answers }
+    return answers == 0 ? nil : shares.reduce(0) { $0 + $1.ratio * Double($1.answers) } / Double(answers)
+  }
+
   package var origins: [OriginStatus] {
     let families = Dictionary(metrics.registry.families.map { ($0.name, $0) }) { first, _ in first }
     return gateway.origins.map { origin in

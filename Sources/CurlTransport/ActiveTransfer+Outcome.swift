@@ -80,9 +80,3 @@ extension ActiveTransfer {
     return value
   }
 }
-
-extension Duration {
-  var milliseconds: Int {
-    Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
-  }
-}

@@ -81,6 +81,8 @@ package enum ForwardReason: String, Hashable, Sendable {
   case precondition = "the request's condition is for the origin"
   /// The request has `Upgrade`.
   case upgrade = "the request asks for another protocol"
+  /// The cache was cut off from those who purge it, and has not heard of all purges since.
+  case unknownPurges = "purges may have been missed since it was stored"
   /// The caller insists on the origin's answer.
   case asked = "the caller wants the origin's answer"
 
@@ -98,7 +100,7 @@ package enum ForwardReason: String, Hashable, Sendable {
     case .partial: "RFC 9111 §3.3"
     case .precondition: "RFC 9111 §4.3.2"
     case .upgrade: "RFC 9110 §7.8"
-    case .asked: nil
+    case .asked, .unknownPurges: nil
     }
   }
 
@@ -108,7 +110,7 @@ package enum ForwardReason: String, Hashable, Sendable {
     case .method: "method"
     case .notStored: "uri-miss"
     case .variant: "vary-miss"
-    case .stale, .invalidated, .noFreshness, .responseNoCache: "stale"
+    case .stale, .invalidated, .noFreshness, .responseNoCache, .unknownPurges: "stale"
     case .requestNoCache, .requestMaxAge, .requestMinFresh, .asked: "request"
     case .partial: "partial"
     case .precondition, .upgrade: "bypass"
@@ -171,6 +173,11 @@ extension CachePolicy {
       }
       return validating.map { .revalidate(candidate, with: $0, because: reason) } ?? .fetch(request, because: reason)
     }
+  }
+
+  /// Returns `true` if the client does not want the origin to be asked. RFC 9111 §5.2.1.7.
+  package func isOnlyIfCached(_ request: HTTPRequest) -> Bool {
+    RequestControl(request.headerFields).directives.onlyIfCached
   }
 
   /// The request that validates a stored response; `nil` if the response has no validator.

@@ -75,7 +75,7 @@ package struct FolderPublication: Sendable {
   /// - Throws: ``PublishError``, ``FolderError``, ``ManifestError``, ``ObjectStoreError``, ``TransportError``, errors of
   ///   signing, `CancellationError`.
   package func publish(_ progress: @escaping @Sendable (Progress) -> Void = { _ in }) async throws -> Report {
-    if !options.isAlone, try await !store.supportsConditions() {
+    if !options.isAlone, releases.keeper == nil, try await !store.supportsConditions() {
       throw PublishError.noConditions(store.location)
     }
     var attempt = 1

@@ -31,7 +31,7 @@ package enum PublishError: Error, Hashable, CustomStringConvertible {
     case .overtaken(let url, let release):
       "\(url): release \(release) was published meanwhile, and nothing was changed: publish again to follow it"
     case .noConditions(let location):
-      "\(location): the store does not refuse a write whose If-Match does not hold, so that two publishers would not notice each other: with --alone nobody else may publish at the same time"
+      "\(location): the store does not refuse a write whose If-Match does not hold, so that two publishers would not notice each other: --journal keeps the pointer in NATS instead, and with --alone nobody else may publish at the same time"
     case .nothingPublished(let location):
       "\(location): nothing is published there: run \"bundlectl publish DIR \(location)\" first"
     case .noRelease(let location, let name):

@@ -8,17 +8,22 @@ package struct PublishedReleases: Sendable {
   package let store: S3Store
   let limits: ManifestLimits
   let now: @Sendable () -> Date
+  /// `nil` where the store refuses writes whose condition does not hold.
+  let keeper: (any PointerKeeping)?
 
+  /// - Parameter keeper: keeps the pointer for a store that does not know conditions.
   package init(
-    _ store: S3Store, limits: ManifestLimits = .standard, now: @escaping @Sendable () -> Date = { Date() }
+    _ store: S3Store, limits: ManifestLimits = .standard, keeper: (any PointerKeeping)? = nil,
+    now: @escaping @Sendable () -> Date = { Date() }
   ) {
-    (self.store, self.limits, self.now) = (store, limits, now)
+    (self.store, self.limits, self.keeper, self.now) = (store, limits, keeper, now)
   }
 
-  /// The pointer, and the tag of its object.
+  /// The pointer, and the tag of its object, or its revision.
   package struct State: Hashable, Sendable {
     package let pointer: ReleasePointer
-    let etag: String?
+    var etag: String?
+    var revision: UInt64?
   }
 
   var pointerURL: PageURL { url(of: PublishedNames.pointer) }
@@ -26,14 +31,21 @@ package struct PublishedReleases: Sendable {
   /// - Returns: `nil` if nothing is published.
   /// - Throws: ``PublishError/noPointer(_:reason:)``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
   package func state() async throws -> State? {
+    if let kept = try await keeper?.pointer() {
+      return State(pointer: try pointer(kept.bytes), revision: kept.revision)
+    }
     guard
       let object = try await store.object(PublishedNames.pointer, upTo: Int64(ReleasePointer.byteLimit))
     else { return nil }
+    return State(pointer: try pointer(object.bytes), etag: object.etag)
+  }
+
+  private func pointer(_ bytes: [UInt8]) throws -> ReleasePointer {
     do {
-      guard let pointer = try ReleasePointer(reading: object.bytes) else {
+      guard let pointer = try ReleasePointer(reading: bytes) else {
         throw PublishError.noPointer(pointerURL, reason: "it has no \"current\" release")
       }
-      return State(pointer: pointer, etag: object.etag)
+      return pointer
     } catch let error as ManifestError {
       throw PublishError.noPointer(pointerURL, reason: "\(error)")
     }
@@ -59,6 +71,7 @@ package struct PublishedReleases: Sendable {
   /// - Parameter former: the pointer that the new one is made from; `nil` if there was none.
   /// - Throws: ``PublishError/overtaken(_:by:)``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
   func replace(_ former: State?, with pointer: ReleasePointer, isAlone: Bool = false) async throws {
+    if let keeper { return try await replace(former, with: pointer, in: keeper) }
     let condition: S3Store.Condition =
       if isAlone { .none } else { former.map { $0.etag.map { .unchanged(etag: $0) } ?? .none } ?? .isNew }
     do {
@@ -70,6 +83,22 @@ package struct PublishedReleases: Sendable {
       // The answer to the first attempt may have been lost.
       guard found != pointer else { return }
       throw PublishError.overtaken(pointerURL, by: found?.current.release ?? "")
+    }
+  }
+
+  private func replace(_ former: State?, with pointer: ReleasePointer, in keeper: any PointerKeeping) async throws {
+    let bytes = try pointer.fileBytes()
+    if try await !keeper.replacePointer(former?.revision, with: bytes) {
+      let found = try await state()?.pointer
+      // The answer to the first attempt may have been lost.
+      guard found == pointer else { throw PublishError.overtaken(pointerURL, by: found?.current.release ?? "") }
+    }
+    // Copies may be written in another order than the pointers were replaced in: the last one written is of the last.
+    var copied: [UInt8] = []
+    while let kept = try await keeper.pointer(), kept.bytes != copied {
+      try await store.write(
+        PublishedNames.pointer, .bytes(kept.bytes), type: "application/json", lifetime: .checked)
+      copied = kept.bytes
     }
   }
 

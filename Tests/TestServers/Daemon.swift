@@ -86,8 +86,11 @@ package struct Daemon {
     try await send("GET", path, headers, nil, at: origin)
   }
 
-  package func post(_ path: String, _ json: String, at origin: String? = nil) async throws -> Answer {
-    try await send("POST", path, ["Content-Type": "application/json"], json, at: origin)
+  package func post(
+    _ path: String, _ json: String, _ headers: [String: String] = [:], at origin: String? = nil
+  ) async throws -> Answer {
+    let headers = headers.merging(["Content-Type": "application/json"]) { own, _ in own }
+    return try await send("POST", path, headers, json, at: origin)
   }
 
   private func send(

@@ -35,14 +35,11 @@ package final class RunningProgram: Sendable {
     package let wasKilled: Bool
     package let output: String
     package let error: String
-    /// The peak of resident bytes of the process or of one that it started.
-    package let peakBytes: Int64
     package let time: Duration
   }
 
   private struct End {
     let status: Int32
-    let peakBytes: Int64
     let time: Duration
   }
 
@@ -111,13 +108,11 @@ package final class RunningProgram: Sendable {
     identifier = child
     if case .pipe(let pipe) = input { try pipe.fileHandleForReading.close() }
     for case .pipe(let pipe) in [output, error] { try pipe.fileHandleForWriting.close() }
-    // wait4 blocks while the program runs.
+    // waitpid blocks while the program runs.
     Thread.detachNewThread { [self] in
       var status: Int32 = 0
-      var usage = rusage()
-      while wait4(identifier, &status, 0, &usage) < 0, errno == EINTR {}
-      // The peak is of the process and of the children that it has waited for, in KiB.
-      ended(End(status: status, peakBytes: Int64(usage.ru_maxrss) << 10, time: .now - began))
+      while waitpid(identifier, &status, 0) < 0, errno == EINTR {}
+      ended(End(status: status, time: .now - began))
     }
   }
 
@@ -162,6 +157,33 @@ package final class RunningProgram: Sendable {
     state.withLock { if case .running = $0 { kill(identifier, signal) } }
   }
 
+  /// The peak of resident bytes of the process or of one that it has started, as looked at every few milliseconds until
+  /// its end. The peak that the system counts for an ended process is at least that of the process that has started it.
+  package func peakBytes() async -> Int64 {
+    var peak: Int64 = 0
+    while isRunning {
+      for process in Self.descendants(of: identifier) { peak = max(peak, Self.peakBytes(of: process)) }
+      try? await Task.sleep(for: .milliseconds(5))
+    }
+    return peak
+  }
+
+  /// A process, and those that it and its children have started.
+  private static func descendants(of process: pid_t) -> [pid_t] {
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+    let children = threads.flatMap { thread in
+      (try? String(contentsOfFile: "/proc/\(process)/task/\(thread)/children", encoding: .utf8))?
+        .split(separator: " ") ?? []
+    }
+    return [process] + children.compactMap { pid_t($0) }.flatMap { descendants(of: $0) }
+  }
+
+  private static func peakBytes(of process: pid_t) -> Int64 {
+    let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+    return (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10
+  }
+
   /// What it has written so far to a stream that is kept.
   package func text(of stream: Stream) -> String {
     String(decoding: FileManager.default.contents(atPath: files.file(stream.rawValue)) ?? Data(), as: UTF8.self)
@@ -178,7 +200,7 @@ package final class RunningProgram: Sendable {
     let signal = end.status & 0x7f
     return Result(
       status: signal == 0 ? (end.status >> 8) & 0xff : signal, wasKilled: signal != 0, output: text(of: .output),
-      error: text(of: .error), peakBytes: end.peakBytes, time: end.time)
+      error: text(of: .error), time: end.time)
   }
 
   /// Waits for its end.

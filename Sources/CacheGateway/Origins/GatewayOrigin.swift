@@ -24,7 +24,7 @@ package final class GatewayOrigin: Sendable {
   /// - Throws: ``StoreError``, ``TransportError``.
   init(
     _ settings: OriginSettings, store: StoreDirectory, record: HostRecord, logger: Logger,
-    now: @escaping @Sendable () -> HTTPDate
+    now: @escaping @Sendable () -> HTTPDate, storedUse: @escaping @Sendable (HTTPDate) -> StoredUse
   ) throws {
     self.settings = settings
     base = settings.url.origin
@@ -45,7 +45,7 @@ package final class GatewayOrigin: Sendable {
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
       coding: ContentDecoder(), reachability: Reachability(settings.patience),
-      configuration: Self.configuration(settings, logger, now))
+      configuration: Self.configuration(settings, logger, now, storedUse))
     checks = ServerChecks(
       settings: settings, servers: servers, transport: transport, reachability: loader.reachability, logger: logger)
   }
@@ -65,7 +65,8 @@ package final class GatewayOrigin: Sendable {
   }
 
   private static func configuration(
-    _ settings: OriginSettings, _ logger: Logger, _ now: @escaping @Sendable () -> HTTPDate
+    _ settings: OriginSettings, _ logger: Logger, _ now: @escaping @Sendable () -> HTTPDate,
+    _ storedUse: @escaping @Sendable (HTTPDate) -> StoredUse
   ) -> ResourceLoader.Configuration {
     var configuration = ResourceLoader.Configuration()
     configuration.behavior = settings.behavior
@@ -80,7 +81,7 @@ package final class GatewayOrigin: Sendable {
     configuration.transfers = settings.connections
     configuration.waiting = settings.waiting
     configuration.logger = logger
-    configuration.now = now
+    (configuration.now, configuration.storedUse) = (now, storedUse)
     return configuration
   }
 

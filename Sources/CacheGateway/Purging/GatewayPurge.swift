@@ -15,13 +15,21 @@ package struct GatewayPurge: Sendable {
     self.metrics = metrics
   }
 
-  /// - Returns: the number of purged responses.
-  /// - Throws: ``PurgeError``, ``StoreError``.
-  package func callAsFunction(_ order: PurgeOrder) async throws -> Int {
+  /// - Throws: ``PurgeError`` for an order that no origin can carry out.
+  package func check(_ order: PurgeOrder) throws { _ = try checkedSelections(order) }
+
+  private func checkedSelections(_ order: PurgeOrder) throws -> [ResponseSelection?] {
     let selections = try selections(order.selection)
     guard selections.contains(where: { $0 != nil }) else {
       throw PurgeError("no origin of this gateway has that host: expected the host of an origin, or a path")
     }
+    return selections
+  }
+
+  /// - Returns: the number of purged responses.
+  /// - Throws: ``PurgeError``, ``StoreError``.
+  package func callAsFunction(_ order: PurgeOrder) async throws -> Int {
+    let selections = try checkedSelections(order)
     var count = 0
     for (origin, selection) in zip(origins, selections) {
       guard let selection else { continue }

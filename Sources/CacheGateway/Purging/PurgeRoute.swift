@@ -4,13 +4,24 @@ import Logging
 import NIOCore
 import ServerKit
 
-/// `POST /admin/gateway/purge`, which answers `{"purged": N}`.
+/// What a purge has done. `confirmed` and `missing` are the hosts of a fleet that have carried it out, and that have not.
+package struct PurgeAnswer: Codable, Equatable, Sendable {
+  package var purged: Int
+  package var confirmed: [String]?
+  package var missing: [String]?
+
+  package init(purged: Int, confirmed: [String]? = nil, missing: [String]? = nil) {
+    (self.purged, self.confirmed, self.missing) = (purged, confirmed, missing)
+  }
+}
+
+/// `POST /admin/gateway/purge`, which answers with a ``PurgeAnswer``.
 package struct PurgeRoute: Sendable {
-  /// Purges and returns the number of responses; `nil` if there is no gateway.
-  let purge: (@Sendable (PurgeOrder) async throws -> Int)?
+  /// Purges; `nil` if there is no gateway.
+  let purge: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)?
 
   package init(
-    purge: (@Sendable (PurgeOrder) async throws -> Int)?
+    purge: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)?
   ) {
     self.purge = purge
   }
@@ -24,11 +35,11 @@ package struct PurgeRoute: Sendable {
       }
       let order = try PurgeOrder(json: try await request.bytes(upTo: Self.bodyLimit))
       do {
-        let count = try await purge(order)
+        let answer = try await purge(order)
         context.requestLogger.notice(
           "The gateway was purged",
-          metadata: ["kind": "\(order.selection.kind)", "soft": "\(order.isSoft)", "purged": "\(count)"])
-        return JSONAnswer.json(["purged": count])
+          metadata: ["kind": "\(order.selection.kind)", "soft": "\(order.isSoft)", "purged": "\(answer.purged)"])
+        return JSONAnswer.json(answer)
       } catch let error where !(error is PurgeError) {
         context.requestLogger.error("The gateway was not purged", metadata: ["error": "\(error)"])
         throw PurgeError("\(error)", status: .internalServerError)

@@ -78,6 +78,11 @@ package protocol ResponseStoring: Sendable {
 
   /// Makes the store give way until it has at most so many bytes.
   func setCapacity(_ bytes: Int64) async throws
+
+  /// Returns when everything that was changed is on the disk.
+  ///
+  /// - Throws: ``StoreError``.
+  func settle() async throws
 }
 
 /// A stored response that was looked up.
@@ -97,6 +102,8 @@ extension ResponseStoring {
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? { nil }
 
   package func mayHold(_ key: CacheKey) -> Bool { true }
+
+  package func settle() async throws {}
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.

@@ -17,16 +17,17 @@ final class CacheLookup: Sendable {
   private let reachability: Reachability
   private let resources: ResourceFactory
   private let now: @Sendable () -> HTTPDate
+  private let storedUse: @Sendable (HTTPDate) -> StoredUse
 
   init(
     _ cache: ResponseCache, files: (any FileProviding)?, reachability: Reachability, resources: ResourceFactory,
-    now: @escaping @Sendable () -> HTTPDate
+    _ configuration: ResourceLoader.Configuration
   ) {
     self.cache = cache
     self.files = files
     self.reachability = reachability
     self.resources = resources
-    self.now = now
+    (now, storedUse) = (configuration.now, configuration.storedUse)
   }
 
   /// - Parameters:
@@ -61,10 +62,19 @@ final class CacheLookup: Sendable {
 
   private func decision(for hop: OutgoingRequest, among found: [CachedResponse]) -> CacheDecision {
     let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
-    return hop.behavior.decision(
-      for: hop.request, among: found.map(\.stored), at: now(), policy: hop.policy, lifetime: hop.lifetime,
+    let now = now()
+    let decision = hop.behavior.decision(
+      for: hop.request, among: found.map(\.stored), at: now, policy: hop.policy, lifetime: hop.lifetime,
       isOnline: isOnline)
+    return storedUse(now).limited(
+      decision, for: hop.request, mayAsk: hop.behavior.network != .never, policy: hop.policy)
   }
+
+  /// Returns `true` if a response of an earlier exchange may answer without asking the origin again.
+  func mayAnswer(_ times: ExchangeTimes) -> Bool { storedUse(now()).mayAnswer(times) }
+
+  /// Returns `true` if a stored response may answer when the origin fails.
+  func mayFallBack(_ stored: StoredResponse) -> Bool { storedUse(now()).mayFallBack(stored) }
 
   /// - Returns: `nil` if the URL belongs to no file of the release.
   func releaseFile(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool = true) async throws -> Resource? {
@@ -79,9 +89,19 @@ final class CacheLookup: Sendable {
   ///   - found: the responses that were stored when the origin was asked.
   ///   - detail: why, for `Cache-Status`.
   func afterFailure(_ hop: OutgoingRequest, _ found: [CachedResponse], detail: String) async -> Resource? {
+    let (now, stored) = (now(), found.map(\.stored))
+    let use = storedUse(now)
+    // It would have answered, had all purges been known.
+    if use != .unlimited, hop.method == .get || hop.method == .head,
+      case .serve(let fresh, _, because: .fresh) = hop.behavior.decision(
+        for: hop.request, among: stored, at: now, policy: hop.policy, lifetime: hop.lifetime, isOnline: true),
+      use.mayFallBack(fresh), let cached = found.first(holding: fresh)
+    {
+      return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: "cut-off"), isStale: true)
+    }
     let answer = hop.behavior.answerAfterFailure(
-      to: hop.request, among: found.map(\.stored), at: now(), policy: hop.policy, lifetime: hop.lifetime)
-    if let (stored, _) = answer {
+      to: hop.request, among: stored, at: now, policy: hop.policy, lifetime: hop.lifetime)
+    if let (stored, _) = answer, use.mayFallBack(stored) {
       guard let cached = found.first(holding: stored) else { return nil }
       return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: detail))
     }
@@ -102,8 +122,10 @@ final class CacheLookup: Sendable {
     guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields) else {
       return nil
     }
+    let now = now()
     let decision = hop.behavior.decision(
-      for: hop.request, among: [found.stored], at: now(), policy: hop.policy, lifetime: hop.lifetime, isOnline: true)
-    return if case .serve = decision { found } else { nil }
+      for: hop.request, among: [found.stored], at: now, policy: hop.policy, lifetime: hop.lifetime, isOnline: true)
+    guard case .serve = decision, storedUse(now).mayAnswer(found.stored.times) else { return nil }
+    return found
   }
 }

@@ -42,7 +42,9 @@ extension OriginExchange {
   ) async -> Resource? {
     let decision = hop.policy.decision(
       on: head, to: request, for: hop.request, validating: cached.stored, at: times.response, lifetime: hop.lifetime)
-    guard hop.behavior.fallback != .never, case .serveStale(_, let reason) = decision else { return nil }
+    guard hop.behavior.fallback != .never, case .serveStale(let stored, let reason) = decision,
+      lookup.mayFallBack(stored)
+    else { return nil }
     let status = CacheStatus(
       .hit, forwardStatus: head.status.code, detail: reason == .ifError ? "stale-if-error" : nil)
     return await resources.stored(cached, for: hop, status)

@@ -12,7 +12,7 @@ final class OriginExchange: Sendable {
   let resources: ResourceFactory
   let configuration: ResourceLoader.Configuration
   private let cache: ResponseCache
-  private let lookup: CacheLookup
+  let lookup: CacheLookup
   private let validator: ResponseValidator
   private let gate: TransferGate
   private let unstored = UnstoredKeys()
@@ -63,11 +63,14 @@ final class OriginExchange: Sendable {
       }
       // What a shared cache gives to several clients must be reusable: RFC 9111 §4.
       guard isCollapsed, hop.policy.mode == .shared else { return true }
-      isShared = incoming.pending.mayAnswer(hop, at: configuration.now())
+      isShared =
+        incoming.pending.mayAnswer(hop, at: configuration.now()) && lookup.mayAnswer(incoming.pending.times)
       return isShared
     }
-    func isForUs(_ stored: StoredResponse) -> Bool {
-      isForUs(stored.answers(hop.request.headerFields), stored.vary)
+    func isForUs(_ stored: StoredResponse, isCollapsed: Bool) -> Bool {
+      guard isForUs(stored.answers(hop.request.headerFields), stored.vary) else { return false }
+      isShared = !isCollapsed || lookup.mayAnswer(stored.times)
+      return isShared
     }
     var looksLeft = Self.looks
     while true {
@@ -106,7 +109,7 @@ final class OriginExchange: Sendable {
         guard isForUs(incoming, isCollapsed: isCollapsed) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: isCollapsed) { return resource }
       case .confirmed(let confirmed, let status, let generation):
-        guard !isShared || isForUs(confirmed.stored) else { continue }
+        guard !isShared || isForUs(confirmed.stored, isCollapsed: isCollapsed) else { continue }
         let cacheStatus = CacheStatus(
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
         let resource = await resources.stored(
@@ -116,7 +119,7 @@ final class OriginExchange: Sendable {
         // The bytes went meanwhile: without them there is nothing to confirm.
         return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
-        guard !isShared || isForUs(stale.stored) else { continue }
+        guard !isShared || isForUs(stale.stored, isCollapsed: false) else { continue }
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
         if hop.behavior.fallback != .never {
           if let resource = await resources.stored(stale, for: hop, cacheStatus) { return resource }
@@ -202,7 +205,7 @@ final class OriginExchange: Sendable {
       case .askAgain(let unconditional):
         request = unconditional
         cached = nil
-      case .serveStale(_, let reason) where hop.behavior.fallback != .never:
+      case .serveStale(let stored, let reason) where hop.behavior.fallback != .never && lookup.mayFallBack(stored):
         guard let cached else { return .single(UnsharedResponse(response, to: hop.request, generation: generation)) }
         return .stale(cached, reason, status: response.head.status.code)
       case .append(_, let fields, let total):

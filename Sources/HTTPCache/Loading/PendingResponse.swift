@@ -15,7 +15,7 @@ struct PendingResponse: Sendable {
   let hop: OutgoingRequest
   private let status: Int
   private let fields: HTTPFields
-  private let times: ExchangeTimes
+  let times: ExchangeTimes
   private let shape: Shape
 
   init(_ hop: OutgoingRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {

@@ -10,13 +10,14 @@ final class ResourceFactory: Sendable {
   private let bodyLimit: Int64
   private let localFolder: String?
   private let now: @Sendable () -> HTTPDate
+  private let storedUse: @Sendable (HTTPDate) -> StoredUse
 
   init(_ cache: ResponseCache, coding: any ContentDecoding, _ configuration: ResourceLoader.Configuration) {
     self.cache = cache
     self.coding = coding
     bodyLimit = configuration.bodyLimit
     localFolder = configuration.localFolder
-    now = configuration.now
+    (now, storedUse) = (configuration.now, configuration.storedUse)
   }
 
   // MARK: Stored responses
@@ -26,10 +27,11 @@ final class ResourceFactory: Sendable {
   /// - Parameters:
   ///   - source: `nil` for where its bytes are.
   ///   - found: the responses that it was chosen among for being fresh; empty if it was chosen for another reason.
+  ///   - isStale: `true` if it counts as stale, whatever its lifetime.
   /// - Returns: `nil` if its bytes have gone.
   func stored(
     _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
-    generation: UInt64 = 0, freshAmong found: [CachedResponse] = []
+    generation: UInt64 = 0, freshAmong found: [CachedResponse] = [], isStale: Bool = false
   ) async -> Resource? {
     let made = MadeAnswer(to: hop, from: cached, at: now())
     var body = Body([])
@@ -37,7 +39,9 @@ final class ResourceFactory: Sendable {
       guard let stored = await cache.body(of: cached) else { return nil }
       body = Body(stored, range)
     }
-    return resource(made, body, of: cached, for: hop, status, source: source, generation: generation, freshAmong: found)
+    return resource(
+      made, body, of: cached, for: hop, status, source: source, generation: generation, freshAmong: found,
+      isStale: isStale)
   }
 
   /// The same without waiting for the disk; `nil` if it has to be asked.
@@ -69,11 +73,11 @@ final class ResourceFactory: Sendable {
   /// - Parameter body: the bytes of the answer, as they are stored.
   private func resource(
     _ made: MadeAnswer, _ body: Body, of cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus,
-    source: Resource.Source? = nil, generation: UInt64 = 0, freshAmong found: [CachedResponse]
+    source: Resource.Source? = nil, generation: UInt64 = 0, freshAmong found: [CachedResponse], isStale: Bool = false
   ) -> Resource {
     let (answer, freshness) = (made.answer, made.freshness)
     var status = status
-    status.timeToLive = freshness.remaining
+    status.timeToLive = isStale ? min(0, freshness.remaining) : freshness.remaining
     let hasBody = if case .bytes = answer.body { true } else { false }
     var resource = Resource(
       url: hop.url,
@@ -83,10 +87,10 @@ final class ResourceFactory: Sendable {
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
     if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(hop) {
       resource.replay = ReplayableResponse(
-        cached, among: found, in: cache, made: made.now, remaining: freshness.remaining, now: now)
+        cached, among: found, in: cache, made: made.now, remaining: freshness.remaining, now: now, storedUse: storedUse)
     }
     // However young it is, it may not be used without asking.
-    let mustAsk = cached.stored.isInvalidated || cached.stored.control.noCache == .response
+    let mustAsk = isStale || cached.stored.isInvalidated || cached.stored.control.noCache == .response
     resource.remaining = mustAsk ? min(0, freshness.remaining) : freshness.remaining
     return resource
   }

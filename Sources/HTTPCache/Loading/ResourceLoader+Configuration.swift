@@ -41,6 +41,8 @@ extension ResourceLoader {
     public var permission: @Sendable (PageURL) throws -> Void = { _ in }
     /// Takes decisions, at the level of debugging, and warnings.
     public var logger = Logger(label: "pagekit.resources")
+    /// Which stored responses may be used at a time.
+    package var storedUse: @Sendable (HTTPDate) -> StoredUse = { _ in .unlimited }
     /// The clock.
     package var now: @Sendable () -> HTTPDate = { HTTPDate.now }
 

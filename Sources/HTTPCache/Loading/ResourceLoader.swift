@@ -71,7 +71,7 @@ public final class ResourceLoader: Sendable {
     requests = RequestBuilder(configuration, for: cache, coding: coding, cookies: cookies)
     resources = ResourceFactory(cache, coding: coding, configuration)
     lookup = CacheLookup(
-      cache, files: files, reachability: reachability, resources: resources, now: configuration.now)
+      cache, files: files, reachability: reachability, resources: resources, configuration)
     let validator = ResponseValidator(
       cache, coding: coding, bodyLimit: configuration.bodyLimit, logger: configuration.logger)
     exchange = OriginExchange(

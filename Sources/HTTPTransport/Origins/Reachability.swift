@@ -152,6 +152,15 @@ public final class Reachability: Sendable {
     }
   }
 
+  /// Requests to all origins are tried again at once.
+  package func forgetFailures() {
+    let hadFailures = state.withLock { state in
+      defer { state.breakers = [:] }
+      return !state.breakers.isEmpty
+    }
+    if hadFailures { returns.send() }
+  }
+
   package func recordSuccess(_ url: PageURL) {
     let wasAway = state.withLock { state in
       state.breakers.isEmpty ? false : state.breakers.removeValue(forKey: url.origin)?.openUntil != nil

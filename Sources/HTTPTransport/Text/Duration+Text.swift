@@ -10,6 +10,11 @@ extension Duration {
     }
     return nil
   }
+
+  /// The whole milliseconds.
+  package var milliseconds: Int {
+    Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+  }
 }
 
 extension Double {

@@ -8,6 +8,6 @@ struct HostControls: Sendable {
   var status: @Sendable () async -> HostStatus
   /// Halts the release that is served, or lifts the halt, and returns the release's name; `nil` without bundles.
   var setHalted: (@Sendable (Bool) async throws -> String)?
-  /// Purges responses that the gateway stores, and returns how many; `nil` if there is no gateway.
-  var purge: (@Sendable (PurgeOrder) async throws -> Int)?
+  /// Purges responses that the gateway stores; `nil` if there is no gateway.
+  var purge: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)?
 }

@@ -1,3 +1,4 @@
+import Fleet
 import Foundation
 import Hummingbird
 import Logging
@@ -18,7 +19,9 @@ struct PageParts: Sendable {
 
   /// - Returns: `nil` if the settings name no bundles.
   /// - Throws: the errors of the settings and of opening files.
-  init?(_ settings: Settings, record: HostRecord, executable: String, logger: Logger) throws {
+  init?(
+    _ settings: Settings, record: HostRecord, executable: String, fleet: FleetMember? = nil, logger: Logger
+  ) throws {
     guard settings.bundles != nil || settings.manifest != nil else { return nil }
     self.settings = settings
     let folders = settings.bundles.map { [URL(fileURLWithPath: $0).resolvingSymlinksInPath().path] } ?? []
@@ -41,7 +44,7 @@ struct PageParts: Sendable {
       transport = try store.readingTransport(transport, for: releases)
     }
     host = try PageHost(configuration, transport: transport)
-    serving = try Serving(settings, host: host, record: record, logger: logger)
+    serving = try Serving(settings, host: host, record: record, fleet: fleet, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(
       host: host, access: access, settings: settings, executable: executable, locations: locations, record: record,

@@ -1,5 +1,7 @@
 import CacheGateway
+import Fleet
 import Foundation
+import HTTPCache
 import HTTPTransport
 import Hummingbird
 import Logging
@@ -12,29 +14,61 @@ import ServiceLifecycle
 struct RenderHostParts: Sendable {
   let record = HostRecord(
     metrics: HostMetrics(
-      MetricRegistry(HostMetrics.descriptions, HostMetrics.pageDescriptions, HostMetrics.gatewayDescriptions)))
+      MetricRegistry(
+        HostMetrics.descriptions, HostMetrics.pageDescriptions, HostMetrics.gatewayDescriptions,
+        HostMetrics.fleetDescriptions)))
   /// The parts for bundles and pages; `nil` without bundles.
   let pages: PageParts?
   let gateway: GatewayServer?
+  /// The fleet that the host belongs to; `nil` for a host of its own.
+  let fleet: HostFleet?
   private let settings: Settings
+  private let logger: Logger
   private let started = Date()
 
   /// - Throws: the errors of the settings and of opening files.
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
-    self.settings = settings
-    pages = try PageParts(settings, record: record, executable: executable, logger: logger)
+    (self.settings, self.logger) = (settings, logger)
+    fleet = try HostFleet(settings, logger: logger)
+    pages = try PageParts(
+      settings, record: record, executable: executable, fleet: fleet?.member, logger: logger)
     guard settings.gateway.address != nil, !settings.gateway.origins.isEmpty else {
       gateway = nil
       return
     }
     let gateway = try Gateway(
       settings.gateway.origins, store: settings.store, isSecure: settings.certificate != nil, record: record,
-      logger: logger)
+      logger: logger, storedUse: fleet?.storedUse ?? ResourceLoader.Configuration().storedUse)
     self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
   }
 
   /// The services to run with the server.
-  var services: [any Service] { pages?.services ?? [] }
+  var services: [any Service] { (pages?.services ?? []) + [fleetService].compactMap(\.self) }
+
+  private var fleetService: FleetService? {
+    fleet.map {
+      let report = gatewayReport
+      return FleetService(
+        member: $0.member,
+        orders: FleetOrders(
+          gateway: gateway?.gateway, purge: purge, serving: pages?.serving, hits: { report?.hitRatio }, logger: logger))
+    }
+  }
+
+  private var gatewayReport: GatewayReport? {
+    gateway.map { GatewayReport(gateway: $0.gateway, metrics: record.metrics) }
+  }
+
+  /// Purges the gateway of this host, and in a fleet those of all; `nil` if there is no gateway.
+  private var purgeForAll: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)? {
+    guard let purge else { return nil }
+    guard let fleet else { return { PurgeAnswer(purged: try await purge($0)) } }
+    return { try await fleet.purge($0, purge) }
+  }
+
+  private var purge: GatewayPurge? {
+    gateway.map { GatewayPurge(origins: $0.gateway.origins, metrics: record.metrics) }
+  }
 
   func add(to routes: ListenerRoutes) { pages?.add(to: routes) }
 
@@ -45,7 +79,7 @@ struct RenderHostParts: Sendable {
         source: settings.bundles ?? settings.manifest?.text ?? "", memoryLimit: settings.workerMemory, parts: $0,
         metrics: record.metrics)
     }
-    let gatewayReport = gateway.map { GatewayReport(gateway: $0, metrics: record.metrics) }
+    let gatewayReport = gatewayReport
     let server = ServerControls(
       checks: pages?.checks ?? [],
       relaunch: { try await pages?.serving.relaunch() },
@@ -53,21 +87,23 @@ struct RenderHostParts: Sendable {
         try await pages?.host.responses.removeAll()
         try await gateway?.clear()
       },
-      updateMetrics: {
+      updateMetrics: { [fleet, record] in
+        if let fleet { record.metrics.update(fleet.member.status) }
         await pageReport?.updateMetrics()
         await gatewayReport?.updateMetrics()
       })
     return HostControls(
       server: server,
-      status: { [started, record] in
+      status: { [started, record, fleet] in
         var status = HostStatus(started: started)
         status.servesBundles = pageReport != nil
         await pageReport?.fill(&status)
         status.origins = gatewayReport?.origins
+        status.fleet = fleet?.member.status
         status.failures = record.failures.latest
         return status
       },
       setHalted: pages?.serving.setHalted,
-      purge: gateway.map { GatewayPurge(origins: $0.origins, metrics: record.metrics).callAsFunction })
+      purge: purgeForAll)
   }
 }

@@ -83,6 +83,15 @@ struct GatewayFlags: FlagOptions {
   @Option(.origin) var origin: String?
 }
 
+struct FleetFlags: FlagOptions {
+  @Option(.journal) var journal: [String] = []
+  @Option(.journalCredentials) var journalCredentials: String?
+  @Option(.journalCA) var journalCa: String?
+  @Option(.fleet) var fleet: String?
+  @Option(.fleetHost) var fleetHost: String?
+  @Option(.whenCutOff) var whenCutOff: String?
+}
+
 struct PageFlags: FlagOptions {
   @Option(.workers) var workers: String?
   @Option(.pageTime) var pageTime: String?

@@ -43,6 +43,7 @@ package struct HostCommand: AsyncParsableCommand {
 
   @OptionGroup(title: "Serving") var serving: ServingFlags
   @OptionGroup(title: "Gateway") var gateway: GatewayFlags
+  @OptionGroup(title: "Fleet") var fleet: FleetFlags
   @OptionGroup(title: "Pages") var pages: PageFlags
   @OptionGroup(title: "Security") var security: SecurityFlags
   @OptionGroup(title: "Limits") var limits: LimitFlags
@@ -57,7 +58,7 @@ package struct HostCommand: AsyncParsableCommand {
   package init() {}
 
   var given: [SettingKey: [String]] {
-    let groups: [any FlagOptions] = [serving, gateway, pages, security, limits, logs]
+    let groups: [any FlagOptions] = [serving, gateway, fleet, pages, security, limits, logs]
     return groups.reduce(into: [:]) { $0.merge($1.given) { first, _ in first } }
   }
 

@@ -1,4 +1,5 @@
 import CacheGateway
+import Fleet
 import Foundation
 import ServerKit
 
@@ -15,6 +16,8 @@ struct HostStatus: Codable, Sendable {
   var workers: [Worker] = []
   /// The origins behind the gateway; `nil` without one.
   var origins: [OriginStatus]?
+  /// The fleet that the host belongs to; `nil` for a host of its own.
+  var fleet: FleetStatus?
   /// The latest failures, newest first; at most ``failureLimit``.
   var failures: [FailureLog.Failure] = []
   /// Filled in by ``StatusRoutes``.

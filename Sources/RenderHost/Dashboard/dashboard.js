@@ -226,7 +226,7 @@
     setText(by("version"), "renderhost " + status.version);
   };
 
-  const states = { ready: "good", up: "good", away: "bad", live: "good", busy: "good", loading: "warn", starting: "warn", reopened: "warn", barred: "bad", missing: "bad", failed: "bad", ending: "warn" };
+  const states = { ready: "good", up: "good", away: "bad", current: "good", behind: "warn", silent: "bad", "cut off": "bad", live: "good", busy: "good", loading: "warn", starting: "warn", reopened: "warn", barred: "bad", missing: "bad", failed: "bad", ending: "warn" };
   const setState = (element, state, title) => {
     setText(element, state);
     element.className = "state " + (states[state] ?? "");
@@ -286,6 +286,48 @@
         setText(median, known(origin.median, seconds));
         setText(p95, known(origin.p95, seconds));
         setState(state.firstChild, origin.isUp ? "up" : "away", origin.isUp ? "" : "It could not be reached when it was last tried.");
+      });
+  };
+
+  const showFleet = (fleet) => {
+    by("fleet-box").hidden = !fleet;
+    if (!fleet) return;
+    setText(by("fleet-count"), many(fleet.peers.length, "host", "hosts"));
+    by("fleet-problems").hidden = fleet.problems.length === 0;
+    setText(by("fleet-problems"), fleet.problems.join("; "));
+    const newest = Math.max(fleet.sequence + fleet.behind, ...fleet.peers.map((peer) => peer.sequence));
+    const row = (kinds) => () => {
+      const row = make("tr");
+      const name = make("th"); name.scope = "row";
+      row.append(name, ...kinds.map((kind) => make("td", kind)));
+      return row;
+    };
+    keep(by("fleet"), fleet.peers, (peer) => peer.name,
+      (peer) => { const made = row(["", "num", "num", "num dim", ""])(peer); made.lastChild.append(make("span", "state")); return made; },
+      (row, peer) => {
+        const [name, release, hits, order, heard, state] = row.children;
+        const report = peer.report ?? {};
+        setText(name, peer.name + (peer.name === fleet.host ? " (this one)" : ""));
+        setText(release, report.release ? report.release + (report.isHalted ? ", halted" : "") : "–");
+        setText(hits, report.hits === undefined || report.hits === null ? "–" : percent(report.hits));
+        setText(order, number(peer.sequence));
+        setText(heard, peer.silent < 2 ? "now" : span(peer.silent) + " ago");
+        const late = newest - peer.sequence;
+        const own = peer.name === fleet.host ? fleet.phase : null;
+        setState(state.firstChild, own === "cut-off" ? "cut off" : peer.silent > 60 ? "silent" : late > 0 ? "behind" : "current",
+          late > 0 ? many(late, "order", "orders") + " behind" : "");
+      });
+    by("orders-box").hidden = fleet.orders.length === 0;
+    keep(by("orders"), fleet.orders, (order) => order.sequence, row(["", "num dim", "num", "num", ""]),
+      (row, order) => {
+        const [sequence, what, given, purged, confirmed, missing] = row.children;
+        setText(sequence, number(order.sequence));
+        setText(what, order.text);
+        setText(given, clock(order.at * 1000));
+        setText(purged, number(order.purged));
+        setText(confirmed, number(order.confirmed.length));
+        confirmed.title = order.confirmed.join(", ");
+        setText(missing, order.missing.join(", ") || "–");
       });
   };
 
@@ -399,6 +441,7 @@
     showHead(status);
     for (const chart of charts) chart.show(status.traffic.points);
     showOrigins(status.origins);
+    showFleet(status.fleet);
     for (const box of document.querySelectorAll("[data-bundles]")) box.hidden = !status.servesBundles;
     showPages(status.pages);
     showBundles(status.bundles);

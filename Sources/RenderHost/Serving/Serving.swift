@@ -1,3 +1,5 @@
+import Bundles
+import Fleet
 import HTTPTransport
 import Hummingbird
 import Logging
@@ -19,8 +21,12 @@ struct Serving: Sendable {
   private let hook: ReleaseHook?
   /// `nil` if no key for reports is set.
   private let reports: ReportRoutes?
+  private let desk: ReportDesk?
+  private let publisher: ReleasePublisher
   /// Halts the release that is served, or lifts the halt. Returns the release's name.
   let setHalted: @Sendable (Bool) async throws -> String
+  /// Looks for a new release, in the background.
+  let look: @Sendable () -> Void
 
   /// Returns the manifest that a host with these settings has as its source.
   ///
@@ -49,7 +55,10 @@ struct Serving: Sendable {
   }
 
   /// - Parameter host: has ``source(_:)`` as its manifest, and a configuration of ``configure(_:_:)``.
-  init(_ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), logger: Logger) throws {
+  /// - Parameter fleet: gives the reports and halts of all hosts; `nil` for a host of its own.
+  init(
+    _ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), fleet: FleetMember? = nil, logger: Logger
+  ) throws {
     let feed = ReleaseFeed()
     let variants = VariantDirectory(store: settings.store.path, logger: logger)
     let representations = RepresentationStore(
@@ -78,8 +87,21 @@ struct Serving: Sendable {
       feed: feed, representations: representations, deltas: deltas, downloader: host.downloader, store: host.store,
       metrics: record.metrics)
     releases = ReleaseRoutes(feed: feed)
-    reports = try ReportDesk(settings, publisher: publisher, record: record, logger: logger).map(ReportRoutes.init)
-    setHalted = publisher.setHalted
+    desk = try ReportDesk(settings, publisher: publisher, record: record, fleet: fleet, logger: logger)
+    reports = desk.map(ReportRoutes.init)
+    self.publisher = publisher
+    setHalted = { isHalted in
+      guard let fleet else { return try await publisher.setHalted(isHalted) }
+      let release = try await publisher.checkHalt(isHalted)
+      do {
+        _ = try await fleet.give(
+          .halt(FleetOrder.Halt(release: release.identity.hex, isHalted: isHalted)), waiting: .seconds(5))
+      } catch let error as JournalError {
+        throw ServedError(status: .serviceUnavailable, reason: "the fleet is not told: \(error)")
+      }
+      return release.name
+    }
+    look = { signal.send() }
     hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
   }
 
@@ -89,6 +111,19 @@ struct Serving: Sendable {
       return nil
     }
     return .init(good: tally.good, bad: tally.bad, isHalted: release.isHalted)
+  }
+
+  // MARK: Orders of the fleet
+
+  /// Counts the report that an install has given to some host.
+  ///
+  /// - Throws: ``StoreError``.
+  func count(_ report: FleetOrder.Report) async throws { try await desk?.count(report) }
+
+  /// - Throws: ``StoreError``.
+  func setHalted(_ halt: FleetOrder.Halt) async throws {
+    guard let release = SHA256Digest(hex: halt.release) else { return }
+    try await publisher.setHalted(halt.isHalted, of: release)
   }
 
   func add(to router: some RouterMethods<HostRequestContext>) {

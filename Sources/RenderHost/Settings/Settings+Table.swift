@@ -51,7 +51,8 @@ extension SettingKey {
 extension Settings {
   /// All settings, in the order of the report.
   static let table: [Setting<Settings>] =
-    ServerSettings.listening.map { $0.at(\.server) } + serving + GatewaySettings.table.map { $0.at(\.gateway) } + pages
+    ServerSettings.listening.map { $0.at(\.server) } + serving + GatewaySettings.table.map { $0.at(\.gateway) }
+    + FleetSettings.table.map { $0.at(\.fleet) } + pages
     + ServerSettings.security.map { $0.at(\.server) } + webhook + ServerSettings.limiting.map { $0.at(\.server) }
     + ServerSettings.logging.map { $0.at(\.server) }
 

@@ -68,6 +68,7 @@ package struct Settings: Sendable {
   package var webhookSecret: String?
 
   package var gateway = GatewaySettings()
+  package var fleet = FleetSettings()
   private var listening = ServerSettings()
 
   /// The settings of its listeners. The rest of the process needs eight open files for each worker. A gateway counts as

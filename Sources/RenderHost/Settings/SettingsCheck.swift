@@ -44,6 +44,9 @@ package enum SettingsCheck {
       throw SettingsError.combination(
         "--gateway and --origin (or origins in the file) belong together: one of them is missing")
     }
+    if settings.fleet.servers == nil, let name = settings.fleet.named {
+      throw SettingsError.combination("\(name.flag) needs --journal: only that makes the host one of a fleet")
+    }
     if (settings.certificate == nil) != (settings.privateKey == nil) {
       throw SettingsError.combination("--tls-cert and --tls-key belong together: one of them is missing")
     }

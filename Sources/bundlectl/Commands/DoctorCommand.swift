@@ -114,7 +114,7 @@ struct DoctorCommand: AsyncParsableCommand {
         name: "releases", ok: isConditional,
         detail: isConditional
           ? "\(location) can be written, and \(current)"
-          : "\(location): the store does not refuse a write whose If-Match does not hold: only one person at a time may publish, with --alone"
+          : "\(location): the store does not refuse a write whose If-Match does not hold: several people may publish with --journal, and only one at a time with --alone"
       )
     } catch {
       return Check(name: "releases", ok: false, detail: "\(error)")

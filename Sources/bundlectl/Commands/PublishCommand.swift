@@ -13,6 +13,8 @@ struct PublishCommand: AsyncParsableCommand {
       it: hosts that follow it see one whole release or the other. If somebody else has published meanwhile, nothing \
       changes. A command that was interrupted goes on where it was when it runs again.
 
+      Hosts of a fleet with a journal are told at once, others look within a minute.
+
       Hosts and devices follow LOCATION's current.json as their manifest. All other files never change.
 
       DIR's manifest.json, if there is one, has the settings of entries, as for "manifest build"; with signatures its \
@@ -55,6 +57,8 @@ struct PublishCommand: AsyncParsableCommand {
 
   @OptionGroup var alone: AloneOption
 
+  @OptionGroup var hosts: JournalOptions
+
   func validate() throws {
     if let percent, !(0...100).contains(percent) { throw ValidationError("--percent must be from 0 to 100.") }
     if signing.signers.isEmpty != (expiresIn == nil) {
@@ -69,10 +73,13 @@ struct PublishCommand: AsyncParsableCommand {
       options.isAlone = alone.alone
       let display = PublishDisplay(isShown: !location.json)
       let (folder, sign) = (folder, sign)
-      let report = try await location.using { [options] releases in
+      let journal = try hosts.open()
+      let report = try await location.using(journal) { [options] releases in
         try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { display.show($0) }
       }
       display.end()
+      // It may be the publication of a command that was interrupted before it told them.
+      await JournalOptions.announce(report.release, in: journal)
       try show(report)
     }
   }

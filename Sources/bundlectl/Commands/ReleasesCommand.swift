@@ -82,6 +82,8 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var alone: AloneOption
 
+    @OptionGroup var hosts: JournalOptions
+
     private struct Output: Encodable {
       let location, current: String
       let former: Nullable<String>
@@ -90,7 +92,9 @@ struct ReleasesCommand: AsyncParsableCommand {
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
         let (name, isAlone) = (name, alone.alone)
-        let former = try await location.using { try await $0.use(name, isAlone: isAlone)?.release }
+        let journal = try hosts.open()
+        let former = try await location.using(journal) { try await $0.use(name, isAlone: isAlone)?.release }
+        await JournalOptions.announce(name, in: journal)
         if location.json {
           return try JSONOutput.print(
             Output(location: location.location, current: name, former: Nullable(value: former)))
@@ -122,6 +126,8 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var alone: AloneOption
 
+    @OptionGroup var hosts: JournalOptions
+
     func validate() throws {
       if keep < 0 { throw ValidationError("--keep must not be negative.") }
     }
@@ -137,7 +143,7 @@ struct ReleasesCommand: AsyncParsableCommand {
       try await JSONOutput.reporting(location.json) {
         let (keep, dryRun, isAlone) = (keep, dryRun, alone.alone)
         let lines = location.json || dryRun || !Terminal.error.isTerminal ? nil : RedrawnLines(Terminal.error)
-        let collection = try await location.using {
+        let collection = try await location.using(try hosts.open()) {
           try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
             lines?.draw(["removing \($0.name)"])
           }

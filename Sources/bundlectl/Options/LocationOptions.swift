@@ -1,4 +1,5 @@
 import ArgumentParser
+import Fleet
 import Foundation
 import ObjectStorage
 import PageKit
@@ -33,19 +34,28 @@ struct LocationOptions: ParsableArguments {
 
   /// Runs a body with the releases of the location.
   ///
+  /// - Parameter journal: keeps the pointer if the store does not know conditions; `nil` for none.
   /// - Throws: ``S3AccessError``, and what the body throws.
-  func using<Value: Sendable>(_ body: @Sendable (PublishedReleases) async throws -> Value) async throws -> Value {
-    try await Self.using(location, caFile: caFile, body)
+  func using<Value: Sendable>(
+    _ journal: NATSJournal? = nil, _ body: @Sendable (PublishedReleases) async throws -> Value
+  ) async throws -> Value {
+    try await Self.using(location, caFile: caFile, journal, body)
   }
 
   /// - Throws: ``CommandError`` for a text that is no location, and as ``using(_:)``.
   static func using<Value: Sendable>(
-    _ location: String, caFile: String?, _ body: @Sendable (PublishedReleases) async throws -> Value
+    _ location: String, caFile: String?, _ journal: NATSJournal? = nil,
+    _ body: @Sendable (PublishedReleases) async throws -> Value
   ) async throws -> Value {
     guard let place = S3Location(location) else { throw CommandError(noPlace(location)) }
     let access = try S3Access(environment: ProcessInfo.processInfo.environment)
     return try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
-      try await body(PublishedReleases(try S3Store(place, access: access, transport: transport)))
+      let store = try S3Store(place, access: access, transport: transport)
+      var keeper: JournalPointer?
+      if let journal, try await !store.supportsConditions() {
+        keeper = try JournalPointer(journal, of: place.description)
+      }
+      return try await body(PublishedReleases(store, keeper: keeper))
     }
   }
 }

@@ -20,7 +20,7 @@ struct PurgeRouteTests {
       controls.purge = { order in
         if let failure { throw failure }
         orders.change { $0.append(order) }
-        return 7
+        return PurgeAnswer(purged: 7)
       }
     }
     var settings = Settings()

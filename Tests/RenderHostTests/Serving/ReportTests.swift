@@ -1,7 +1,9 @@
 import Bundles
 import DiskStorage
+import Fleet
 import Foundation
 import HTTPTransport
+import Logging
 import PageKit
 import PageTesting
 import Signing
@@ -42,7 +44,7 @@ struct ReportTests {
 
   /// A host that takes reports.
   private func taking(
-    _ change: (inout Settings) -> Void = { _ in }, installs: Int = 4,
+    _ change: (inout Settings) -> Void = { _ in }, installs: Int = 4, fleet: FleetMember? = nil,
     _ body: @escaping @Sendable (ServingFixture) async throws -> Void
   ) async throws {
     let key = directory.file("tokens.pub")
@@ -52,7 +54,7 @@ struct ReportTests {
         $0.reportKeys = [key]
         $0.haltBound = HaltBound(percent: 50, installs: installs)
         change(&$0)
-      }, body)
+      }, fleet: fleet, body)
   }
 
   private func takingOfFolder(
@@ -243,6 +245,52 @@ struct ReportTests {
         await #expect(throws: ServedError.self) { try await host.serving.setHalted(false) }
         #expect(try await host.serving.setHalted(true) == "r2")
         #expect(try await launch(from: host)?.name == "r1")
+      }
+    }
+  }
+
+  @Test("reports to different hosts of a fleet count together, and a halt, also one by hand, is one on all of them")
+  func fleet() async throws {
+    let journal = TestJournal()
+    func member(_ name: String) throws -> FleetMember {
+      FleetMember(
+        FleetMember.Configuration(name: try #require(FleetName(name)), positionFile: directory.file("\(name).json")),
+        journal: journal.connection(of: name), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+    let (one, two) = (try member("a"), try member("b"))
+    try await FaultOrigin.running { origin in
+      try publishRollout(on: origin)
+      let url = try #require(PageURL(origin.url(for: "/manifest.json")))
+      let stores = [directory.file("one"), directory.file("two")]
+      try await taking({ ($0.manifest, $0.store) = (url, StoreDirectory(stores[0])) }, fleet: one) {
+        (host: ServingFixture) async throws in
+        try await taking({ ($0.manifest, $0.store) = (url, StoreDirectory(stores[1])) }, fleet: two) {
+          (other: ServingFixture) async throws in
+          for member in [one, two] { try await eventually("it is current") { member.status.phase == .current } }
+          for (install, host) in [("a", host), ("b", other)] { try await report(.good, from: install, to: host) }
+          try await report(.bad, from: "c", to: host)
+          // An install counts once, whichever host it reports to.
+          try await report(.bad, from: "c", to: other)
+          try await eventually("both have counted") {
+            let counts = [
+              await host.serving.reportCounts(of: try #require(host.feed.current)),
+              await other.serving.reportCounts(of: try #require(other.feed.current)),
+            ]
+            return counts.allSatisfy { $0?.bad == 1 && $0?.good == 2 }
+          }
+          try await report(.bad, from: "d", to: other)
+          for host in [host, other] {
+            try await host.wait { $0.current?.isHalted == true }
+            #expect(try await host.manifest().rollout?.percent == 0)
+          }
+          #expect(try await host.serving.setHalted(false) == "r2")
+          for host in [host, other] { try await host.wait { $0.current?.isHalted == false } }
+          journal.cut("b")
+          let refused = try await report(.bad, from: "e", to: other)
+          #expect(
+            refused.status == 503 && refused["Retry-After"] == "60" && refused.text.contains("the journal is away"))
+          await #expect(throws: ServedError.self) { try await other.serving.setHalted(true) }
+        }
       }
     }
   }

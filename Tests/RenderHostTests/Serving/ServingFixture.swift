@@ -1,4 +1,5 @@
 import CurlTransport
+import Fleet
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -50,7 +51,7 @@ struct ServingFixture: Sendable {
   }
 
   static func running(
-    _ directory: TemporaryDirectory, _ change: (inout Settings) -> Void,
+    _ directory: TemporaryDirectory, _ change: (inout Settings) -> Void, fleet: FleetMember? = nil,
     _ body: @escaping @Sendable (ServingFixture) async throws -> Void
   ) async throws {
     var settings = Settings()
@@ -64,10 +65,12 @@ struct ServingFixture: Sendable {
     configuration.logger = logger
     configuration.retry = RetryPolicy(attempts: 1)
     let record = HostRecord()
-    let serving = try Serving(settings, host: PageHost(configuration), record: record, logger: logger)
+    let serving = try Serving(settings, host: PageHost(configuration), record: record, fleet: fleet, logger: logger)
     let router = Router(context: HostRequestContext.self)
     serving.add(to: router)
-    let application = Application(router: router, services: serving.services, logger: logger)
+    let orders = FleetOrders(gateway: nil, purge: nil, serving: serving, hits: { nil }, logger: logger)
+    let services = serving.services + [fleet.map { FleetService(member: $0, orders: orders) }].compactMap(\.self)
+    let application = Application(router: router, services: services, logger: logger)
     let transport = try CurlTransport(.init(connectionsPerHost: 64))
     try await application.serve { client in
       let fixture = ServingFixture(

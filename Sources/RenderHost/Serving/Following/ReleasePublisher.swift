@@ -181,22 +181,49 @@ struct ReleasePublisher: Sendable {
     return statusSigner == nil ? "only a status with a signature halts it: --status-sign-with signs one" : nil
   }
 
-  /// Halts the release that is served, or lifts the halt: a person's decision.
+  /// Returns the release that is served, if it can be halted, or if its halt can be lifted.
   ///
-  /// - Returns: the release's name.
   /// - Throws: ``ServedError``, with the reason; ``StoreError``.
-  func setHalted(_ isHalted: Bool) async throws -> String {
+  func checkHalt(_ isHalted: Bool) async throws -> ServedRelease {
     guard let current = feed.current else { throw ServedError.noRelease }
     func refusal(_ reason: String) -> ServedError {
       ServedError(status: .conflict, reason: "release \(current.name) \(reason)")
     }
     if isHalted {
       if let reason = reasonNotToHalt(current) { throw refusal("cannot be halted: \(reason)") }
+    } else if try await halts.halt(of: current.identity) == nil {
+      throw refusal(current.isHalted ? "is halted by the status that is published" : "is not halted")
+    }
+    return current
+  }
+
+  /// Halts a release, or lifts its halt, by an order of the fleet: it may be one that this host does not serve yet.
+  ///
+  /// - Throws: ``StoreError``.
+  func setHalted(_ isHalted: Bool, of release: SHA256Digest) async throws {
+    let current = feed.current.flatMap { $0.identity == release ? $0 : nil }
+    if isHalted {
+      try await halts.begin(release, otherwise: current?.otherwise)
+    } else {
+      try await halts.end(release)
+    }
+    guard let current else { return }
+    do {
+      try await renew()
+    } catch {
+      halts.tell(.halt, "it is decided for release \(current.name), and not published yet: \(error)")
+    }
+  }
+
+  /// Halts the release that is served, or lifts the halt: a person's decision.
+  ///
+  /// - Returns: the release's name.
+  /// - Throws: ``ServedError``, with the reason; ``StoreError``.
+  func setHalted(_ isHalted: Bool) async throws -> String {
+    let current = try await checkHalt(isHalted)
+    if isHalted {
       try await halts.begin(current.identity, otherwise: current.otherwise)
     } else {
-      guard try await halts.halt(of: current.identity) != nil else {
-        throw refusal(current.isHalted ? "is halted by the status that is published" : "is not halted")
-      }
       try await halts.end(current.identity)
     }
     do {

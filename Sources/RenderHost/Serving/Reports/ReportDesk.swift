@@ -1,5 +1,6 @@
 import Bundles
 import CoreMetrics
+import Fleet
 import HTTPTransport
 import HTTPTypes
 import Logging
@@ -14,6 +15,8 @@ final class ReportDesk: Sendable {
   private let bound: HaltBound
   private let publisher: ReleasePublisher
   private let record: HostRecord
+  /// Counts reports for all hosts; `nil` for a host of its own.
+  private let fleet: FleetMember?
   private let logger: Logger
   private let rate = Mutex(ReportRate())
   /// The reports that are checked and counted at once. The clients of the others take turns.
@@ -32,11 +35,13 @@ final class ReportDesk: Sendable {
 
   /// - Returns: `nil` if the settings name no key for reports.
   /// - Throws: ``SettingsError/combination(_:)`` if a key cannot be used.
-  init?(_ settings: Settings, publisher: ReleasePublisher, record: HostRecord, logger: Logger) throws {
+  init?(
+    _ settings: Settings, publisher: ReleasePublisher, record: HostRecord, fleet: FleetMember? = nil, logger: Logger
+  ) throws {
     keys = try settings.reportVerificationKeys()
     guard !keys.isEmpty else { return nil }
     bound = settings.haltBound
-    (self.publisher, self.record, self.logger) = (publisher, record, logger)
+    (self.publisher, self.record, self.fleet, self.logger) = (publisher, record, fleet, logger)
   }
 
   /// Counts a report.
@@ -80,22 +85,55 @@ final class ReportDesk: Sendable {
       count("other")
       return false
     }
-    guard
-      let tally = try await publisher.host.store.count(
-        report.standing, of: report.contents, from: install, bound: bound)
-    else {
-      count("repeated")
-      return false
+    if let fleet {
+      try await tell(fleet, report, of: install)
+    } else {
+      guard try await count(report.standing, of: report.contents, from: install) else { return false }
     }
-    count(report.standing.rawValue)
     if report.standing == .bad {
       logger.info(
         "The release is bad on an install",
         metadata: ["release": "\(current.name)", "reason": "\((report.failure?.description ?? "").quotedForMessage)"])
     }
-    // The one that reaches the bound, and later ones if the halt could not be published then.
-    if tally.haltedAt != nil, !current.isHalted { halt(current, tally) }
     return true
+  }
+
+  /// - Returns: `false` if the install was counted before.
+  private func count(_ standing: ReleaseStanding, of release: SHA256Digest, from install: String) async throws -> Bool {
+    guard let tally = try await publisher.host.store.count(standing, of: release, from: install, bound: bound) else {
+      count("repeated")
+      return false
+    }
+    count(standing.rawValue)
+    // The one that reaches the bound, and later ones if the halt could not be published then.
+    if tally.haltedAt != nil, let current = publisher.feed.current, current.identity == release, !current.isHalted {
+      halt(current, tally)
+    }
+    return true
+  }
+
+  // MARK: Fleets
+
+  private func tell(_ fleet: FleetMember, _ report: ReleaseReport, of install: String) async throws {
+    let name = try SHA256Digest(of: Array(install.utf8)).hex
+    do {
+      _ = try await fleet.give(
+        .report(
+          FleetOrder.Report(
+            release: report.contents.hex, isBad: report.standing == .bad, install: String(name.prefix(32)))),
+        waiting: .zero)
+    } catch let error as JournalError {
+      throw ServedError(
+        status: .serviceUnavailable, reason: "the fleet is not told: \(error)", fields: [.retryAfter: "60"])
+    }
+  }
+
+  /// Counts a report that an install has given to some host of the fleet.
+  ///
+  /// - Throws: ``StoreError``.
+  func count(_ report: FleetOrder.Report) async throws {
+    guard let release = SHA256Digest(hex: report.release) else { return }
+    _ = try await count(report.isBad ? .bad : .good, of: release, from: report.install)
   }
 
   /// Returns the install that a request's token is of.

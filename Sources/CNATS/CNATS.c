@@ -1,0 +1,468 @@
+#include "CNATS.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static pk_nats_result fail(char *error, size_t room, const char *reason) {
+  if (error && room) snprintf(error, room, "%s", reason ? reason : "it gives no reason");
+  return PK_NATS_FAILED;
+}
+
+#if __has_include(<nats/nats.h>)
+
+#include <dlfcn.h>
+#include <nats/nats.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define PAGEKIT_NATS_FUNCTIONS(USE) \
+  USE(jsConsumerConfig_Init) USE(jsCtx_Destroy) USE(jsPubAck_Destroy) USE(jsPubOptions_Init) USE(jsStreamConfig_Init) \
+  USE(jsStreamInfo_Destroy) USE(jsSubOptions_Init) USE(jsOptions_Init) USE(js_AddStream) USE(js_CreateKeyValue) \
+  USE(js_GetStreamInfo) USE(js_KeyValue) USE(js_Publish) USE(js_Subscribe) USE(kvConfig_Init) USE(kvEntry_Destroy) \
+  USE(kvEntry_Revision) USE(kvEntry_Value) USE(kvEntry_ValueLen) USE(kvStore_Create) USE(kvStore_Destroy) \
+  USE(kvStore_Get) USE(kvStore_Update) USE(natsConnection_Close) USE(natsConnection_Connect) \
+  USE(natsConnection_Destroy) USE(natsConnection_JetStream) USE(natsConnection_Publish) USE(natsConnection_Status) \
+  USE(natsConnection_Subscribe) USE(jsMsgMetaData_Destroy) USE(natsMsg_Destroy) USE(natsMsg_GetData) \
+  USE(natsMsg_GetDataLength) USE(natsMsg_GetMetaData) USE(natsMsg_GetSequence) \
+  USE(natsOptions_Create) USE(natsOptions_Destroy) USE(natsOptions_LoadCATrustedCertificates) \
+  USE(natsOptions_LoadCertificatesChain) USE(natsOptions_SetClosedCB) USE(natsOptions_SetDisconnectedCB) \
+  USE(natsOptions_SetMaxReconnect) USE(natsOptions_SetName) USE(natsOptions_SetPingInterval) \
+  USE(natsOptions_SetReconnectBufSize) USE(natsOptions_SetReconnectWait) USE(natsOptions_SetReconnectedCB) \
+  USE(natsOptions_SetRetryOnFailedConnect) USE(natsOptions_SetSecure) USE(natsOptions_SetServers) \
+  USE(natsOptions_SetTimeout) USE(natsOptions_SetToken) USE(natsOptions_SetUserCredentialsFromFiles) \
+  USE(natsOptions_SetUserInfo) USE(natsStatus_GetText) USE(natsSubscription_Destroy) \
+  USE(natsSubscription_SetOnCompleteCB) USE(natsSubscription_Unsubscribe) \
+  USE(nats_GetLastError)
+
+// The library's functions, by name.
+static struct {
+#define PAGEKIT_NATS_MEMBER(name) __typeof__(&name) name;
+  PAGEKIT_NATS_FUNCTIONS(PAGEKIT_NATS_MEMBER)
+} library;
+
+// MARK: Loading
+
+static const char libraryName[] = "libnats.so.3.4";
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char failure[512];
+
+static void load(void) {
+  void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char *reason = dlerror();
+    snprintf(
+        failure, sizeof failure, "libnats cannot be loaded: install libnats3.4 (%s)",
+        reason ? reason : "the loader gives no reason");
+    return;
+  }
+#define PAGEKIT_NATS_FIND(name) \
+  library.name = (__typeof__(&name))dlsym(handle, #name); \
+  if (!library.name && !failure[0]) snprintf(failure, sizeof failure, "%s has no function " #name, libraryName);
+  PAGEKIT_NATS_FUNCTIONS(PAGEKIT_NATS_FIND)
+}
+
+// MARK: Connections
+
+struct pk_nats_subscription {
+  natsSubscription *value;
+  pk_nats_message message;
+  pk_nats_end end;
+  void *context;
+  // Whoever is the last of the two to let go frees it: the one who ends it, or the last callback.
+  atomic_int holders;
+};
+
+struct pk_nats {
+  natsConnection *connection;
+  jsCtx *stream;
+  pk_nats_state state;
+  void *context;
+  pthread_mutex_t lock;
+  // Of those who wait until the connection is closed.
+  pthread_cond_t closing;
+  bool isClosed;
+};
+
+static pk_nats_result result(natsStatus status, jsErrCode code, char *error, size_t room) {
+  if (status == NATS_OK) return PK_NATS_OK;
+  if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr) return PK_NATS_NONE;
+  natsStatus last = NATS_OK;
+  const char *text = library.nats_GetLastError(&last);
+  fail(error, room, text && text[0] && last == status ? text : library.natsStatus_GetText(status));
+  switch (status) {
+    case NATS_TIMEOUT:
+    case NATS_NO_SERVER:
+    case NATS_NO_RESPONDERS:
+    case NATS_CONNECTION_DISCONNECTED:
+    case NATS_CONNECTION_CLOSED:
+    case NATS_STALE_CONNECTION:
+    case NATS_NOT_YET_CONNECTED:
+    case NATS_IO_ERROR:
+    case NATS_INSUFFICIENT_BUFFER: return PK_NATS_AWAY;
+    default: return PK_NATS_FAILED;
+  }
+}
+
+static void lost(natsConnection *connection, void *context) {
+  pk_nats *nats = context;
+  nats->state(nats->context, false);
+}
+
+static void made(natsConnection *connection, void *context) {
+  pk_nats *nats = context;
+  nats->state(nats->context, true);
+}
+
+static void closed(natsConnection *connection, void *context) {
+  pk_nats *nats = context;
+  pthread_mutex_lock(&nats->lock);
+  nats->isClosed = true;
+  pthread_cond_broadcast(&nats->closing);
+  pthread_mutex_unlock(&nats->lock);
+}
+
+// Splits a list with commas, at most as many as there is room for.
+static int split(char *text, const char **parts, int room) {
+  int count = 0;
+  char *rest = NULL;
+  for (char *part = strtok_r(text, ",", &rest); part && count < room; part = strtok_r(NULL, ",", &rest)) {
+    parts[count++] = part;
+  }
+  return count;
+}
+
+static natsStatus set(natsOptions *options, const pk_nats_settings *settings, pk_nats *nats) {
+  const char *servers[64];
+  char *list = strdup(settings->servers);
+  if (!list) return NATS_NO_MEMORY;
+  natsStatus status = library.natsOptions_SetServers(options, servers, split(list, servers, 64));
+  bool isSecure = strstr(settings->servers, "tls://") == settings->servers;
+  free(list);
+#define PAGEKIT_NATS_SET(call) \
+  if (status == NATS_OK) status = library.call
+  PAGEKIT_NATS_SET(natsOptions_SetName(options, settings->name));
+  PAGEKIT_NATS_SET(natsOptions_SetTimeout(options, 2000));
+  PAGEKIT_NATS_SET(natsOptions_SetMaxReconnect(options, -1));
+  PAGEKIT_NATS_SET(natsOptions_SetReconnectWait(options, 500));
+  // What cannot be sent now fails now.
+  PAGEKIT_NATS_SET(natsOptions_SetReconnectBufSize(options, 1));
+  PAGEKIT_NATS_SET(natsOptions_SetPingInterval(options, 2000));
+  PAGEKIT_NATS_SET(natsOptions_SetDisconnectedCB(options, lost, nats));
+  PAGEKIT_NATS_SET(natsOptions_SetReconnectedCB(options, made, nats));
+  PAGEKIT_NATS_SET(natsOptions_SetClosedCB(options, closed, nats));
+  PAGEKIT_NATS_SET(natsOptions_SetRetryOnFailedConnect(options, true, made, nats));
+  if (settings->credentials) {
+    PAGEKIT_NATS_SET(natsOptions_SetUserCredentialsFromFiles(options, settings->credentials, NULL));
+  }
+  if (settings->user) PAGEKIT_NATS_SET(natsOptions_SetUserInfo(options, settings->user, settings->password));
+  if (settings->token) PAGEKIT_NATS_SET(natsOptions_SetToken(options, settings->token));
+  if (isSecure) PAGEKIT_NATS_SET(natsOptions_SetSecure(options, true));
+  if (settings->authorities) {
+    PAGEKIT_NATS_SET(natsOptions_LoadCATrustedCertificates(options, settings->authorities));
+  }
+  if (settings->certificate) {
+    PAGEKIT_NATS_SET(natsOptions_LoadCertificatesChain(options, settings->certificate, settings->key));
+  }
+  return status;
+}
+
+pk_nats_result pk_nats_open(
+    pk_nats **out, const pk_nats_settings *settings, pk_nats_state state, void *context, char *error, size_t room) {
+  pthread_once(&once, load);
+  if (failure[0]) {
+    fail(error, room, failure);
+    return PK_NATS_UNAVAILABLE;
+  }
+  pk_nats *nats = calloc(1, sizeof *nats);
+  natsOptions *options = NULL;
+  natsStatus status = nats ? library.natsOptions_Create(&options) : NATS_NO_MEMORY;
+  if (status == NATS_OK) {
+    nats->state = state;
+    nats->context = context;
+    pthread_mutex_init(&nats->lock, NULL);
+    pthread_cond_init(&nats->closing, NULL);
+    status = set(options, settings, nats);
+  }
+  if (status == NATS_OK) status = library.natsConnection_Connect(&nats->connection, options);
+  bool isConnected = status == NATS_OK;
+  // It goes on trying.
+  if (status == NATS_NOT_YET_CONNECTED) status = NATS_OK;
+  library.natsOptions_Destroy(options);
+  if (status == NATS_OK) status = library.natsConnection_JetStream(&nats->stream, nats->connection, NULL);
+  if (status != NATS_OK) {
+    pk_nats_result found = result(status, 0, error, room);
+    if (nats && nats->connection) library.natsConnection_Destroy(nats->connection);
+    free(nats);
+    return found;
+  }
+  if (isConnected) state(context, true);
+  *out = nats;
+  return PK_NATS_OK;
+}
+
+void pk_nats_close(pk_nats *nats) {
+  library.natsConnection_Close(nats->connection);
+  pthread_mutex_lock(&nats->lock);
+  while (!nats->isClosed) pthread_cond_wait(&nats->closing, &nats->lock);
+  pthread_mutex_unlock(&nats->lock);
+  library.jsCtx_Destroy(nats->stream);
+  library.natsConnection_Destroy(nats->connection);
+  pthread_cond_destroy(&nats->closing);
+  pthread_mutex_destroy(&nats->lock);
+  free(nats);
+}
+
+// MARK: Streams
+
+pk_nats_result pk_nats_make_stream(pk_nats *nats, const pk_nats_stream *stream, char *error, size_t room) {
+  jsStreamInfo *info = NULL;
+  jsErrCode code = 0;
+  natsStatus status = library.js_GetStreamInfo(&info, nats->stream, stream->name, NULL, &code);
+  library.jsStreamInfo_Destroy(info);
+  if (status != NATS_NOT_FOUND && code != JSStreamNotFoundErr) return result(status, code, error, room);
+  jsStreamConfig configuration;
+  library.jsStreamConfig_Init(&configuration);
+  const char *subjects[] = {stream->subject};
+  configuration.Name = stream->name;
+  configuration.Subjects = subjects;
+  configuration.SubjectsLen = 1;
+  configuration.Replicas = stream->replicas;
+  if (stream->messages) configuration.MaxMsgs = stream->messages;
+  if (stream->bytes) configuration.MaxBytes = stream->bytes;
+  if (stream->age) configuration.MaxAge = stream->age;
+  code = 0;
+  status = library.js_AddStream(&info, nats->stream, &configuration, NULL, &code);
+  library.jsStreamInfo_Destroy(info);
+  // Another host has made it meanwhile.
+  return code == JSStreamNameExistErr ? PK_NATS_OK : result(status, code, error, room);
+}
+
+pk_nats_result pk_nats_get_span(
+    pk_nats *nats, const char *stream, int64_t milliseconds, pk_nats_span *span, char *error, size_t room) {
+  jsOptions options;
+  library.jsOptions_Init(&options);
+  options.Wait = milliseconds;
+  jsStreamInfo *info = NULL;
+  jsErrCode code = 0;
+  natsStatus status = library.js_GetStreamInfo(&info, nats->stream, stream, &options, &code);
+  if (status == NATS_OK) {
+    span->made = info->Created;
+    // A new stream has no first message yet.
+    span->first = info->State.FirstSeq ? info->State.FirstSeq : 1;
+    span->last = info->State.LastSeq;
+  }
+  library.jsStreamInfo_Destroy(info);
+  return result(status, code, error, room);
+}
+
+pk_nats_result pk_nats_append(
+    pk_nats *nats, const char *subject, const char *id, int64_t milliseconds, const void *bytes, int count,
+    uint64_t *sequence, char *error, size_t room) {
+  jsPubOptions options;
+  library.jsPubOptions_Init(&options);
+  options.MaxWait = milliseconds;
+  options.MsgId = id;
+  jsPubAck *answer = NULL;
+  jsErrCode code = 0;
+  natsStatus status = library.js_Publish(&answer, nats->stream, subject, bytes, count, &options, &code);
+  if (status == NATS_OK) *sequence = answer->Sequence;
+  library.jsPubAck_Destroy(answer);
+  return result(status, code, error, room);
+}
+
+// MARK: Keys
+
+pk_nats_result pk_nats_get_key(
+    pk_nats *nats, const char *bucket, const char *key, uint64_t *revision, void **bytes, int *count, char *error,
+    size_t room) {
+  kvStore *store = NULL;
+  kvEntry *entry = NULL;
+  natsStatus status = library.js_KeyValue(&store, nats->stream, bucket);
+  if (status == NATS_OK) status = library.kvStore_Get(&entry, store, key);
+  if (status == NATS_OK) {
+    *count = library.kvEntry_ValueLen(entry);
+    *revision = library.kvEntry_Revision(entry);
+    *bytes = malloc(*count > 0 ? (size_t)*count : 1);
+    if (*bytes) {
+      memcpy(*bytes, library.kvEntry_Value(entry), (size_t)*count);
+    } else {
+      status = NATS_NO_MEMORY;
+    }
+  }
+  pk_nats_result found = result(status, 0, error, room);
+  library.kvEntry_Destroy(entry);
+  library.kvStore_Destroy(store);
+  return found;
+}
+
+pk_nats_result pk_nats_replace_key(
+    pk_nats *nats, const char *bucket, int replicas, const char *key, uint64_t *revision, const void *bytes, int count,
+    char *error, size_t room) {
+  kvStore *store = NULL;
+  natsStatus status = library.js_KeyValue(&store, nats->stream, bucket);
+  if (status == NATS_NOT_FOUND) {
+    kvConfig configuration;
+    library.kvConfig_Init(&configuration);
+    configuration.Bucket = bucket;
+    configuration.History = 1;
+    configuration.Replicas = replicas;
+    status = library.js_CreateKeyValue(&store, nats->stream, &configuration);
+  }
+  uint64_t next = 0;
+  if (status == NATS_OK) {
+    status = *revision ? library.kvStore_Update(&next, store, key, bytes, count, *revision)
+                       : library.kvStore_Create(&next, store, key, bytes, count);
+  }
+  pk_nats_result found = result(status, 0, error, room);
+  // libnats gives the reason as text only.
+  if (found == PK_NATS_FAILED && strstr(error, "wrong last sequence")) found = PK_NATS_CONFLICT;
+  if (found == PK_NATS_OK) *revision = next;
+  library.kvStore_Destroy(store);
+  return found;
+}
+
+// MARK: Messages
+
+static void receive(natsConnection *connection, natsSubscription *value, natsMsg *message, void *context) {
+  pk_nats_subscription *receiver = context;
+  uint64_t sequence = 0;
+  jsMsgMetaData *about = NULL;
+  if (library.natsMsg_GetMetaData(&about, message) == NATS_OK) sequence = about->Sequence.Stream;
+  library.jsMsgMetaData_Destroy(about);
+  receiver->message(
+      receiver->context, sequence, library.natsMsg_GetData(message), library.natsMsg_GetDataLength(message));
+  library.natsMsg_Destroy(message);
+}
+
+static void letGo(pk_nats_subscription *subscription) {
+  if (atomic_fetch_sub(&subscription->holders, 1) == 1) free(subscription);
+}
+
+static void complete(void *context) {
+  pk_nats_subscription *subscription = context;
+  subscription->end(subscription->context);
+  letGo(subscription);
+}
+
+static pk_nats_subscription *newSubscription(pk_nats_message message, pk_nats_end end, void *context) {
+  pk_nats_subscription *made = calloc(1, sizeof *made);
+  if (made) {
+    made->message = message;
+    made->end = end;
+    made->context = context;
+    atomic_init(&made->holders, 2);
+  }
+  return made;
+}
+
+static pk_nats_result give(
+    pk_nats_subscription *made, pk_nats_subscription **out, natsStatus status, jsErrCode code, pk_nats_end end,
+    void *context, char *error, size_t room) {
+  if (status == NATS_OK) {
+    status = library.natsSubscription_SetOnCompleteCB(made->value, complete, made);
+    if (status == NATS_OK) {
+      *out = made;
+      return PK_NATS_OK;
+    }
+    // It has been closed already, with its connection.
+    library.natsSubscription_Destroy(made->value);
+  }
+  end(context);
+  free(made);
+  return result(status, code, error, room);
+}
+
+pk_nats_result pk_nats_follow(
+    pk_nats *nats, const char *stream, const char *subject, uint64_t first, pk_nats_message message, pk_nats_end end,
+    void *context, pk_nats_subscription **subscription, char *error, size_t room) {
+  jsSubOptions options;
+  library.jsSubOptions_Init(&options);
+  options.Stream = stream;
+  options.Ordered = true;
+  if (first > 1) {
+    options.Config.DeliverPolicy = js_DeliverByStartSequence;
+    options.Config.OptStartSeq = first;
+  }
+  jsErrCode code = 0;
+  pk_nats_subscription *made = newSubscription(message, end, context);
+  natsStatus status =
+      made ? library.js_Subscribe(&made->value, nats->stream, subject, receive, made, NULL, &options, &code)
+           : NATS_NO_MEMORY;
+  return give(made, subscription, status, code, end, context, error, room);
+}
+
+pk_nats_result pk_nats_listen(
+    pk_nats *nats, const char *subject, pk_nats_message message, pk_nats_end end, void *context,
+    pk_nats_subscription **subscription, char *error, size_t room) {
+  pk_nats_subscription *made = newSubscription(message, end, context);
+  natsStatus status = made
+      ? library.natsConnection_Subscribe(&made->value, nats->connection, subject, receive, made)
+      : NATS_NO_MEMORY;
+  return give(made, subscription, status, 0, end, context, error, room);
+}
+
+void pk_nats_stop(pk_nats_subscription *subscription) {
+  library.natsSubscription_Unsubscribe(subscription->value);
+  library.natsSubscription_Destroy(subscription->value);
+  letGo(subscription);
+}
+
+pk_nats_result pk_nats_send(
+    pk_nats *nats, const char *subject, const void *bytes, int count, char *error, size_t room) {
+  return result(library.natsConnection_Publish(nats->connection, subject, bytes, count), 0, error, room);
+}
+
+#else
+
+static pk_nats_result missing(char *error, size_t room) {
+  fail(error, room, "it was built without NATS: install libnats-dev, and build it anew");
+  return PK_NATS_UNAVAILABLE;
+}
+
+pk_nats_result pk_nats_open(
+    pk_nats **nats, const pk_nats_settings *settings, pk_nats_state state, void *context, char *error, size_t room) {
+  return missing(error, room);
+}
+void pk_nats_close(pk_nats *nats) {}
+pk_nats_result pk_nats_make_stream(pk_nats *nats, const pk_nats_stream *stream, char *error, size_t room) {
+  return missing(error, room);
+}
+pk_nats_result pk_nats_get_span(
+    pk_nats *nats, const char *stream, int64_t milliseconds, pk_nats_span *span, char *error, size_t room) {
+  return missing(error, room);
+}
+pk_nats_result pk_nats_append(
+    pk_nats *nats, const char *subject, const char *id, int64_t milliseconds, const void *bytes, int count,
+    uint64_t *sequence, char *error, size_t room) {
+  return missing(error, room);
+}
+pk_nats_result pk_nats_get_key(
+    pk_nats *nats, const char *bucket, const char *key, uint64_t *revision, void **bytes, int *count, char *error,
+    size_t room) {
+  return missing(error, room);
+}
+pk_nats_result pk_nats_replace_key(
+    pk_nats *nats, const char *bucket, int replicas, const char *key, uint64_t *revision, const void *bytes, int count,
+    char *error, size_t room) {
+  return missing(error, room);
+}
+pk_nats_result pk_nats_follow(
+    pk_nats *nats, const char *stream, const char *subject, uint64_t first, pk_nats_message message, pk_nats_end end,
+    void *context, pk_nats_subscription **subscription, char *error, size_t room) {
+  end(context);
+  return missing(error, room);
+}
+pk_nats_result pk_nats_listen(
+    pk_nats *nats, const char *subject, pk_nats_message message, pk_nats_end end, void *context,
+    pk_nats_subscription **subscription, char *error, size_t room) {
+  end(context);
+  return missing(error, room);
+}
+void pk_nats_stop(pk_nats_subscription *subscription) {}
+pk_nats_result pk_nats_send(
+    pk_nats *nats, const char *subject, const void *bytes, int count, char *error, size_t room) {
+  return missing(error, room);
+}
+
+#endif

@@ -1,0 +1,337 @@
+import CNATS
+import Foundation
+import HTTPTransport
+import Synchronization
+
+/// A journal in a stream of NATS JetStream, which is made when it is first used.
+///
+/// libnats keeps the connection, also to the other servers of a cluster, and delivers in order. Its functions wait, so
+/// that they run on queues of their own.
+package final class NATSJournal: FleetJournal {
+  package let connections: AsyncStream<Bool>
+  private let connection: Connection
+  private let fleet: FleetName
+  private let host: FleetName
+  private let replicas: Int64
+  /// `true` while the stream is known to be there.
+  private let hasStream = Atomic(false)
+  private let questions = DispatchQueue(label: "pagekit.journal.questions")
+  private let appends: [DispatchQueue]
+  private let gate: FairGate<Int>
+
+  /// The entries and messages that wait for a reader.
+  private static let bufferLimit = 8_192
+  /// The entries that are appended at once, and those that wait for their turn.
+  private static let (width, waitingLimit) = (4, 256)
+  /// The longest wait for an answer.
+  private static let patience: Duration = .seconds(2)
+  /// What the stream keeps, for one that is not there yet; the oldest entries go first.
+  private static let (keptBytes, keptTime): (Int64, Duration) = (256 << 20, .seconds(7 * 86_400))
+  /// The servers that have an entry before it counts as appended, at most.
+  private static let replicaLimit = 3
+
+  private var stream: String { "PAGEKIT_\(fleet)" }
+  private var orders: String { "pagekit.\(fleet).orders" }
+  private var messagesToAll: String { "pagekit-messages.\(fleet).all" }
+  private func messages(to host: String) -> String { "pagekit-messages.\(fleet).to.\(host)" }
+
+  /// - Throws: ``JournalError/unavailable(_:)``, ``JournalError/failed(_:)``. Servers that do not answer are asked again
+  ///   until one does.
+  package init(_ servers: NATSServers, fleet: FleetName, host: FleetName) throws {
+    (self.fleet, self.host) = (fleet, host)
+    replicas = servers.urls.count < Self.replicaLimit ? 1 : Int64(Self.replicaLimit)
+    appends = (0..<Self.width).map { DispatchQueue(label: "pagekit.journal.appends.\($0)") }
+    gate = FairGate(width: Self.width, limit: Self.waitingLimit)
+    let (connections, changed) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(16))
+    self.connections = connections
+    connection = try Connection(servers, name: "renderhost \(host)", changed)
+  }
+
+  // MARK: Entries
+
+  package func append(_ bytes: [UInt8], id: String) async throws -> UInt64 {
+    let pass: FairGate<Int>.Pass
+    do {
+      pass = try await gate.enter(for: 0, until: .now + Self.patience)
+    } catch is FairGate<Int>.Refusal {
+      throw JournalError.busy
+    }
+    defer { gate.leave(pass) }
+    let queue = appends[Int(UniqueNumber.next() % UInt64(Self.width))]
+    return try await queue.result { [self] in
+      try makeStream()
+      var sequence: UInt64 = 0
+      try connection.call { nats, error, room in
+        pk_nats_append(
+          nats, orders, id, Int64(Self.patience.milliseconds), bytes, Int32(bytes.count), &sequence, error, room)
+      }
+      return sequence
+    }
+  }
+
+  package func span() async throws -> JournalSpan {
+    try await questions.result { [self] in
+      try makeStream()
+      do {
+        return try spanOfStream()
+      } catch is Missing {
+        // Somebody has removed it.
+        hasStream.store(false, ordering: .relaxed)
+        try makeStream()
+        return try spanOfStream()
+      }
+    }
+  }
+
+  private func spanOfStream() throws -> JournalSpan {
+    var span = pk_nats_span()
+    try connection.call { nats, error, room in
+      pk_nats_get_span(nats, stream, Int64(Self.patience.milliseconds), &span, error, room)
+    }
+    return JournalSpan(journal: span.made, first: span.first, last: span.last)
+  }
+
+  private func makeStream() throws {
+    guard !hasStream.load(ordering: .relaxed) else { return }
+    try stream.withCString { name in
+      try orders.withCString { subject in
+        var stream = pk_nats_stream()
+        (stream.name, stream.subject, stream.replicas) = (name, subject, replicas)
+        (stream.bytes, stream.age) = (Self.keptBytes, Int64(Self.keptTime.milliseconds) * 1_000_000)
+        try connection.call { nats, error, room in pk_nats_make_stream(nats, &stream, error, room) }
+      }
+    }
+    hasStream.store(true, ordering: .relaxed)
+  }
+
+  package func entries(after sequence: UInt64) async throws -> AsyncStream<JournalEntry> {
+    let (entries, continuation) = AsyncStream<JournalEntry>.makeStream(
+      bufferingPolicy: .bufferingOldest(Self.bufferLimit))
+    let receiver = Receiver { number, bytes in
+      // After a lost one the others would be out of order.
+      if case .dropped = continuation.yield(JournalEntry(sequence: number, bytes: bytes)) { continuation.finish() }
+    } whenEnded: {
+      continuation.finish()
+    }
+    try await questions.result { [self] in
+      let subscription = try connection.subscription(receiver) { nats, message, end, context, out, error, room in
+        pk_nats_follow(nats, stream, orders, sequence + 1, message, end, context, out, error, room)
+      }
+      continuation.onTermination = { [questions] _ in questions.async { subscription.stop() } }
+    }
+    return entries
+  }
+
+  // MARK: Messages
+
+  package func send(_ bytes: [UInt8], to host: String?) async throws {
+    let subject = host.map { messages(to: $0) } ?? messagesToAll
+    try await questions.result { [self] in
+      try connection.call { nats, error, room in
+        pk_nats_send(nats, subject, bytes, Int32(bytes.count), error, room)
+      }
+    }
+  }
+
+  package func messages() async throws -> AsyncStream<[UInt8]> {
+    let (messages, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .bufferingNewest(Self.bufferLimit))
+    try await questions.result { [self] in
+      let subscriptions = try [messagesToAll, self.messages(to: host.text)].map { subject in
+        let receiver = Receiver { _, bytes in
+          continuation.yield(bytes)
+        } whenEnded: {
+          continuation.finish()
+        }
+        return try connection.subscription(receiver) { nats, message, end, context, out, error, room in
+          pk_nats_listen(nats, subject, message, end, context, out, error, room)
+        }
+      }
+      continuation.onTermination = { [questions] _ in
+        questions.async { for subscription in subscriptions { subscription.stop() } }
+      }
+    }
+    return messages
+  }
+}
+
+// MARK: - Keys
+
+extension NATSJournal {
+  /// The value of a key, and the revision that it is replaced by.
+  package struct Value: Hashable, Sendable {
+    package let bytes: [UInt8]
+    package let revision: UInt64
+  }
+
+  private var bucket: String { "pagekit_\(fleet)" }
+
+  /// - Parameter key: letters, digits, hyphens and underscores.
+  /// - Returns: `nil` if there is no such key.
+  /// - Throws: ``JournalError``.
+  package func value(of key: String) async throws -> Value? {
+    try await questions.result { [self] in
+      var (revision, bytes, count): (UInt64, UnsafeMutableRawPointer?, Int32) = (0, nil, 0)
+      do {
+        try connection.call { nats, error, room in
+          pk_nats_get_key(nats, bucket, key, &revision, &bytes, &count, error, room)
+        }
+      } catch is Missing {
+        return nil
+      }
+      defer { free(bytes) }
+      return Value(bytes: Array(UnsafeRawBufferPointer(start: bytes, count: Int(count))), revision: revision)
+    }
+  }
+
+  /// Replaces the value of a key.
+  ///
+  /// - Parameter revision: the value's revision; `nil` for a key that is not there.
+  /// - Returns: the new revision; `nil` if the key has another one.
+  /// - Throws: ``JournalError``; the value may have been replaced even so.
+  package func replace(_ key: String, _ revision: UInt64?, with bytes: [UInt8]) async throws -> UInt64? {
+    try await questions.result { [self] in
+      var revision = revision ?? 0
+      do {
+        try connection.call { nats, error, room in
+          pk_nats_replace_key(
+            nats, bucket, Int32(replicas), key, &revision, bytes, Int32(bytes.count), error, room)
+        }
+      } catch is Conflict {
+        return nil
+      }
+      return revision
+    }
+  }
+}
+
+// MARK: - libnats
+
+/// The key has another revision.
+private struct Conflict: Error {}
+
+/// There is no such stream.
+private struct Missing: Error, CustomStringConvertible {
+  let description = "the journal has lost its stream"
+}
+
+/// What takes the messages of a subscription, on a thread of libnats.
+private final class Receiver: Sendable {
+  let take: @Sendable (_ sequence: UInt64, _ bytes: [UInt8]) -> Void
+  let end: @Sendable () -> Void
+
+  init(
+    _ take: @escaping @Sendable (_ sequence: UInt64, _ bytes: [UInt8]) -> Void,
+    whenEnded end: @escaping @Sendable () -> Void
+  ) {
+    (self.take, self.end) = (take, end)
+  }
+}
+
+/// `@unchecked Sendable`: libnats has locks of its own.
+private struct Subscription: @unchecked Sendable {
+  fileprivate let pointer: OpaquePointer
+  /// Its connection must outlive it.
+  fileprivate let connection: Connection
+
+  /// Ends it. It is to be called once.
+  func stop() { pk_nats_stop(pointer) }
+}
+
+/// A connection of libnats, until nobody refers to it.
+///
+/// `@unchecked Sendable`: libnats has locks of its own, and the pointer never changes.
+private final class Connection: @unchecked Sendable {
+  private let pointer: OpaquePointer
+  private let state: Unmanaged<StateReceiver>
+
+  private final class StateReceiver: Sendable {
+    let changed: AsyncStream<Bool>.Continuation
+    init(_ changed: AsyncStream<Bool>.Continuation) { self.changed = changed }
+  }
+
+  /// The bytes of an error's text.
+  private static let errorRoom = 512
+
+  init(_ servers: NATSServers, name: String, _ changed: AsyncStream<Bool>.Continuation) throws {
+    let state = Unmanaged.passRetained(StateReceiver(changed))
+    let texts = [servers.urls.joined(separator: ","), name, servers.credentials, servers.authorities].map { text in
+      text.map { strdup($0) }
+    }
+    defer { for text in texts { free(text ?? nil) } }
+    func text(_ index: Int) -> UnsafePointer<CChar>? { (texts[index] ?? nil).map { UnsafePointer($0) } }
+    var settings = pk_nats_settings()
+    (settings.servers, settings.name) = (text(0), text(1))
+    (settings.credentials, settings.authorities) = (text(2), text(3))
+    var opened: OpaquePointer?
+    do {
+      try Self.call { error, room in
+        pk_nats_open(
+          &opened, &settings,
+          { context, isConnected in
+            guard let context else { return }
+            Unmanaged<StateReceiver>.fromOpaque(context).takeUnretainedValue().changed.yield(isConnected)
+          }, state.toOpaque(), error, room)
+      }
+      guard let opened else { throw JournalError.failed("there is no connection") }
+      (pointer, self.state) = (opened, state)
+    } catch {
+      state.release()
+      throw error
+    }
+  }
+
+  deinit {
+    let (pointer, state) = (UInt(bitPattern: pointer), state)
+    // It waits for the connection's threads, of which this may be one.
+    DispatchQueue(label: "pagekit.journal.end").async {
+      if let pointer = OpaquePointer(bitPattern: pointer) { pk_nats_close(pointer) }
+      state.release()
+    }
+  }
+
+  /// - Throws: ``JournalError``, ``Missing``.
+  func call(_ body: (OpaquePointer, UnsafeMutablePointer<CChar>?, Int) -> pk_nats_result) throws {
+    try Self.call { body(pointer, $0, $1) }
+  }
+
+  private static func call(_ body: (UnsafeMutablePointer<CChar>?, Int) -> pk_nats_result) throws {
+    var text = [CChar](repeating: 0, count: errorRoom)
+    let result = text.withUnsafeMutableBufferPointer { body($0.baseAddress, $0.count) }
+    let reason = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    switch result {
+    case PK_NATS_OK: return
+    case PK_NATS_NONE: throw Missing()
+    case PK_NATS_CONFLICT: throw Conflict()
+    case PK_NATS_AWAY: throw JournalError.away(reason)
+    case PK_NATS_UNAVAILABLE: throw JournalError.unavailable(reason)
+    default: throw JournalError.failed(reason)
+    }
+  }
+
+  typealias Subscribing = (
+    OpaquePointer, pk_nats_message, pk_nats_end, UnsafeMutableRawPointer, UnsafeMutablePointer<OpaquePointer?>,
+    UnsafeMutablePointer<CChar>?, Int
+  ) -> pk_nats_result
+
+  /// - Throws: ``JournalError``, ``Missing``.
+  func subscription(_ receiver: Receiver, _ subscribe: Subscribing) throws -> Subscription {
+    var subscription: OpaquePointer?
+    // The end releases it, also where this fails.
+    let context = Unmanaged.passRetained(receiver).toOpaque()
+    try call { nats, error, room in
+      subscribe(
+        nats,
+        { context, sequence, bytes, count in
+          guard let context else { return }
+          let bytes = Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(count)))
+          Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(sequence, bytes)
+        },
+        { context in
+          guard let context else { return }
+          Unmanaged<Receiver>.fromOpaque(context).takeRetainedValue().end()
+        }, context, &subscription, error, room)
+    }
+    guard let subscription else { throw JournalError.failed("there is no subscription") }
+    return Subscription(pointer: subscription, connection: self)
+  }
+}

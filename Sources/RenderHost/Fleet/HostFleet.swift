@@ -1,0 +1,106 @@
+import Bundles
+import CacheGateway
+import DiskStorage
+import Fleet
+import HTTPCache
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Logging
+import ServerKit
+import ServiceLifecycle
+
+/// The host as one of a fleet.
+struct HostFleet: Sendable {
+  let member: FleetMember
+
+  /// - Returns: `nil` if the settings name no journal.
+  /// - Throws: ``JournalError``.
+  init?(_ settings: Settings, logger: Logger) throws {
+    guard let servers = settings.fleet.servers else { return nil }
+    let host = settings.fleet.host ?? .ofThisMachine
+    var configuration = FleetMember.Configuration(name: host, positionFile: settings.store.path + "/gateway/fleet.json")
+    configuration.servesWhenCutOff = settings.fleet.whenCutOff == .serve
+    member = FleetMember(
+      configuration, journal: try NATSJournal(servers, fleet: settings.fleet.name, host: host), logger: logger)
+  }
+
+  /// Which stored responses the gateway may use at a time.
+  var storedUse: @Sendable (HTTPDate) -> StoredUse {
+    { [member] now in
+      let use = member.storedUse(at: now)
+      return StoredUse(answersSince: use.answersSince, fallsBackSince: use.fallsBackSince)
+    }
+  }
+
+  /// Purges the gateways of all hosts.
+  ///
+  /// - Throws: ``PurgeError``, with 503 if the journal does not take the order.
+  func purge(_ order: PurgeOrder, _ local: GatewayPurge) async throws -> PurgeAnswer {
+    try local.check(order)
+    if order.isLocal { return PurgeAnswer(purged: try await local(order)) }
+    let receipt = try await Self.refusing { try await member.give(.purge(order.json), waiting: order.wait) }
+    return PurgeAnswer(purged: receipt.purged, confirmed: receipt.confirmed, missing: receipt.missing)
+  }
+
+  /// - Throws: ``PurgeError`` in the place of a ``JournalError``.
+  private static func refusing<Value>(_ give: () async throws -> Value) async throws -> Value {
+    do {
+      return try await give()
+    } catch let error as JournalError {
+      throw PurgeError(
+        "the fleet is not told: \(error); \"local\": true purges this host alone", status: .serviceUnavailable)
+    }
+  }
+}
+
+/// Carries out the orders of the fleet, for as long as the host runs.
+struct FleetService: Service {
+  let member: FleetMember
+  let orders: FleetOrders
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown { await member.run(orders) }
+  }
+}
+
+/// Does what the orders of a fleet say.
+struct FleetOrders: FleetHost {
+  let gateway: Gateway?
+  let purge: GatewayPurge?
+  let serving: Serving?
+  /// The share of the gateway's answers that came from its cache.
+  let hits: @Sendable () -> Double?
+  let logger: Logger
+
+  func carryOut(_ task: FleetOrder.Task) async throws -> Int {
+    switch task {
+    case .purge(let json):
+      guard let purge else { return 0 }
+      do {
+        return try await purge(PurgeOrder(json: json.text))
+      } catch let error as PurgeError {
+        // Another host has other origins, or another version.
+        logger.notice("An order of the fleet is not for this host", metadata: ["reason": "\(error)"])
+        return 0
+      }
+    case .release: serving?.look()
+    case .report(let report): try await serving?.count(report)
+    case .halt(let halt): try await serving?.setHalted(halt)
+    case .unknown: break
+    }
+    return 0
+  }
+
+  func settle() async throws { try await gateway?.settle() }
+
+  func reconnect() {
+    gateway?.forgetFailures()
+    serving?.look()
+  }
+
+  func report() async -> FleetMessage.Report {
+    let release = serving?.feed.current
+    return FleetMessage.Report(release: release?.name, isHalted: release?.isHalted, hits: hits())
+  }
+}

@@ -1,0 +1,107 @@
+import Fleet
+import ServerKit
+
+/// The settings of a host that belongs to a fleet.
+package struct FleetSettings: Sendable {
+  /// The servers of the journal; `nil` for a host of its own.
+  package var servers: NATSServers? { NATSServers(urls).map(completed) }
+  fileprivate var urls: [String] = []
+  fileprivate var credentials: String?
+  fileprivate var authorities: String?
+  package var name = FleetSettings.standardName
+  /// The host's name in the fleet; `nil` for the machine's.
+  package var host: FleetName?
+  package var whenCutOff = WhenCutOff.revalidate
+
+  /// What becomes of stored responses while the journal does not answer.
+  package enum WhenCutOff: String, Sendable, CaseIterable {
+    case serve, revalidate
+  }
+
+  private static let standardName = FleetName("pagekit") ?? .ofThisMachine
+
+  package init() {}
+
+  /// A setting that has an effect in a fleet only, and was given.
+  var named: SettingKey? {
+    if host != nil { return .fleetHost }
+    if credentials != nil { return .journalCredentials }
+    return authorities == nil ? nil : .journalCA
+  }
+
+  private func completed(_ servers: NATSServers) -> NATSServers {
+    var servers = servers
+    (servers.credentials, servers.authorities) = (credentials, authorities)
+    return servers
+  }
+}
+
+extension SettingKey {
+  static let journal = Self("journal")
+  static let journalCredentials = Self("journal-credentials")
+  static let journalCA = Self("journal-ca")
+  static let fleet = Self("fleet")
+  static let fleetHost = Self("fleet-host")
+  static let whenCutOff = Self("when-cut-off")
+}
+
+extension FleetSettings {
+  /// The rows of the table of settings for a fleet.
+  static let table: [Setting<FleetSettings>] = [
+    Setting(
+      .journal, form: .list,
+      help: "A NATS server with the journal of the fleet that this host belongs to; may be repeated.",
+      discussion: """
+        nats://HOST:PORT, or tls://HOST:PORT, also with USER:PASSWORD@ or TOKEN@ before the host; prefer \
+        RENDERHOST_JOURNAL then. The servers need JetStream. With three or more, each order is on three of them before \
+        it counts.
+        """, valueName: "url"
+    ) { value, settings in
+      guard NATSServers([value.text]) != nil else { throw value.bad(NATSServers.expected, given: "…") }
+      settings.urls = (value.isFirst ? [] : settings.urls) + [value.text]
+      guard settings.urls.count <= NATSServers.limit else { throw value.bad("at most \(NATSServers.limit) servers") }
+    } show: {
+      $0.servers?.places.joined(separator: ", ")
+    },
+    Setting(
+      .journalCredentials, help: "A file with the credentials of the journal's user, as nsc writes them.",
+      valueName: "file"
+    ) {
+      $1.credentials = try $0.path()
+    } show: {
+      $0.credentials
+    },
+    Setting(.journalCA, help: "PEM file of the authorities to trust for tls://.", valueName: "file") {
+      $1.authorities = try $0.path()
+    } show: {
+      $0.authorities
+    },
+    Setting(.fleet, help: "The name of the fleet. (default: pagekit)", valueName: "name") { value, settings in
+      guard let name = FleetName(value.text) else { throw value.bad(FleetName.expected) }
+      settings.name = name
+    } show: {
+      $0.name.text
+    },
+    Setting(
+      .fleetHost, help: "The name of this host in the fleet, unlike any other's. (default: the machine's)",
+      valueName: "name"
+    ) { value, settings in
+      guard let name = FleetName(value.text) else { throw value.bad(FleetName.expected) }
+      settings.host = name
+    } show: {
+      $0.host?.text
+    },
+    Setting(
+      .whenCutOff, help: "What becomes of stored responses while the journal is away: serve or revalidate.",
+      discussion: """
+        "revalidate", the default, asks the origin about everything that is older than 5 seconds, and answers with what \
+        is stored only if the origin is away as well. "serve" answers as usual, and may miss purges for as long.
+        """, valueName: "way"
+    ) { value, settings in
+      guard let way = WhenCutOff(rawValue: value.text) else { throw value.bad("serve or revalidate") }
+      settings.whenCutOff = way
+    } show: {
+      $0.whenCutOff.rawValue
+    },
+  ]
+}

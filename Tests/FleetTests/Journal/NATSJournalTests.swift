@@ -1,0 +1,153 @@
+import Fleet
+import Foundation
+import PageTesting
+import TestServers
+import Testing
+
+/// A journal on real NATS servers.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: NATSCluster.isInstalled, "nats-server is not installed"))
+struct NATSJournalTests {
+  private func journal(_ cluster: NATSCluster, _ host: String = "a", fleet: String = "test") throws -> NATSJournal {
+    try NATSJournal(
+      try #require(NATSServers(cluster.urls)), fleet: try #require(FleetName(fleet)),
+      host: try #require(FleetName(host)))
+  }
+
+  /// Repeats an operation until the servers answer.
+  private func persistently<Value>(_ work: () async throws -> Value) async throws -> Value {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while true {
+      do { return try await work() } catch let error as JournalError {
+        guard case .away = error, ContinuousClock.now < deadline else { throw error }
+        try await Task.sleep(for: .milliseconds(20))
+      }
+    }
+  }
+
+  private func append(_ text: String, to journal: NATSJournal, id: String? = nil) async throws -> UInt64 {
+    let id = id ?? UUID().uuidString
+    return try await persistently { try await journal.append(Array(text.utf8), id: id) }
+  }
+
+  private func texts(_ journal: NATSJournal, after sequence: UInt64, _ count: Int) async throws -> [String] {
+    var found: [String] = []
+    for await entry in try await persistently({ try await journal.entries(after: sequence) }) {
+      #expect(entry.sequence == sequence + UInt64(found.count) + 1)
+      found.append(String(decoding: entry.bytes, as: UTF8.self))
+      if found.count == count { break }
+    }
+    return found
+  }
+
+  @Test("entries get sequences, an entry that is appended again under its id stays one, and all hosts read the same")
+  func entries() async throws {
+    try await NATSCluster.running { (cluster: NATSCluster) async throws in
+      let (a, b) = (try journal(cluster), try journal(cluster, "b"))
+      let empty = try await persistently { try await a.span() }
+      #expect((empty.first, empty.last) == (1, 0))
+      for number: UInt64 in 1...20 { #expect(try await append("\(number)", to: a, id: "id\(number)") == number) }
+      #expect(try await append("again", to: b, id: "id7") == 7)
+      let span = try await b.span()
+      #expect(span == JournalSpan(journal: empty.journal, first: 1, last: 20))
+      let all = (1...20).map { "\($0)" }
+      #expect(try await texts(a, after: 0, 20) == all)
+      #expect(try await texts(b, after: 15, 5) == Array(all.suffix(5)))
+      // Another fleet on the same servers has a journal of its own.
+      #expect(try await persistently { try await journal(cluster, fleet: "other").span() }.last == 0)
+    }
+  }
+
+  @Test("entries that come are followed, also after a server was killed, and nothing is lost or doubled")
+  func reconnecting() async throws {
+    try await NATSCluster.running { (cluster: NATSCluster) async throws in
+      let (a, b) = (try journal(cluster), try journal(cluster, "b"))
+      _ = try await persistently { try await b.span() }
+      let connections = Monitor<[Bool]>([])
+      let watch = Task { for await isConnected in b.connections { connections.change { $0.append(isConnected) } } }
+      defer { watch.cancel() }
+      let found = Monitor<[UInt64]>([])
+      let stream = try await b.entries(after: 0)
+      let reading = Task { for await entry in stream { found.change { $0.append(entry.sequence) } } }
+      defer { reading.cancel() }
+      for number in 1...10 { _ = try await append("\(number)", to: a) }
+      try await found.wait(within: .seconds(30)) { $0.count == 10 }
+      await cluster.kill(0)
+      try await connections.wait(within: .seconds(30)) { $0.last == false }
+      do {
+        _ = try await a.append([1], id: "x")
+        Issue.record("there is no server")
+      } catch let error as JournalError {
+        guard case .away = error else { throw error }
+      }
+      try cluster.start(0)
+      try await connections.wait(within: .seconds(30)) { $0.last == true }
+      for number in 11...20 { _ = try await append("\(number)", to: a) }
+      try await found.wait(within: .seconds(60)) { $0.count >= 20 }
+      // The one that found no server may be there, or not.
+      let sequences = found.read { $0 }
+      #expect(sequences == Array(1...UInt64(sequences.count)))
+    }
+  }
+
+  @Test("a cluster of three goes on when one of its servers is killed, whichever it is")
+  func cluster() async throws {
+    try await NATSCluster.running(3) { (cluster: NATSCluster) async throws in
+      let journal = try journal(cluster)
+      var last = try await append("first", to: journal)
+      for server in 0..<3 {
+        await cluster.kill(server)
+        for number in 0..<5 {
+          let sequence = try await append("\(server) \(number)", to: journal)
+          #expect(sequence == last + 1)
+          last = sequence
+        }
+        try cluster.start(server)
+      }
+      #expect(try await texts(journal, after: 0, Int(last)).count == Int(last))
+    }
+  }
+
+  @Test("messages reach the host that they are for, or all of them")
+  func messages() async throws {
+    try await NATSCluster.running { (cluster: NATSCluster) async throws in
+      let (a, b) = (try journal(cluster), try journal(cluster, "b"))
+      let texts = Monitor<[String]>([])
+      var readers: [Task<Void, Never>] = []
+      defer { for reader in readers { reader.cancel() } }
+      for (name, host) in [("a", a), ("b", b)] {
+        let stream = try await persistently { try await host.messages() }
+        readers.append(
+          Task {
+            for await bytes in stream { texts.change { $0.append(name + String(decoding: bytes, as: UTF8.self)) } }
+          })
+      }
+      // A message that is sent before the server knows of a reader is lost.
+      try await eventually("both listen") {
+        try await persistently { try await a.send([UInt8(ascii: "0")], to: nil) }
+        return texts.read { Set($0) } == ["a0", "b0"]
+      }
+      texts.change { $0 = [] }
+      try await b.send([UInt8(ascii: "1")], to: "a")
+      try await b.send([UInt8(ascii: "2")], to: "b")
+      try await b.send([UInt8(ascii: "3")], to: nil)
+      try await texts.wait(within: .seconds(30)) { Set($0).isSuperset(of: ["a1", "b2", "a3", "b3"]) }
+      #expect(!texts.read { $0.contains("b1") || $0.contains("a2") })
+    }
+  }
+
+  @Test("connections, followers and listeners that end leave no thread and no memory behind")
+  func ends() async throws {
+    try await NATSCluster.running { (cluster: NATSCluster) async throws in
+      _ = try await append("1", to: try journal(cluster))
+      func threads() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count }
+      let before = try threads()
+      for _ in 0..<30 {
+        let journal = try journal(cluster)
+        #expect(try await texts(journal, after: 0, 1) == ["1"])
+        _ = try await journal.messages()
+      }
+      // libnats has some threads of its own, and other tests have theirs.
+      try await eventually("threads have ended") { try threads() < before + 30 }
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import PageTesting
+import Synchronization
+import TestSupport
+
+/// Real NATS servers with JetStream for a test, on 127.0.0.1, with all of their files in its own folder.
+package final class NATSCluster: Sendable {
+  private static let path = "/usr/sbin/nats-server"
+  package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
+
+  private struct Server {
+    let program: RunningProgram
+    let input: Pipe
+  }
+
+  private let folder: TemporaryDirectory
+  /// Bound sockets that do not listen, so that no other process gets the ports: of clients, and of the other servers.
+  private let clients: [FaultOrigin]
+  private let routes: [FaultOrigin]
+  private let servers: Mutex<[Int: Server]>
+
+  /// The ports for clients.
+  package var ports: [Int] { clients.map(\.port) }
+  /// The URLs for clients.
+  package var urls: [String] { ports.map { "nats://127.0.0.1:\($0)" } }
+
+  /// Starts servers, and stops them when `body` has returned or thrown. They need not answer yet when it is called.
+  ///
+  /// - Parameter count: 1, or 3 for a cluster.
+  package static func running<Result>(
+    _ count: Int = 1, _ body: (NATSCluster) async throws -> Result
+  ) async throws -> Result {
+    let cluster = try await NATSCluster(count)
+    do {
+      for index in 0..<count { try cluster.start(index) }
+      let result = try await body(cluster)
+      await cluster.stop()
+      return result
+    } catch {
+      await cluster.stop()
+      throw error
+    }
+  }
+
+  private init(_ count: Int) async throws {
+    folder = try TemporaryDirectory(prefix: "pagekit-nats")
+    var origins: [FaultOrigin] = []
+    for _ in 0..<(2 * count) {
+      let origin = try await FaultOrigin.start()
+      try await origin.refuseConnections()
+      origins.append(origin)
+    }
+    (clients, routes) = (Array(origins.prefix(count)), Array(origins.suffix(count)))
+    servers = Mutex([:])
+  }
+
+  /// Starts a server, with what it had stored before.
+  package func start(_ index: Int) throws {
+    let configuration = """
+      listen: 127.0.0.1:\(clients[index].port)
+      server_name: n\(index)
+      log_file: "\(folder.file("\(index).log"))"
+      jetstream { store_dir: "\(folder.file("\(index)"))" }
+      \(clients.count > 1 ? cluster(index) : "")
+
+      """
+    try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.file("\(index).conf")))
+    let input = Pipe()
+    // It ends with the shell's input, and so with the test process in any case.
+    let program = try RunningProgram(
+      "/bin/sh",
+      ["-c", "\"$@\" & read -r line; kill -KILL $!", "sh", Self.path, "-c", folder.file("\(index).conf")],
+      input: .pipe(input))
+    servers.withLock { $0[index] = Server(program: program, input: input) }
+  }
+
+  private func cluster(_ index: Int) -> String {
+    let others = routes.map { "\"nats://127.0.0.1:\($0.port)\"" }.joined(separator: ", ")
+    return
+      "cluster { name: test, no_advertise: true, listen: \"127.0.0.1:\(routes[index].port)\", routes: [\(others)] }"
+  }
+
+  /// Kills a server.
+  package func kill(_ index: Int) async {
+    guard let server = servers.withLock({ $0.removeValue(forKey: index) }) else { return }
+    try? server.input.fileHandleForWriting.close()
+    _ = await server.program.result()
+  }
+
+  private func stop() async {
+    for index in clients.indices { await kill(index) }
+    for origin in clients + routes { try? await origin.stop() }
+  }
+}
