@@ -7,7 +7,7 @@ OPTIONS = -Xswiftc -enable-testing -Xswiftc -index-ignore-clang-modules
 BUILD = -c $(CONFIGURATION) $(OPTIONS)
 # Where `make install` puts things; DESTDIR is put before it.
 PREFIX = /usr/local
-.PHONY: demo demo-fleet test soak fuzz lint format examples bench perf-check release install deb clean
+.PHONY: demo demo-fleet test soak soak-fleet fuzz lint format examples bench perf-check release install deb clean
 
 demo:
 	@scripts/setup
@@ -27,6 +27,13 @@ soak:
 	swift build $(BUILD) --build-tests
 	PAGEKIT_SOAK=1 PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test $(BUILD) --skip-build \
 	  --filter "TrafficTests|ResponseKillTests|KillPointTests|InterruptionTests|MemoryTests|DaemonTests"
+
+# A fleet of five hosts with NATS and HAProxy, whose parts fail: half an hour.
+soak-fleet:
+	@scripts/setup test
+	@scripts/setup fleet
+	swift build $(BUILD) --build-tests
+	PAGEKIT_SOAK=1 swift test $(BUILD) --skip-build --filter FleetTests
 
 # Input that libFuzzer makes up, for each reader of input from outside; ten minutes each by default.
 fuzz:

@@ -118,7 +118,7 @@ package final class FleetMember: Sendable {
         let span = try await journal.span()
         let now = configuration.now()
         let step = state.withLock { $0.position.answered(span, asked: asked, appliedThen: applied, at: now) }
-        clear(.journal)
+        if state.withLock({ $0.position.phase(at: now) }) == .current { clear(.journal) }
         if case .follow(let sequence) = step { follow(host, after: sequence) }
       } catch {
         tell(.journal, "\(error)")
@@ -202,9 +202,9 @@ package final class FleetMember: Sendable {
     }
   }
 
-  /// Logs what is wrong, unless it was logged and is still so.
+  /// Logs what is wrong, unless something was wrong with the subject already.
   private func tell(_ subject: Subject, _ problem: String) {
-    let isNews = state.withLock { $0.problems.updateValue(problem, forKey: subject) != problem }
+    let isNews = state.withLock { $0.problems.updateValue(problem, forKey: subject) == nil }
     if isNews { logger.warning("\(problem)") }
   }
 

@@ -318,11 +318,12 @@
           late > 0 ? many(late, "order", "orders") + " behind" : "");
       });
     by("orders-box").hidden = fleet.orders.length === 0;
-    keep(by("orders"), fleet.orders, (order) => order.sequence, row(["", "num dim", "num", "num", ""]),
+    keep(by("orders"), fleet.orders, (order) => order.sequence, row(["what", "num dim", "num", "num", ""]),
       (row, order) => {
         const [sequence, what, given, purged, confirmed, missing] = row.children;
         setText(sequence, number(order.sequence));
         setText(what, order.text);
+        what.title = order.text;
         setText(given, clock(order.at * 1000));
         setText(purged, number(order.purged));
         setText(confirmed, number(order.confirmed.length));

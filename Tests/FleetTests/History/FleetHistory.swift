@@ -64,11 +64,14 @@ struct FleetHistory: Sendable {
   /// and neither does the origin, it may give what it has. And once the journal answers it again, every purge counts that
   /// the journal has.
   func contradictions() -> [Contradiction] {
-    answers.compactMap { answer in
+    let questions = Dictionary(grouping: questions, by: \.host)
+    return answers.compactMap { answer in
       let (host, now) = (answer.host, answer.asked)
+      let purgesOfURL = purges.filter { $0.url == answer.url && $0.ordered <= now && answer.made < $0.given }
+      guard !purgesOfURL.isEmpty else { return nil }
       let start = restarts.last { $0.host == host && $0.at <= now }?.at ?? .min
       // What happens in the same millisecond may happen before or after.
-      let known = questions.filter { $0.host == host && $0.asked >= start && $0.answered < now }
+      let known = (questions[host] ?? []).filter { $0.asked >= start && $0.answered < now }
       let lastAsked = known.map(\.asked).max()
       let isCutOff = lastAsked.map { now - $0 >= Self.cutOff } ?? true
       let span = known.last?.span
@@ -84,7 +87,7 @@ struct FleetHistory: Sendable {
         && purges.contains {
           isOpen($0) && isAnnounced($0) && $0.ordered > loss && now - $0.ordered > Self.patience + 1_000
         }
-      for purge in purges where purge.url == answer.url && purge.ordered <= now && answer.made < purge.given {
+      for purge in purgesOfURL {
         let text = "host \(host) at \(now): content of \(answer.made), purge \(purge.sequence) of \(purge.ordered)"
         if !isOpen(purge) { return Contradiction(rule: .carriedOut, answer: text) }
         if answer.isFallback, isCutOff { continue }

@@ -13,6 +13,7 @@ final class RecordedFleet: Sendable {
   /// The hosts that are cut off from the journal, and those that have not caught up since.
   private let away = Mutex<Set<Int>>([])
   private let traffic = Mutex<Task<Void, Never>?>(nil)
+  private let isOver = Atomic(false)
 
   static let urls = 5
 
@@ -42,7 +43,7 @@ final class RecordedFleet: Sendable {
         for index in hosts.indices {
           group.addTask {
             var url = 0
-            while !Task.isCancelled {
+            while !self.isOver.load(ordering: .relaxed) {
               url = (url + 1) % Self.urls
               await self.request(url, index)
               self.noteQuestion(index)
@@ -56,9 +57,9 @@ final class RecordedFleet: Sendable {
   }
 
   func stop() async {
-    let task = traffic.withLock { $0 }
-    task?.cancel()
-    await task?.value
+    // Foundation's requests must not be cancelled: that can wait for ever.
+    isOver.store(true, ordering: .relaxed)
+    await traffic.withLock { $0 }?.value
   }
 
   private func request(_ url: Int, _ index: Int) async {
