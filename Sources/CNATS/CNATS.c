@@ -22,7 +22,7 @@ static pk_nats_result fail(char *error, size_t room, const char *reason) {
   USE(js_GetStreamInfo) USE(js_KeyValue) USE(js_Publish) USE(js_Subscribe) USE(kvConfig_Init) USE(kvEntry_Destroy) \
   USE(kvEntry_Revision) USE(kvEntry_Value) USE(kvEntry_ValueLen) USE(kvStore_Create) USE(kvStore_Destroy) \
   USE(kvStore_Get) USE(kvStore_Update) USE(natsConnection_Close) USE(natsConnection_Connect) \
-  USE(natsConnection_Destroy) USE(natsConnection_JetStream) USE(natsConnection_Publish) USE(natsConnection_Status) \
+  USE(natsConnection_Destroy) USE(natsConnection_GetLastError) USE(natsConnection_JetStream) USE(natsConnection_Publish) USE(natsConnection_Status) \
   USE(natsConnection_Subscribe) USE(jsMsgMetaData_Destroy) USE(natsMsg_Destroy) USE(natsMsg_GetData) \
   USE(natsMsg_GetDataLength) USE(natsMsg_GetMetaData) USE(natsMsg_GetSequence) \
   USE(natsOptions_Create) USE(natsOptions_Destroy) USE(natsOptions_LoadCATrustedCertificates) \
@@ -84,12 +84,18 @@ struct pk_nats {
   bool isClosed;
 };
 
-static pk_nats_result result(natsStatus status, jsErrCode code, char *error, size_t room) {
+static pk_nats_result result(pk_nats *nats, natsStatus status, jsErrCode code, char *error, size_t room) {
   if (status == NATS_OK) return PK_NATS_OK;
   if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr) return PK_NATS_NONE;
   natsStatus last = NATS_OK;
-  const char *text = library.nats_GetLastError(&last);
-  fail(error, room, text && text[0] && last == status ? text : library.natsStatus_GetText(status));
+  // Why there is no connection is known to the connection alone.
+  const char *text = NULL;
+  bool isConnected = status != NATS_CONNECTION_CLOSED && status != NATS_CONNECTION_DISCONNECTED
+      && status != NATS_NOT_YET_CONNECTED;
+  if (!isConnected && nats && nats->connection) library.natsConnection_GetLastError(nats->connection, &text);
+  if (isConnected) text = library.nats_GetLastError(&last);
+  bool isReason = text && text[0] && (!isConnected || last == status);
+  fail(error, room, isReason ? text : library.natsStatus_GetText(status));
   switch (status) {
     case NATS_TIMEOUT:
     case NATS_NO_SERVER:
@@ -191,7 +197,7 @@ pk_nats_result pk_nats_open(
   library.natsOptions_Destroy(options);
   if (status == NATS_OK) status = library.natsConnection_JetStream(&nats->stream, nats->connection, NULL);
   if (status != NATS_OK) {
-    pk_nats_result found = result(status, 0, error, room);
+    pk_nats_result found = result(nats, status, 0, error, room);
     if (nats && nats->connection) library.natsConnection_Destroy(nats->connection);
     free(nats);
     return found;
@@ -199,6 +205,13 @@ pk_nats_result pk_nats_open(
   if (isConnected) state(context, true);
   *out = nats;
   return PK_NATS_OK;
+}
+
+bool pk_nats_is_closed(pk_nats *nats) {
+  pthread_mutex_lock(&nats->lock);
+  bool isClosed = nats->isClosed;
+  pthread_mutex_unlock(&nats->lock);
+  return isClosed;
 }
 
 void pk_nats_close(pk_nats *nats) {
@@ -220,7 +233,7 @@ pk_nats_result pk_nats_make_stream(pk_nats *nats, const pk_nats_stream *stream, 
   jsErrCode code = 0;
   natsStatus status = library.js_GetStreamInfo(&info, nats->stream, stream->name, NULL, &code);
   library.jsStreamInfo_Destroy(info);
-  if (status != NATS_NOT_FOUND && code != JSStreamNotFoundErr) return result(status, code, error, room);
+  if (status != NATS_NOT_FOUND && code != JSStreamNotFoundErr) return result(nats, status, code, error, room);
   jsStreamConfig configuration;
   library.jsStreamConfig_Init(&configuration);
   const char *subjects[] = {stream->subject};
@@ -235,7 +248,7 @@ pk_nats_result pk_nats_make_stream(pk_nats *nats, const pk_nats_stream *stream, 
   status = library.js_AddStream(&info, nats->stream, &configuration, NULL, &code);
   library.jsStreamInfo_Destroy(info);
   // Another host has made it meanwhile.
-  return code == JSStreamNameExistErr ? PK_NATS_OK : result(status, code, error, room);
+  return code == JSStreamNameExistErr ? PK_NATS_OK : result(nats, status, code, error, room);
 }
 
 pk_nats_result pk_nats_get_span(
@@ -253,7 +266,7 @@ pk_nats_result pk_nats_get_span(
     span->last = info->State.LastSeq;
   }
   library.jsStreamInfo_Destroy(info);
-  return result(status, code, error, room);
+  return result(nats, status, code, error, room);
 }
 
 pk_nats_result pk_nats_append(
@@ -268,7 +281,7 @@ pk_nats_result pk_nats_append(
   natsStatus status = library.js_Publish(&answer, nats->stream, subject, bytes, count, &options, &code);
   if (status == NATS_OK) *sequence = answer->Sequence;
   library.jsPubAck_Destroy(answer);
-  return result(status, code, error, room);
+  return result(nats, status, code, error, room);
 }
 
 // MARK: Keys
@@ -290,7 +303,7 @@ pk_nats_result pk_nats_get_key(
       status = NATS_NO_MEMORY;
     }
   }
-  pk_nats_result found = result(status, 0, error, room);
+  pk_nats_result found = result(nats, status, 0, error, room);
   library.kvEntry_Destroy(entry);
   library.kvStore_Destroy(store);
   return found;
@@ -314,7 +327,7 @@ pk_nats_result pk_nats_replace_key(
     status = *revision ? library.kvStore_Update(&next, store, key, bytes, count, *revision)
                        : library.kvStore_Create(&next, store, key, bytes, count);
   }
-  pk_nats_result found = result(status, 0, error, room);
+  pk_nats_result found = result(nats, status, 0, error, room);
   // libnats gives the reason as text only.
   if (found == PK_NATS_FAILED && strstr(error, "wrong last sequence")) found = PK_NATS_CONFLICT;
   if (found == PK_NATS_OK) *revision = next;
@@ -357,7 +370,7 @@ static pk_nats_subscription *newSubscription(pk_nats_message message, pk_nats_en
 }
 
 static pk_nats_result give(
-    pk_nats_subscription *made, pk_nats_subscription **out, natsStatus status, jsErrCode code, pk_nats_end end,
+    pk_nats *nats, pk_nats_subscription *made, pk_nats_subscription **out, natsStatus status, jsErrCode code, pk_nats_end end,
     void *context, char *error, size_t room) {
   if (status == NATS_OK) {
     status = library.natsSubscription_SetOnCompleteCB(made->value, complete, made);
@@ -370,7 +383,7 @@ static pk_nats_result give(
   }
   end(context);
   free(made);
-  return result(status, code, error, room);
+  return result(nats, status, code, error, room);
 }
 
 pk_nats_result pk_nats_follow(
@@ -389,7 +402,7 @@ pk_nats_result pk_nats_follow(
   natsStatus status =
       made ? library.js_Subscribe(&made->value, nats->stream, subject, receive, made, NULL, &options, &code)
            : NATS_NO_MEMORY;
-  return give(made, subscription, status, code, end, context, error, room);
+  return give(nats, made, subscription, status, code, end, context, error, room);
 }
 
 pk_nats_result pk_nats_listen(
@@ -399,7 +412,7 @@ pk_nats_result pk_nats_listen(
   natsStatus status = made
       ? library.natsConnection_Subscribe(&made->value, nats->connection, subject, receive, made)
       : NATS_NO_MEMORY;
-  return give(made, subscription, status, 0, end, context, error, room);
+  return give(nats, made, subscription, status, 0, end, context, error, room);
 }
 
 void pk_nats_stop(pk_nats_subscription *subscription) {
@@ -410,7 +423,7 @@ void pk_nats_stop(pk_nats_subscription *subscription) {
 
 pk_nats_result pk_nats_send(
     pk_nats *nats, const char *subject, const void *bytes, int count, char *error, size_t room) {
-  return result(library.natsConnection_Publish(nats->connection, subject, bytes, count), 0, error, room);
+  return result(nats, library.natsConnection_Publish(nats->connection, subject, bytes, count), 0, error, room);
 }
 
 #else
@@ -424,6 +437,7 @@ pk_nats_result pk_nats_open(
     pk_nats **nats, const pk_nats_settings *settings, pk_nats_state state, void *context, char *error, size_t room) {
   return missing(error, room);
 }
+bool pk_nats_is_closed(pk_nats *nats) { return true; }
 void pk_nats_close(pk_nats *nats) {}
 pk_nats_result pk_nats_make_stream(pk_nats *nats, const pk_nats_stream *stream, char *error, size_t room) {
   return missing(error, room);

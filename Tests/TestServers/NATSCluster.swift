@@ -55,13 +55,16 @@ package final class NATSCluster: Sendable {
   }
 
   /// Starts a server, with what it had stored before.
-  package func start(_ index: Int) throws {
+  ///
+  /// - Parameter password: of its user `user`; `nil` if it takes everybody.
+  package func start(_ index: Int, password: String? = nil) throws {
     let configuration = """
       listen: 127.0.0.1:\(clients[index].port)
       server_name: n\(index)
       log_file: "\(folder.file("\(index).log"))"
       jetstream { store_dir: "\(folder.file("\(index)"))" }
       \(clients.count > 1 ? cluster(index) : "")
+      \(password.map { "authorization { user: user, password: \"\($0)\" }" } ?? "")
 
       """
     try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.file("\(index).conf")))

@@ -54,6 +54,17 @@ struct PublishCommandTests {
     }
   }
 
+  @Test(
+    "a journal that cannot be one is named",
+    arguments: [
+      (["--journal", "10.0.0.1"], "--journal must be the URL of a NATS server, such as nats://10.0.0.1:4222"),
+      (["--journal", "nats://a", "--fleet", "a.b"], "--fleet must be 1 to 32 letters, digits, hyphens"),
+    ])
+  func journal(_ options: [String], _ message: String) async throws {
+    let result = try await Command.start(["publish", "/", "s3://bucket/app"] + options).result()
+    #expect(result.status == 64 && result.error.contains(message), "\(result.error)")
+  }
+
   @Test("a host preloads from where the release was published, with the public URL of its pointer")
   func preload() async throws {
     try await Self.running { (bucket: TestBucket, folder: TemporaryDirectory) async throws in

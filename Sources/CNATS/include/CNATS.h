@@ -66,6 +66,8 @@ typedef void (*pk_nats_state)(void *context, bool isConnected);
 // Makes a connection. It is made again whenever it is lost, also if no server answers at first.
 pk_nats_result pk_nats_open(
     pk_nats **nats, const pk_nats_settings *settings, pk_nats_state state, void *context, char *error, size_t room);
+// Returns true if the servers have refused the connection for good, so that it is not made again by itself.
+bool pk_nats_is_closed(pk_nats *nats);
 // Ends the connection. Its subscriptions are to be ended before.
 void pk_nats_close(pk_nats *nats);
 

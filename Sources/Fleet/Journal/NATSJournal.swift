@@ -9,7 +9,8 @@ import Synchronization
 /// that they run on queues of their own.
 package final class NATSJournal: FleetJournal {
   package let connections: AsyncStream<Bool>
-  private let connection: Connection
+  private let connected: Mutex<Connected>
+  private let open: @Sendable () throws -> Connection
   private let fleet: FleetName
   private let host: FleetName
   private let replicas: Int64
@@ -19,6 +20,13 @@ package final class NATSJournal: FleetJournal {
   private let appends: [DispatchQueue]
   private let gate: FairGate<Int>
 
+  private struct Connected {
+    var connection: Connection
+    var since: ContinuousClock.Instant
+  }
+
+  /// The time between two attempts to connect to servers that refuse the connection.
+  private static let pause: Duration = .seconds(1)
   /// The entries and messages that wait for a reader.
   private static let bufferLimit = 8_192
   /// The entries that are appended at once, and those that wait for their turn.
@@ -44,7 +52,23 @@ package final class NATSJournal: FleetJournal {
     gate = FairGate(width: Self.width, limit: Self.waitingLimit)
     let (connections, changed) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(16))
     self.connections = connections
-    connection = try Connection(servers, name: "renderhost \(host)", changed)
+    let name = "renderhost \(host)"
+    let open = { @Sendable in try Connection(servers, name: name, changed) }
+    connected = Mutex(Connected(connection: try open(), since: .now))
+    self.open = open
+  }
+
+  /// The connection; a new one if the servers have refused it, as for a password or a certificate that they may accept
+  /// later.
+  private var connection: Connection {
+    get throws {
+      try connected.withLock { connected in
+        if connected.connection.isClosed, ContinuousClock.now - connected.since > Self.pause {
+          connected = Connected(connection: try open(), since: .now)
+        }
+        return connected.connection
+      }
+    }
   }
 
   // MARK: Entries
@@ -289,7 +313,10 @@ private final class Connection: @unchecked Sendable {
     }
   }
 
-  /// - Throws: ``JournalError``, ``Missing``.
+  /// `true` if it is not made again by itself.
+  var isClosed: Bool { pk_nats_is_closed(pointer) }
+
+  /// - Throws: ``JournalError``, ``Missing``, ``Conflict``.
   func call(_ body: (OpaquePointer, UnsafeMutablePointer<CChar>?, Int) -> pk_nats_result) throws {
     try Self.call { body(pointer, $0, $1) }
   }

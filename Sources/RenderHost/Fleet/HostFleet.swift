@@ -39,14 +39,9 @@ struct HostFleet: Sendable {
   func purge(_ order: PurgeOrder, _ local: GatewayPurge) async throws -> PurgeAnswer {
     try local.check(order)
     if order.isLocal { return PurgeAnswer(purged: try await local(order)) }
-    let receipt = try await Self.refusing { try await member.give(.purge(order.json), waiting: order.wait) }
-    return PurgeAnswer(purged: receipt.purged, confirmed: receipt.confirmed, missing: receipt.missing)
-  }
-
-  /// - Throws: ``PurgeError`` in the place of a ``JournalError``.
-  private static func refusing<Value>(_ give: () async throws -> Value) async throws -> Value {
     do {
-      return try await give()
+      let receipt = try await member.give(.purge(order.json), waiting: order.wait)
+      return PurgeAnswer(purged: receipt.purged, confirmed: receipt.confirmed, missing: receipt.missing)
     } catch let error as JournalError {
       throw PurgeError(
         "the fleet is not told: \(error); \"local\": true purges this host alone", status: .serviceUnavailable)

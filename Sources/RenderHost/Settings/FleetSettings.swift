@@ -29,6 +29,13 @@ package struct FleetSettings: Sendable {
     return authorities == nil ? nil : .journalCA
   }
 
+  /// The files that are named.
+  var files: [(key: SettingKey, file: String)] {
+    [(SettingKey.journalCredentials, credentials), (.journalCA, authorities)].compactMap { key, file in
+      file.map { (key, $0) }
+    }
+  }
+
   private func completed(_ servers: NATSServers) -> NATSServers {
     var servers = servers
     (servers.credentials, servers.authorities) = (credentials, authorities)

@@ -72,6 +72,9 @@ package enum SettingsCheck {
         problems.append("\(error)")
       }
     }
+    for (key, file) in settings.fleet.files where !FileManager.default.isReadableFile(atPath: file) {
+      problems.append("\(key.flag): \(file) cannot be read")
+    }
     for origin in settings.gateway.origins {
       if let file = origin.certificateAuthorities, !FileManager.default.isReadableFile(atPath: file) {
         problems.append("the origin \(origin.name): ca: \(file) cannot be read")

@@ -107,6 +107,28 @@ struct NATSJournalTests {
     }
   }
 
+  @Test("a connection that is refused says why, and is made once the servers accept it")
+  func refusal() async throws {
+    try await NATSCluster.running { (cluster: NATSCluster) async throws in
+      await cluster.kill(0)
+      try cluster.start(0, password: "another")
+      let url = "nats://user:secret@127.0.0.1:\(cluster.ports[0])"
+      let journal = try NATSJournal(
+        try #require(NATSServers([url])), fleet: try #require(FleetName("test")), host: try #require(FleetName("a")))
+      try await eventually("it is refused") {
+        do {
+          _ = try await journal.span()
+          return false
+        } catch let error as JournalError {
+          return "\(error)".contains("Authorization Violation")
+        }
+      }
+      await cluster.kill(0)
+      try cluster.start(0, password: "secret")
+      #expect(try await persistently { try await journal.span() }.last == 0)
+    }
+  }
+
   @Test("messages reach the host that they are for, or all of them")
   func messages() async throws {
     try await NATSCluster.running { (cluster: NATSCluster) async throws in

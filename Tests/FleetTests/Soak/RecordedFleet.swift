@@ -108,13 +108,18 @@ final class RecordedFleet: Sendable {
   /// Connects a host again, and returns when it has caught up.
   func heal(_ index: Int) async throws {
     hosts[index].heal()
-    try await eventually("\(hosts[index].name) has caught up") { try await hosts[index].fleet().phase == "current" }
-    // From now on every purge counts that was ordered before.
+    // What some host has carried out by now, this one has too once it has come as far.
+    let purges = history.purges
+    let known = purges.indices.filter { !purges[$0].applied.isEmpty }
+    var last: UInt64 = 0
+    for host in hosts { last = max(last, try await host.fleet().sequence) }
+    try await eventually("\(hosts[index].name) has caught up") {
+      let fleet = try await hosts[index].fleet()
+      return fleet.phase == "current" && fleet.sequence >= last
+    }
     let now = now
     state.withLock { state in
-      for purge in state.purges.indices where state.purges[purge].applied[index] == nil {
-        state.purges[purge].applied[index] = now
-      }
+      for purge in known where state.purges[purge].applied[index] == nil { state.purges[purge].applied[index] = now }
     }
     away.withLock { _ = $0.remove(index) }
   }

@@ -37,6 +37,14 @@ struct CheckConfigTests {
       (["--bundles", "/", "--admin-listen", "0.0.0.0:0"], "0.0.0.0:0, since there is no admin token"),
       (["--bundles", "/", "--public", "page"], "one or several of pages, dashboard, status, metrics and admin"),
       (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
+      (["--bundles", "/", "--journal", "10.0.0.1:4222"], "the URL of a NATS server, such as nats://10.0.0.1:4222"),
+      (["--bundles", "/", "--fleet", "a.b"], "1 to 32 letters, digits, hyphens and underscores"),
+      (["--bundles", "/", "--fleet-host", "a"], "--fleet-host needs --journal"),
+      (["--bundles", "/", "--when-cut-off", "wait"], "serve or revalidate"),
+      (
+        ["--bundles", "/", "--journal", "nats://127.0.0.1:1", "--journal-ca", "/nowhere.pem"],
+        "--journal-ca: /nowhere.pem cannot be read"
+      ),
     ])
   func invalidSettings(_ arguments: [String], _ named: String) async throws {
     let result = try await Tool.start(Daemon.executable, ["--check-config"] + arguments).result()
