@@ -8,30 +8,31 @@ package final class TCPRelay: Sendable {
   private let listener: any Channel
   private let connections: Connections
 
-  private final class Connections: Sendable {
-    private let channels = Mutex<[ObjectIdentifier: any Channel]?>([:])
+  private enum Mode { case open, stalled, cut }
 
-    /// - Returns: `false` if connections are cut.
-    func add(_ channel: any Channel) -> Bool {
-      channels.withLock { channels in
-        channels?[ObjectIdentifier(channel)] = channel
-        return channels != nil
+  /// Its connections, on both sides.
+  private final class Connections: Sendable {
+    private let state = Mutex((mode: Mode.open, channels: [ObjectIdentifier: any Channel]()))
+
+    /// - Returns: what becomes of the connection.
+    func add(_ channel: any Channel) -> Mode {
+      state.withLock { state in
+        if state.mode != .cut { state.channels[ObjectIdentifier(channel)] = channel }
+        return state.mode
       }
     }
 
     func remove(_ channel: any Channel) {
-      channels.withLock { _ = $0?.removeValue(forKey: ObjectIdentifier(channel)) }
+      state.withLock { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel)) }
     }
 
-    /// - Returns: those that were open.
-    func cut() -> [any Channel] {
-      channels.withLock { channels in
-        defer { channels = nil }
-        return Array((channels ?? [:]).values)
+    /// - Returns: those that are open.
+    func set(_ mode: Mode) -> [any Channel] {
+      state.withLock { state in
+        state.mode = mode
+        return Array(state.channels.values)
       }
     }
-
-    func heal() { channels.withLock { $0 = $0 ?? [:] } }
   }
 
   /// Starts a relay, and stops it when `body` has returned or thrown.
@@ -53,13 +54,20 @@ package final class TCPRelay: Sendable {
     listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .childChannelOption(.autoRead, value: false)
       .childChannelInitializer { client in
-        guard connections.add(client) else { return client.close() }
+        let mode = connections.add(client)
+        guard mode != .cut else { return client.close() }
         client.closeFuture.whenComplete { _ in connections.remove(client) }
         return ClientBootstrap(group: client.eventLoop).connect(host: "127.0.0.1", port: port).flatMap { server in
-          client.eventLoop.makeCompletedFuture {
+          _ = connections.add(server)
+          server.closeFuture.whenComplete { _ in connections.remove(server) }
+          return client.eventLoop.makeCompletedFuture {
             try client.pipeline.syncOperations.addHandler(Passing(to: server))
             try server.pipeline.syncOperations.addHandler(Passing(to: client))
-          }.flatMap { client.setOption(.autoRead, value: true) }
+          }.flatMap {
+            let passes = mode == .open
+            return server.setOption(.autoRead, value: passes).and(client.setOption(.autoRead, value: passes)).map { _ in
+            }
+          }
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
@@ -68,10 +76,17 @@ package final class TCPRelay: Sendable {
 
   /// Closes all connections, and those that come.
   package func cut() {
-    for connection in connections.cut() { connection.close(promise: nil) }
+    for connection in connections.set(.cut) { connection.close(promise: nil) }
   }
 
-  package func heal() { connections.heal() }
+  /// Lets nothing through any more, and closes nothing, as a link that is down.
+  package func stall() {
+    for connection in connections.set(.stalled) { connection.setOption(.autoRead, value: false).whenComplete { _ in } }
+  }
+
+  package func heal() {
+    for connection in connections.set(.open) { connection.setOption(.autoRead, value: true).whenComplete { _ in } }
+  }
 
   private func stop() async throws {
     cut()

@@ -13,6 +13,8 @@ struct FleetHosts {
     let relays: [TCPRelay]
 
     func cut() { for relay in relays { relay.cut() } }
+    /// Nothing comes through, and no connection is closed.
+    func stall() { for relay in relays { relay.stall() } }
     func heal() { for relay in relays { relay.heal() } }
 
     /// Requests a path until what is stored answers.

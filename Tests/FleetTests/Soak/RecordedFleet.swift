@@ -100,9 +100,11 @@ final class RecordedFleet: Sendable {
   }
 
   /// Cuts a host off from the journal.
-  func cut(_ index: Int) {
+  ///
+  /// - Parameter silently: `true` to close no connection, as a link that is down.
+  func cut(_ index: Int, silently: Bool = false) {
     away.withLock { _ = $0.insert(index) }
-    hosts[index].cut()
+    if silently { hosts[index].stall() } else { hosts[index].cut() }
   }
 
   /// Connects a host again, and returns when it has caught up.
