@@ -9,7 +9,7 @@ package protocol FleetHost: Sendable {
   /// Returns when what was carried out is on the disk.
   func settle() async throws
 
-  /// The journal answers again, after the host was cut off: so may the origins.
+  /// The journal can be reached again: so may the origins, and a publisher may not have been able to announce a release.
   func reconnect()
 
   /// What the other hosts are told about this one.

@@ -96,7 +96,7 @@ package final class FleetMember: Sendable {
   package func run(_ host: any FleetHost) async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.watch(host) }
-      group.addTask { await self.noticeConnections() }
+      group.addTask { await self.noticeConnections(host) }
       group.addTask { await self.listen() }
       group.addTask { await self.beat(host) }
     }
@@ -129,8 +129,12 @@ package final class FleetMember: Sendable {
     }
   }
 
-  private func noticeConnections() async {
-    for await _ in journal.connections { wake.send() }
+  private func noticeConnections(_ host: any FleetHost) async {
+    for await isConnected in journal.connections {
+      // What was announced meanwhile may not be in the journal.
+      if isConnected { host.reconnect() }
+      wake.send()
+    }
   }
 
   private func follow(_ host: any FleetHost, after sequence: UInt64) {

@@ -99,7 +99,7 @@ struct FleetMemberTests {
   func failure() async throws {
     try await running(["a", "b"]) { hosts in
       hosts[1].host.failures.change { $0 = 2 }
-      let receipt = try await hosts[0].member.give(.release("r1"), waiting: .milliseconds(50))
+      let receipt = try await hosts[0].member.give(.release("r1"), waiting: .seconds(1))
       #expect(receipt.confirmed == ["a"] && receipt.missing == ["b"])
       let next = try await hosts[0].member.give(.release("r2"), waiting: .seconds(30))
       #expect(next.confirmed == ["a", "b"])
@@ -113,15 +113,16 @@ struct FleetMemberTests {
       let (other, host) = hosts[1]
       journal.cut("b")
       await #expect(throws: JournalError.away("it is cut")) { try await other.give(.release("x"), waiting: .zero) }
-      let receipt = try await hosts[0].member.give(.release("r1"), waiting: .milliseconds(50))
+      let receipt = try await hosts[0].member.give(.release("r1"), waiting: .seconds(2))
       #expect(receipt.missing == ["b"])
       try await eventually("b is cut off") { other.status.phase == .cutOff }
       #expect(other.status.problems == ["the journal is away: it is cut"])
       #expect(host.reconnected.read { $0 } == 1)
       journal.heal("b")
       try await eventually("b has caught up") { other.status.phase == .current }
-      #expect(host.done.read { $0 } == [.release("r1")] && other.status.problems == [])
-      try await host.reconnected.wait(within: .seconds(20)) { $0 == 2 }
+      #expect(host.done.read { $0 } == [.release("r1")])
+      try await eventually("nothing is wrong") { other.status.problems == [] }
+      try await host.reconnected.wait(within: .seconds(20)) { $0 >= 2 }
     }
   }
 
