@@ -175,11 +175,6 @@ extension CachePolicy {
     }
   }
 
-  /// Returns `true` if the client does not want the origin to be asked. RFC 9111 §5.2.1.7.
-  package func isOnlyIfCached(_ request: HTTPRequest) -> Bool {
-    RequestControl(request.headerFields).directives.onlyIfCached
-  }
-
   /// The request that validates a stored response; `nil` if the response has no validator.
   package func validation(of stored: StoredResponse, for request: HTTPRequest) -> HTTPRequest? {
     stored.validators.isEmpty ? nil : stored.validators.applied(to: request)

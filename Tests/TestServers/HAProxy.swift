@@ -1,6 +1,5 @@
 import Foundation
 import PageTesting
-import TestSupport
 
 /// HAProxy before the gateways of a fleet, on 127.0.0.1, with the configuration in `deploy`.
 package final class HAProxy: Sendable {
@@ -22,8 +21,7 @@ package final class HAProxy: Sendable {
 
   private let reservation: FaultOrigin
   private let folder: TemporaryDirectory
-  private let program: RunningProgram
-  private let input = Pipe()
+  private let process: ServerProcess
 
   package var port: Int { reservation.port }
   package var url: String { "http://127.0.0.1:\(port)" }
@@ -60,17 +58,11 @@ package final class HAProxy: Sendable {
     lines.append("  http-response set-header X-Host %s")
     try Data((lines.joined(separator: "\n") + "\n").utf8)
       .write(to: URL(fileURLWithPath: folder.file("haproxy.cfg")))
-    // It ends with the shell's input, and so with the test process in any case.
-    program = try RunningProgram(
-      "/bin/sh",
-      [
-        "-c", "\"$@\" & read -r line; kill -KILL $!", "sh", Self.path, "-db", "-f", folder.file("haproxy.cfg"),
-      ], input: .pipe(input))
+    process = try ServerProcess(Self.path, ["-db", "-f", folder.file("haproxy.cfg")])
   }
 
   private func stop() async {
-    try? input.fileHandleForWriting.close()
-    _ = await program.result()
+    await process.kill()
     try? await reservation.stop()
   }
 }

@@ -8,16 +8,11 @@ package final class NATSCluster: Sendable {
   private static let path = "/usr/sbin/nats-server"
   package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
-  private struct Server {
-    let program: RunningProgram
-    let input: Pipe
-  }
-
   private let folder: TemporaryDirectory
   /// Bound sockets that do not listen, so that no other process gets the ports: of clients, and of the other servers.
   private let clients: [FaultOrigin]
   private let routes: [FaultOrigin]
-  private let servers: Mutex<[Int: Server]>
+  private let servers: Mutex<[Int: ServerProcess]>
 
   /// The ports for clients.
   package var ports: [Int] { clients.map(\.port) }
@@ -68,13 +63,8 @@ package final class NATSCluster: Sendable {
 
       """
     try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.file("\(index).conf")))
-    let input = Pipe()
-    // It ends with the shell's input, and so with the test process in any case.
-    let program = try RunningProgram(
-      "/bin/sh",
-      ["-c", "\"$@\" & read -r line; kill -KILL $!", "sh", Self.path, "-c", folder.file("\(index).conf")],
-      input: .pipe(input))
-    servers.withLock { $0[index] = Server(program: program, input: input) }
+    let server = try ServerProcess(Self.path, ["-c", folder.file("\(index).conf")])
+    servers.withLock { $0[index] = server }
   }
 
   private func cluster(_ index: Int) -> String {
@@ -85,9 +75,7 @@ package final class NATSCluster: Sendable {
 
   /// Kills a server.
   package func kill(_ index: Int) async {
-    guard let server = servers.withLock({ $0.removeValue(forKey: index) }) else { return }
-    try? server.input.fileHandleForWriting.close()
-    _ = await server.program.result()
+    await servers.withLock { $0.removeValue(forKey: index) }?.kill()
   }
 
   private func stop() async {

@@ -17,8 +17,7 @@ package final class NginxServer: Sendable {
   /// A bound socket that does not listen while nginx runs, so that no other process gets the port.
   private let reservation: FaultOrigin
   private let folder: TemporaryDirectory
-  private let nginx: RunningProgram
-  private let input = Pipe()
+  private let nginx: ServerProcess
 
   package var port: Int { reservation.port }
 
@@ -57,13 +56,8 @@ package final class NginxServer: Sendable {
     try await Self.makeCertificates(in: folder)
     let listening = "127.0.0.1:\(reservation.port) ssl\(isHTTP2 ? " http2" : "")"
     try Self.write(Array(Self.configuration(in: folder, listening: listening).utf8), to: folder.file("nginx.conf"))
-    // It ends with the shell's input, and so with the test process in any case.
-    nginx = try RunningProgram(
-      "/bin/sh",
-      [
-        "-c", "\"$@\" & read -r line; kill -KILL $!", "sh", Self.path, "-p", folder.path, "-c",
-        folder.file("nginx.conf"), "-e", folder.file("error.log"),
-      ], input: .pipe(input))
+    nginx = try ServerProcess(
+      Self.path, ["-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("error.log")])
   }
 
   /// The URL of one of its files.
@@ -81,8 +75,7 @@ package final class NginxServer: Sendable {
   }
 
   private func stop() async {
-    try? input.fileHandleForWriting.close()
-    _ = await nginx.result()
+    await nginx.kill()
     try? await reservation.stop()
   }
 

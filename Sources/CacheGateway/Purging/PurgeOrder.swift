@@ -89,7 +89,7 @@ package struct PurgeOrder: Equatable, Sendable {
     }
   }
 
-  /// What all hosts need of it, which ``init(json:)`` reads.
+  /// The members that concern all hosts, as ``init(json:)`` reads them.
   package var json: JSONValue {
     var members: [String: JSONValue] = isSoft ? ["soft": .bool(true)] : [:]
     switch selection {

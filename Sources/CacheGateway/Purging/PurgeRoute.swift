@@ -4,7 +4,8 @@ import Logging
 import NIOCore
 import ServerKit
 
-/// What a purge has done. `confirmed` and `missing` are the hosts of a fleet that have carried it out, and that have not.
+/// The number of purged responses and, in a fleet, the hosts that have carried the order out (`confirmed`) and those that
+/// have not (`missing`).
 package struct PurgeAnswer: Codable, Equatable, Sendable {
   package var purged: Int
   package var confirmed: [String]?

@@ -63,6 +63,21 @@ package enum JournalError: Error, Hashable, CustomStringConvertible {
   case busy
   case failed(String)
 
+  /// Repeats an operation until the journal answers.
+  ///
+  /// - Parameter patience: the time after which the error is thrown.
+  package static func retryingWhileAway<Value>(
+    for patience: Duration, _ work: () async throws -> Value
+  ) async throws -> Value {
+    let deadline = ContinuousClock.now + patience
+    while true {
+      do { return try await work() } catch JournalError.away(let reason) {
+        guard ContinuousClock.now < deadline else { throw JournalError.away(reason) }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+    }
+  }
+
   package var description: String {
     switch self {
     case .away(let reason): "the journal is away: \(reason)"

@@ -33,7 +33,7 @@ package final class NATSJournal: FleetJournal {
   private static let (width, waitingLimit) = (4, 256)
   /// The longest wait for an answer.
   private static let patience: Duration = .seconds(2)
-  /// What the stream keeps, for one that is not there yet; the oldest entries go first.
+  /// The limits of a new stream; beyond them the oldest entries go.
   private static let (keptBytes, keptTime): (Int64, Duration) = (256 << 20, .seconds(7 * 86_400))
   /// The servers that have an entry before it counts as appended, at most.
   private static let replicaLimit = 3
@@ -238,7 +238,7 @@ private struct Missing: Error, CustomStringConvertible {
   let description = "the journal has lost its stream"
 }
 
-/// What takes the messages of a subscription, on a thread of libnats.
+/// The receiver of a subscription's messages. libnats calls it on a thread of its own.
 private final class Receiver: Sendable {
   let take: @Sendable (_ sequence: UInt64, _ bytes: [UInt8]) -> Void
   let end: @Sendable () -> Void

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Where the journal of a fleet is: the servers of a NATS cluster, and what they are told.
+/// The servers of a fleet's journal, a NATS cluster, and how to connect to them.
 package struct NATSServers: Hashable, Sendable {
   /// The URLs, such as `nats://10.0.0.1:4222` or, for TLS, `tls://…`. One may have a user and a password, or a token.
   package let urls: [String]
   /// A file with the user's credentials, as `nsc` writes them; `nil` for none.
-  package var credentials: String?
+  package let credentials: String?
   /// The PEM file of the authorities whose certificates are trusted, for TLS; `nil` for the system's.
-  package var authorities: String?
+  package let authorities: String?
 
   /// The most servers of a cluster.
   package static let limit = 64
@@ -15,9 +15,9 @@ package struct NATSServers: Hashable, Sendable {
   package static let expected = "the URL of a NATS server, such as nats://10.0.0.1:4222"
 
   /// - Returns: `nil` if one of the texts is no URL of a server.
-  package init?(_ urls: [String]) {
+  package init?(_ urls: [String], credentials: String? = nil, authorities: String? = nil) {
     guard (1...Self.limit).contains(urls.count), urls.allSatisfy(Self.isServer) else { return nil }
-    self.urls = urls
+    (self.urls, self.credentials, self.authorities) = (urls, credentials, authorities)
   }
 
   private static func isServer(_ text: String) -> Bool {

@@ -1,4 +1,4 @@
-/// What a member of a fleet does its orders with.
+/// The host that carries out a fleet's orders.
 package protocol FleetHost: Sendable {
   /// Carries out an order. It may be carried out again after a crash.
   ///
@@ -12,6 +12,6 @@ package protocol FleetHost: Sendable {
   /// The journal can be reached again: so may the origins, and a publisher may not have been able to announce a release.
   func reconnect()
 
-  /// What the other hosts are told about this one.
+  /// Describes this host for the others.
   func report() async -> FleetMessage.Report
 }

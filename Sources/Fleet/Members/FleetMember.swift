@@ -20,7 +20,7 @@ package final class FleetMember: Sendable {
     package init(name: FleetName, positionFile: String) { (self.name, self.positionFile) = (name, positionFile) }
   }
 
-  /// What became of an order.
+  /// The outcome of an order.
   package struct Receipt: Hashable, Sendable {
     package let sequence: UInt64
     /// The responses that were purged by the hosts that have confirmed.
@@ -37,7 +37,7 @@ package final class FleetMember: Sendable {
     let news: AsyncStream<Void>.Continuation
   }
 
-  /// What can be wrong, each by itself.
+  /// The subjects of problems; each has at most one.
   private enum Subject: CaseIterable {
     case journal, messages, order, position, name
   }
@@ -49,7 +49,7 @@ package final class FleetMember: Sendable {
     var phase: FleetPosition.Phase = .cutOff
     /// The latest orders of this host, the newest first.
     var receipts: [(task: FleetOrder.Task, receipt: Receipt, at: HTTPDate)] = []
-    /// What is wrong now, and was logged.
+    /// The present problems. Each was logged when it began.
     var problems: [Subject: String] = [:]
     /// When another host under the same name was heard of.
     var namesake: HTTPDate?
@@ -83,8 +83,8 @@ package final class FleetMember: Sendable {
 
   package var name: String { configuration.name.text }
 
-  /// The times from which on stored responses may be used.
-  package func storedUse(at now: HTTPDate) -> (answersSince: HTTPDate?, fallsBackSince: HTTPDate?) {
+  /// The stored responses that may be used at a time.
+  package func storedUse(at now: HTTPDate) -> StoredUse {
     state.withLock { $0.position.storedUse(at: now, servesWhenCutOff: configuration.servesWhenCutOff) }
   }
 
@@ -194,8 +194,9 @@ package final class FleetMember: Sendable {
   private func noticePhase(_ host: any FleetHost) {
     let now = configuration.now()
     let (former, phase) = state.withLock { state in
-      defer { state.phase = state.position.phase(at: now) }
-      return (state.phase, state.position.phase(at: now))
+      let (former, phase) = (state.phase, state.position.phase(at: now))
+      state.phase = phase
+      return (former, phase)
     }
     guard former != phase else { return }
     if former == .cutOff { host.reconnect() }
@@ -238,7 +239,6 @@ package final class FleetMember: Sendable {
       message.report = await host.report()
       let now = configuration.now()
       let period = state.withLock { $0.peers.period(at: now) }
-      message.period = period
       try? await journal.send(message.bytes, to: nil)
       forgetNamesake(at: now)
       try? await Task.sleep(for: .seconds(period))
@@ -289,7 +289,9 @@ package final class FleetMember: Sendable {
     let (news, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     state.withLock { $0.given[order.id] = Given(news: continuation) }
     defer { state.withLock { _ = $0.given.removeValue(forKey: order.id) } }
-    let sequence = try await append(order)
+    let sequence = try await JournalError.retryingWhileAway(for: configuration.patience) {
+      try await journal.append(order.bytes, id: order.id)
+    }
     _ = try await within(wait) {
       if self.receipt(of: order.id, sequence).missing.isEmpty { return }
       for await _ in news where self.receipt(of: order.id, sequence).missing.isEmpty { return }
@@ -303,18 +305,6 @@ package final class FleetMember: Sendable {
       if state.receipts.count > Self.receiptLimit { state.receipts.removeLast() }
     }
     return receipt
-  }
-
-  private func append(_ order: FleetOrder) async throws -> UInt64 {
-    let deadline = ContinuousClock.now + configuration.patience
-    while true {
-      do {
-        return try await journal.append(order.bytes, id: order.id)
-      } catch JournalError.away(let reason) {
-        guard ContinuousClock.now < deadline else { throw JournalError.away(reason) }
-        try await Task.sleep(for: .milliseconds(100))
-      }
-    }
   }
 
   private func receipt(of id: String, _ sequence: UInt64) -> Receipt {

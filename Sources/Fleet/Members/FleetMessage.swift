@@ -1,8 +1,7 @@
 import Foundation
 import HTTPTransport
 
-/// What the hosts of a fleet tell each other, besides the orders: that they are there, and which orders they have carried
-/// out.
+/// A message between the hosts of a fleet, besides the orders: a sign of life, or the confirmation of an order.
 package struct FleetMessage: Hashable, Codable, Sendable {
   /// An order that was carried out.
   package struct Confirmation: Hashable, Codable, Sendable {
@@ -14,7 +13,7 @@ package struct FleetMessage: Hashable, Codable, Sendable {
     package init(order: String, purged: Int) { (self.order, self.purged) = (order, purged) }
   }
 
-  /// What a host does, for the dashboard.
+  /// The state of a host, for the dashboard.
   package struct Report: Hashable, Codable, Sendable {
     /// The release that is served.
     package var release: String?
@@ -35,8 +34,6 @@ package struct FleetMessage: Hashable, Codable, Sendable {
   package var sequence: UInt64
   package var confirmation: Confirmation?
   package var report: Report?
-  /// The seconds until it is heard of again, at most.
-  package var period: Double?
   /// `true` for the last message of a host that stops.
   package var isLeaving: Bool?
 

@@ -6,7 +6,7 @@ import HTTPCaching
 /// The host asks for the journal's last sequence every second. Once it has applied that many entries, it knows all orders
 /// that had been given when it asked.
 package struct FleetPosition: Hashable, Sendable {
-  /// What is stored for a host's next start.
+  /// The part that is stored for the host's next start.
   package struct Saved: Hashable, Codable, Sendable {
     /// ``JournalSpan/journal``.
     package var journal: Int64
@@ -21,7 +21,7 @@ package struct FleetPosition: Hashable, Sendable {
     }
   }
 
-  /// What a host knows of the orders.
+  /// The state of a host's knowledge of the orders.
   package enum Phase: String, Hashable, Sendable, Codable, CaseIterable {
     /// All but those of the last few seconds.
     case current
@@ -31,7 +31,7 @@ package struct FleetPosition: Hashable, Sendable {
     case cutOff = "cut-off"
   }
 
-  /// What a host does after an answer of the journal.
+  /// The action after an answer of the journal.
   package enum Step: Hashable, Sendable {
     /// Follow the entries after a sequence.
     case follow(after: UInt64)
@@ -153,26 +153,23 @@ package struct FleetPosition: Hashable, Sendable {
     return (0..<patience).contains(now.secondsSinceEpoch - time.secondsSinceEpoch)
   }
 
-  /// The times from which on stored responses may answer, and may answer when the origin fails, in seconds since 1970;
-  /// `nil` for all.
+  /// The stored responses that may be used at a time.
   ///
   /// - Parameter servesWhenCutOff: `true` if what is stored answers as usual while the host is cut off.
-  package func storedUse(
-    at now: HTTPDate, servesWhenCutOff: Bool = false
-  ) -> (answersSince: HTTPDate?, fallsBackSince: HTTPDate?) {
+  package func storedUse(at now: HTTPDate, servesWhenCutOff: Bool = false) -> StoredUse {
     let complete = saved?.completeSince.map { HTTPDate(secondsSinceEpoch: $0 + 1) }
     switch phase(at: now) {
-    case .current: return (complete, complete)
+    case .current: return StoredUse(answersSince: complete, fallsBackSince: complete)
     case .behind:
       // An order that was given before the answer may be among those that are not applied.
       let since = answeredAsOf.map { HTTPDate(secondsSinceEpoch: $0.secondsSinceEpoch + 1) }
       let latest = [complete, since].compactMap(\.self).max()
-      return (latest, latest)
+      return StoredUse(answersSince: latest, fallsBackSince: latest)
     case .cutOff:
-      if servesWhenCutOff { return (complete, complete) }
+      if servesWhenCutOff { return StoredUse(answersSince: complete, fallsBackSince: complete) }
       // An order of the last few seconds would not be known either if the host were current.
       let recent = HTTPDate(secondsSinceEpoch: now.secondsSinceEpoch - patience + 1)
-      return (complete.map { max($0, recent) } ?? recent, complete)
+      return StoredUse(answersSince: complete.map { max($0, recent) } ?? recent, fallsBackSince: complete)
     }
   }
 }

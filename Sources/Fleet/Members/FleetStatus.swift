@@ -1,6 +1,6 @@
 import HTTPTransport
 
-/// What a host knows of its fleet, for `/status`.
+/// The state of a fleet as one host knows it, for `/status`.
 package struct FleetStatus: Hashable, Codable, Sendable {
   package struct Peer: Hashable, Codable, Sendable {
     package var name: String
@@ -28,7 +28,7 @@ package struct FleetStatus: Hashable, Codable, Sendable {
   package var sequence: UInt64
   /// The orders that are known of, and not carried out yet.
   package var behind: UInt64
-  /// What is wrong, each as a clause.
+  /// The present problems, each as a clause.
   package var problems: [String]
   package var peers: [Peer]
   package var orders: [Order]

@@ -1,6 +1,6 @@
 import HTTPTransport
 
-/// An entry of the journal: what all hosts of a fleet are to do.
+/// An order to all hosts of a fleet: an entry of the journal.
 package struct FleetOrder: Hashable, Sendable {
   package enum Task: Hashable, Sendable {
     /// Purge the gateway, by the JSON of the order.
@@ -15,7 +15,7 @@ package struct FleetOrder: Hashable, Sendable {
     case unknown
   }
 
-  /// What an install reports about a release.
+  /// The report of an install about a release.
   package struct Report: Hashable, Codable, Sendable {
     /// The SHA-256 that tells a release from others, in hexadecimal digits.
     package var release: String

@@ -2,7 +2,6 @@ import Bundles
 import CacheGateway
 import DiskStorage
 import Fleet
-import HTTPCache
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -27,10 +26,7 @@ struct HostFleet: Sendable {
 
   /// Which stored responses the gateway may use at a time.
   var storedUse: @Sendable (HTTPDate) -> StoredUse {
-    { [member] now in
-      let use = member.storedUse(at: now)
-      return StoredUse(answersSince: use.answersSince, fallsBackSince: use.fallsBackSince)
-    }
+    { [member] in member.storedUse(at: $0) }
   }
 
   /// Purges the gateways of all hosts.
@@ -59,7 +55,7 @@ struct FleetService: Service {
   }
 }
 
-/// Does what the orders of a fleet say.
+/// Carries out the orders of a fleet on this host.
 struct FleetOrders: FleetHost {
   let gateway: Gateway?
   let purge: GatewayPurge?

@@ -97,7 +97,7 @@ struct Serving: Sendable {
         _ = try await fleet.give(
           .halt(FleetOrder.Halt(release: release.identity.hex, isHalted: isHalted)), waiting: .seconds(5))
       } catch let error as JournalError {
-        throw ServedError(status: .serviceUnavailable, reason: "the fleet is not told: \(error)")
+        throw ServedError.fleetNotTold(error)
       }
       return release.name
     }

@@ -4,7 +4,7 @@ import ServerKit
 /// The settings of a host that belongs to a fleet.
 package struct FleetSettings: Sendable {
   /// The servers of the journal; `nil` for a host of its own.
-  package var servers: NATSServers? { NATSServers(urls).map(completed) }
+  package var servers: NATSServers? { NATSServers(urls, credentials: credentials, authorities: authorities) }
   fileprivate var urls: [String] = []
   fileprivate var credentials: String?
   fileprivate var authorities: String?
@@ -13,7 +13,7 @@ package struct FleetSettings: Sendable {
   package var host: FleetName?
   package var whenCutOff = WhenCutOff.revalidate
 
-  /// What becomes of stored responses while the journal does not answer.
+  /// The use of stored responses while the journal does not answer.
   package enum WhenCutOff: String, Sendable, CaseIterable {
     case serve, revalidate
   }
@@ -34,12 +34,6 @@ package struct FleetSettings: Sendable {
     [(SettingKey.journalCredentials, credentials), (.journalCA, authorities)].compactMap { key, file in
       file.map { (key, $0) }
     }
-  }
-
-  private func completed(_ servers: NATSServers) -> NATSServers {
-    var servers = servers
-    (servers.credentials, servers.authorities) = (credentials, authorities)
-    return servers
   }
 }
 
@@ -83,18 +77,16 @@ extension FleetSettings {
     } show: {
       $0.authorities
     },
-    Setting(.fleet, help: "The name of the fleet. (default: pagekit)", valueName: "name") { value, settings in
-      guard let name = FleetName(value.text) else { throw value.bad(FleetName.expected) }
-      settings.name = name
+    Setting(.fleet, help: "The name of the fleet. (default: pagekit)", valueName: "name") {
+      $1.name = try $0.fleetName()
     } show: {
       $0.name.text
     },
     Setting(
       .fleetHost, help: "The name of this host in the fleet, unlike any other's. (default: the machine's)",
       valueName: "name"
-    ) { value, settings in
-      guard let name = FleetName(value.text) else { throw value.bad(FleetName.expected) }
-      settings.host = name
+    ) {
+      $1.host = try $0.fleetName()
     } show: {
       $0.host?.text
     },
@@ -111,4 +103,11 @@ extension FleetSettings {
       $0.whenCutOff.rawValue
     },
   ]
+}
+
+extension GivenValue {
+  fileprivate func fleetName() throws -> FleetName {
+    guard let name = FleetName(text) else { throw bad(FleetName.expected) }
+    return name
+  }
 }

@@ -37,38 +37,28 @@ struct JournalOptions: ParsableArguments {
   /// - Returns: `nil` if no server is named.
   /// - Throws: ``JournalError``.
   func open() throws -> NATSJournal? {
-    guard var servers = NATSServers(journal), let fleet = FleetName(fleet) else { return nil }
-    (servers.credentials, servers.authorities) = (journalCredentials, journalCA)
+    guard let servers = NATSServers(journal, credentials: journalCredentials, authorities: journalCA),
+      let fleet = FleetName(fleet)
+    else { return nil }
     return try NATSJournal(servers, fleet: fleet, host: .ofThisMachine)
   }
 
   /// Tells the hosts that a release is current. They would find it by themselves within a minute, so that a journal that
   /// is away is no error.
-  ///
-  /// - Returns: `false` if they could not be told, which was said then.
-  @discardableResult
-  static func announce(_ release: String, in journal: NATSJournal?) async -> Bool {
-    guard let journal else { return true }
+  static func announce(_ release: String, in journal: NATSJournal?) async {
+    guard let journal else { return }
     let order = FleetOrder(.release(release), id: UUID().uuidString)
     do {
-      _ = try await persistently { try await journal.append(order.bytes, id: order.id) }
-      return true
+      _ = try await JournalError.retryingWhileAway(for: patience) {
+        try await journal.append(order.bytes, id: order.id)
+      }
     } catch {
       Terminal.error.line("bundlectl: the hosts are not told, and look by themselves: \(error)")
-      return false
     }
   }
 
-  /// Repeats an operation until the journal's servers answer, for five seconds.
-  fileprivate static func persistently<Value>(_ work: () async throws -> Value) async throws -> Value {
-    let deadline = ContinuousClock.now + .seconds(5)
-    while true {
-      do { return try await work() } catch JournalError.away(let reason) {
-        guard ContinuousClock.now < deadline else { throw JournalError.away(reason) }
-        try await Task.sleep(for: .milliseconds(50))
-      }
-    }
-  }
+  /// The longest wait for an answer of the journal.
+  fileprivate static let patience: Duration = .seconds(5)
 }
 
 /// Keeps the pointer of a location in the journal's servers.
@@ -83,7 +73,7 @@ struct JournalPointer: PointerKeeping {
   }
 
   func pointer() async throws -> KeptPointer? {
-    try await JournalOptions.persistently { try await journal.value(of: key) }
+    try await JournalError.retryingWhileAway(for: JournalOptions.patience) { try await journal.value(of: key) }
       .map { KeptPointer(bytes: $0.bytes, revision: $0.revision) }
   }
 

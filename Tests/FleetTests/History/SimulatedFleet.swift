@@ -9,7 +9,7 @@ import PageTesting
 /// beginning and is replaced, connections are cut, hosts crash with and without what was not on the disk yet, and the
 /// origin is slow or away.
 struct SimulatedFleet {
-  /// What is made wrong on purpose.
+  /// A fault that is made on purpose.
   enum Fault: CaseIterable {
     /// A host takes one purge for carried out that never came.
     case dropsOrder
@@ -317,7 +317,7 @@ struct SimulatedFleet {
     let url = number(0...(Self.urls - 1))
     var use = hosts[host].position.storedUse(at: clock)
     switch (fault, hosts[host].position.phase(at: clock)) {
-    case (.ignoresCut, .cutOff), (.ignoresBacklog, .behind): use = (nil, nil)
+    case (.ignoresCut, .cutOff), (.ignoresBacklog, .behind): use = .unlimited
     default: break
     }
     func mayUse(_ asked: Int, since: HTTPDate?) -> Bool {

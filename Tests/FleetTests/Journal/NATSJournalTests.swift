@@ -15,13 +15,7 @@ struct NATSJournalTests {
 
   /// Repeats an operation until the servers answer.
   private func persistently<Value>(_ work: () async throws -> Value) async throws -> Value {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while true {
-      do { return try await work() } catch let error as JournalError {
-        guard case .away = error, ContinuousClock.now < deadline else { throw error }
-        try await Task.sleep(for: .milliseconds(20))
-      }
-    }
+    try await JournalError.retryingWhileAway(for: .seconds(60), work)
   }
 
   private func append(_ text: String, to journal: NATSJournal, id: String? = nil) async throws -> UInt64 {

@@ -10,6 +10,10 @@ struct FleetPositionTests {
     JournalSpan(journal: journal, first: first, last: last)
   }
 
+  private func use(_ answers: Int64?, _ fallsBack: Int64?) -> StoredUse {
+    StoredUse(answersSince: answers.map(at), fallsBackSince: fallsBack.map(at))
+  }
+
   /// Gives a position an answer, and expects a step.
   private func expect(
     _ position: inout FleetPosition, _ step: FleetPosition.Step, after span: JournalSpan, asked: Int64,
@@ -37,13 +41,12 @@ struct FleetPositionTests {
   }
 
   @Test("a current host uses everything that is stored")
-  func currentUse() { #expect(current().storedUse(at: at(104)) == (nil, nil)) }
+  func currentUse() { #expect(current().storedUse(at: at(104)) == use(nil, nil)) }
 
   @Test("a host that is cut off answers with what is younger than five seconds, and falls back on everything")
   func cutOffUse() {
-    let use = current().storedUse(at: at(200))
-    #expect(use == (at(196), nil))
-    #expect(current().storedUse(at: at(200), servesWhenCutOff: true) == (nil, nil))
+    #expect(current().storedUse(at: at(200)) == use(196, nil))
+    #expect(current().storedUse(at: at(200), servesWhenCutOff: true) == use(nil, nil))
   }
 
   @Test("a host that is behind uses nothing from before the answer, fresh or stale, until it has applied all entries")
@@ -52,12 +55,12 @@ struct FleetPositionTests {
     expect(&position, .none, after: span(12), asked: 200, appliedThen: 10, at: 200)
     #expect(position.phase(at: at(200)) == .behind)
     for serves in [false, true] {
-      #expect(position.storedUse(at: at(200), servesWhenCutOff: serves) == (at(201), at(201)))
+      #expect(position.storedUse(at: at(200), servesWhenCutOff: serves) == use(201, 201))
     }
     position.apply(11)
     #expect(position.phase(at: at(200)) == .behind)
     position.apply(12)
-    #expect(position.phase(at: at(200)) == .current && position.storedUse(at: at(204)) == (nil, nil))
+    #expect(position.phase(at: at(200)) == .current && position.storedUse(at: at(204)) == use(nil, nil))
   }
 
   @Test("entries that come all the time keep no host from being current: each question counts by itself")
@@ -75,10 +78,10 @@ struct FleetPositionTests {
   @Test("a host that was nowhere before begins at the end, and validates what is stored")
   func beginning() {
     var position = FleetPosition()
-    #expect(position.phase(at: at(50)) == .cutOff && position.storedUse(at: at(50)) == (at(46), nil))
+    #expect(position.phase(at: at(50)) == .cutOff && position.storedUse(at: at(50)) == use(46, nil))
     expect(&position, .follow(after: 12), after: span(12, first: 5), asked: 50, appliedThen: nil, at: 51)
     #expect(position.saved == .init(journal: 7, applied: 12, completeSince: 51))
-    #expect(position.phase(at: at(51)) == .current && position.storedUse(at: at(51)) == (at(52), at(52)))
+    #expect(position.phase(at: at(51)) == .current && position.storedUse(at: at(51)) == use(52, 52))
   }
 
   @Test(
@@ -94,7 +97,7 @@ struct FleetPositionTests {
     expect(&position, .follow(after: applied), after: span, asked: 100, appliedThen: 10, at: 100)
     #expect(position.saved == .init(journal: span.journal, applied: applied, completeSince: 100))
     for entry in applied...30 { position.apply(entry) }
-    #expect(position.phase(at: at(100)) == .current && position.storedUse(at: at(100)) == (at(101), at(101)))
+    #expect(position.phase(at: at(100)) == .current && position.storedUse(at: at(100)) == use(101, 101))
   }
 
   @Test("the next entry need not be the last one that the journal had had")

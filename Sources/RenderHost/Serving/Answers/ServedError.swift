@@ -1,3 +1,4 @@
+import Fleet
 import HTTPTypes
 import Hummingbird
 import ServerKit
@@ -15,6 +16,11 @@ struct ServedError: Error, HTTPResponseError {
     ServedError(
       status: .serviceUnavailable, reason: "no release is served yet: try again in a moment",
       fields: [.retryAfter: "1"])
+  }
+
+  /// The journal of the fleet does not take an order.
+  static func fleetNotTold(_ error: JournalError, fields: HTTPFields = [:]) -> ServedError {
+    ServedError(status: .serviceUnavailable, reason: "the fleet is not told: \(error)", fields: fields)
   }
 
   func response(from request: Request, context: some RequestContext) throws -> Response { response }

@@ -202,11 +202,7 @@ struct ReleasePublisher: Sendable {
   /// - Throws: ``StoreError``.
   func setHalted(_ isHalted: Bool, of release: SHA256Digest) async throws {
     let current = feed.current.flatMap { $0.identity == release ? $0 : nil }
-    if isHalted {
-      try await halts.begin(release, otherwise: current?.otherwise)
-    } else {
-      try await halts.end(release)
-    }
+    try await halts.set(isHalted, for: release, otherwise: current?.otherwise)
     guard let current else { return }
     do {
       try await renew()
@@ -221,11 +217,7 @@ struct ReleasePublisher: Sendable {
   /// - Throws: ``ServedError``, with the reason; ``StoreError``.
   func setHalted(_ isHalted: Bool) async throws -> String {
     let current = try await checkHalt(isHalted)
-    if isHalted {
-      try await halts.begin(current.identity, otherwise: current.otherwise)
-    } else {
-      try await halts.end(current.identity)
-    }
+    try await halts.set(isHalted, for: current.identity, otherwise: current.otherwise)
     do {
       try await renew()
     } catch {

@@ -51,6 +51,13 @@ final class ReleaseHalts: Sendable {
     return halt
   }
 
+  /// Records a halt, or lifts it.
+  ///
+  /// - Throws: ``StoreError``.
+  func set(_ isHalted: Bool, for identity: SHA256Digest, otherwise: ManifestReference?) async throws {
+    if isHalted { try await begin(identity, otherwise: otherwise) } else { try await end(identity) }
+  }
+
   /// Records a halt.
   ///
   /// - Throws: ``StoreError``.

@@ -123,8 +123,7 @@ final class ReportDesk: Sendable {
             release: report.contents.hex, isBad: report.standing == .bad, install: String(name.prefix(32)))),
         waiting: .zero)
     } catch let error as JournalError {
-      throw ServedError(
-        status: .serviceUnavailable, reason: "the fleet is not told: \(error)", fields: [.retryAfter: "60"])
+      throw ServedError.fleetNotTold(error, fields: [.retryAfter: "60"])
     }
   }
 
