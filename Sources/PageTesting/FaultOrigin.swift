@@ -145,12 +145,20 @@ public final class FaultOrigin: Sendable {
         }
       }
     do {
-      let listener = try await bootstrap.bind(host: "127.0.0.1", port: port).get()
+      let (socket, copy) = try monitor.change { $0.reservation }.makeSocket()
+      let listener: OriginListener
+      do {
+        // Takes ownership of the socket.
+        listener = OriginListener(channel: try await bootstrap.withBoundSocket(socket).get(), descriptor: copy)
+      } catch {
+        PortReservation.endListening(copy)
+        throw error
+      }
       let isWanted = monitor.change { state in
         if state.phase == .accepting { state.listener = listener }
         return state.phase == .accepting
       }
-      if !isWanted { try await listener.close() }
+      if !isWanted { await listener.close() }
     } catch {
       monitor.change { if $0.phase == .accepting { $0.phase = .refusing } }
       throw OriginError.cannotListen(port: port, reason: "\(error)")
@@ -158,11 +166,11 @@ public final class FaultOrigin: Sendable {
   }
 
   private func closeEverything() async {
-    let channels = monitor.change { state in
-      let listener = state.listener.map { [$0] } ?? []
-      state.listener = nil
-      return listener + state.channels.values
+    let (listener, channels) = monitor.change { state in
+      defer { state.listener = nil }
+      return (state.listener, Array(state.channels.values))
     }
+    await listener?.close()
     for channel in channels { channel.close(promise: nil) }
     for channel in channels { try? await channel.closeFuture.get() }
   }

@@ -27,13 +27,30 @@ struct OriginState: Sendable {
   var headPatterns: Set<String> = []
   var baseline = FaultOrigin.Baseline()
   var ledger = OriginLedger()
-  var listener: (any Channel)?
+  var listener: OriginListener?
   private(set) var channels: [Int: any Channel] = [:]
   /// Reserves the port while no socket is listening.
   let reservation: PortReservation
 
   init(_ reservation: PortReservation) {
     self.reservation = reservation
+  }
+}
+
+/// The socket that listens, and a copy of its descriptor.
+struct OriginListener: Sendable {
+  let channel: any Channel
+  let descriptor: Int32
+
+  /// Refuses connections from now on, and returns when the socket is closed.
+  func close() async {
+    let (channel, descriptor) = (channel, descriptor)
+    // On its event loop, which accepts no connection in between.
+    channel.eventLoop.execute {
+      PortReservation.endListening(descriptor)
+      channel.close(promise: nil)
+    }
+    try? await channel.closeFuture.get()
   }
 }
 

@@ -77,6 +77,31 @@ struct FaultOriginLifecycleTests {
     }
   }
 
+  @Test("a process that is being started, and so has copies of all descriptors, does not keep the port")
+  func copiedDescriptors() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/home.js", "back".utf8)
+      // Copies as a child has them before it becomes its program.
+      let copies = (0..<Int32(1024)).filter { Self.port(of: $0) == origin.port }.map { dup($0) }
+      defer { for copy in copies { close(copy) } }
+      #expect(copies.count >= 2)
+      try await origin.refuseConnections()
+      #expect(throws: Self.refused) { _ = try RawClient(origin) }
+      try await origin.acceptConnections()
+      #expect(try await origin.fetch("/home.js").text == "back")
+    }
+  }
+
+  /// The local port of a socket; `nil` for other descriptors.
+  private static func port(of descriptor: Int32) -> Int? {
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isNamed = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) == 0 }
+    }
+    return isNamed ? Int(UInt16(bigEndian: address.sin_port)) : nil
+  }
+
   @Test("refusing twice or accepting twice is not an error")
   func repeatedCalls() async throws {
     try await FaultOrigin.running { origin in
