@@ -89,6 +89,106 @@ struct RenderWorkerTests {
     }
   }
 
+  // MARK: Reasons
+
+  /// A page whose notices are lost, as those of a process that is killed before it has sent them.
+  private actor SilentPage: RenderedPage {
+    private let state: PageLook
+    private let ending: RenderFault?
+
+    init(_ state: PageLook, ending: RenderFault? = nil) { (self.state, self.ending) = (state, ending) }
+
+    func open() -> RenderFault? { nil }
+    func fire(_ event: FiredEvent) -> RenderFault? { nil }
+    func look() -> PageLook { state }
+    func html(title: String, embedding: Bool) -> String { "" }
+    func source() -> String? { nil }
+    func end() -> RenderFault? { ending }
+  }
+
+  private static func request(_ url: PageURL) -> Rendering.Request {
+    Rendering.Request(
+      url: url, timeWaited: .zero, isFile: true, data: [:], events: [], wait: .seconds(10), timers: .zero,
+      htmlEmbedding: nil, keepsCommands: false, limits: WorkerLimits(time: .seconds(5), memory: 256 << 20),
+      isInProcess: false, notice: nil)
+  }
+
+  @Test("a page that was stopped has failed, with a reason, also if its process is killed before it has sent it")
+  func lostNotices() async throws {
+    let folder = try TemporaryDirectory()
+    let url = try #require(PageURL(filePath: folder.file("a.js")))
+    let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
+    func faults(_ page: SilentPage) async throws -> [String] {
+      let rendering = try await Rendering.run(Self.request(url), page, NoticeListener(nil), on: host)
+      #expect(rendering.state == .failed)
+      return rendering.faults.map(\.message)
+    }
+    var stopped = PageLook()
+    stopped.phase = .failed
+    stopped.failure = PageFailureNotice(
+      .script(url: url.text, .memoryLimit(limit: 192 << 20, found: 200 << 20)))
+    let memory = "\(url.readable) was stopped: it exceeded the memory limit of its process, 256 MiB (--memory)"
+    #expect(try await faults(SilentPage(stopped)) == [memory])
+    // The page was live at its last answer, and its process was killed afterwards.
+    var live = PageLook()
+    live.phase = .live
+    let killed = RenderFault("killed", url: url.text)
+    #expect(try await faults(SilentPage(live, ending: killed)) == ["killed"])
+    // One reason is enough.
+    #expect(try await faults(SilentPage(stopped, ending: killed)) == [memory])
+    var unknown = PageLook()
+    unknown.phase = .failed
+    #expect(try await faults(SilentPage(unknown, ending: killed)) == ["killed"])
+    #expect(
+      try await faults(SilentPage(unknown)) == ["\(url.readable) has failed, and its process gave no reason"])
+    await host.shutDown()
+  }
+
+  @Test("the answer to an opening has the reason why the page was stopped, which needs no notice")
+  func reasonOfTheAnswer() async throws {
+    let folder = try TemporaryDirectory()
+    try Data((Self.body + "while (true) {}").utf8).write(to: URL(fileURLWithPath: folder.file("a.js")))
+    let url = try #require(PageURL(filePath: folder.file("a.js")))
+    let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
+    let limits = WorkerLimits(time: .milliseconds(300), memory: 256 << 20)
+    let page = WorkerPage(
+      Self.request(url), on: host, NoticeListener(nil), limits, executable: Command.executable.path)
+    let fault = try await page.open()
+    // A busy machine may end the process instead of the script; that reason is the opening's own error.
+    if fault == nil {
+      let look = await page.look()
+      guard case .time = look.failure?.stop else {
+        Issue.record("\(String(describing: look.failure))")
+        return
+      }
+      #expect(look.phase == .failed)
+    }
+    _ = await page.end()
+    await host.shutDown()
+  }
+
+  @Test("a process that is killed after the page has answered is the page's error, whether its end was noticed or not")
+  func killedAfterTheAnswer() async throws {
+    let folder = try TemporaryDirectory()
+    try Data(Self.body.utf8).write(to: URL(fileURLWithPath: folder.file("a.js")))
+    let url = try #require(PageURL(filePath: folder.file("a.js")))
+    let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
+    for isNoticed in [false, true] {
+      let page = WorkerPage(
+        Self.request(url), on: host, NoticeListener(nil), WorkerLimits(time: .seconds(60), memory: 256 << 20),
+        executable: Command.executable.path)
+      #expect(try await page.open() == nil)
+      let pool = await page.pool
+      let process = try #require(await pool.status().workers.first?.pid)
+      kill(process, SIGKILL)
+      if isNoticed { try await eventually("the end is noticed") { await pool.lastEnd != nil } }
+      let fault = await page.end()
+      #expect(
+        fault?.message.contains("was stopped: the worker process has ended") == true, "\(String(describing: fault))")
+    }
+    await host.shutDown()
+  }
+
   // MARK: Without a process
 
   @Test(
@@ -111,7 +211,7 @@ struct RenderWorkerTests {
       #expect(error.description.hasPrefix("no process can be started for the page: "), "\(error)")
       #expect(error.description.hasSuffix("; --in-process runs the page without one"), "\(error)")
     }
-    await page.end()
+    _ = await page.end()
     await host.shutDown()
   }
 

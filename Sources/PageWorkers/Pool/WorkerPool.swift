@@ -115,6 +115,8 @@ package actor WorkerPool: Service {
   private var kills: [Int: Int] = [:]
   /// The largest number of places so far.
   private var slotCount = 0
+  /// The reason why the worker that ended last did.
+  package private(set) var lastEnd: KillReason?
   private(set) var isStopping = false
   var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
@@ -266,6 +268,7 @@ package actor WorkerPool: Service {
     for question in workers[id]?.questions.values ?? [:].values { question.cancel() }
     let pages = workers.removeValue(forKey: id)?.pages ?? []
     let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
+    lastEnd = why
     if why != .shutdown {
       kills[worker.slot, default: 0] += 1
       killed(why, culprits.compactMap { assignments[$0]?.location })

@@ -83,14 +83,14 @@ package enum PageNotice: Codable, Sendable {
 }
 
 /// The reason why a page could not open, or was stopped.
-package struct PageFailureNotice: Codable, Sendable {
+package struct PageFailureNotice: Codable, Hashable, Sendable {
   /// An error of its script.
   package var exception: ScriptFault?
   /// The reason why its script was stopped.
   package var stop: KillReason?
   package var text: String
 
-  init(_ error: PageError) {
+  package init(_ error: PageError) {
     text = "\(error)"
     guard case .script(_, let error) = error else { return }
     switch error {

@@ -18,6 +18,9 @@ enum WorkerMessage: Codable, Sendable {
 /// The state of a page after a call.
 package struct PageReply: Codable, Hashable, Sendable {
   package var phase: String
+  /// The reason why it could not open, or was stopped. Its notice follows on a way of its own, and is lost if the
+  /// worker is killed first.
+  package var failure: PageFailureNotice?
   package var elements: Int
   /// Seconds since its opening, by the names of `bundlectl render --json`.
   package var timings: [String: Double]

@@ -201,7 +201,7 @@ import Synchronization
     // The daemon has its own time of the bundle.
     let stages = timings.stages.filter { $0.name != "bundle" }
     return PageReply(
-      phase: page.phase.rawValue, elements: page.tree.count,
+      phase: page.phase.rawValue, failure: page.failure.map { PageFailureNotice($0) }, elements: page.tree.count,
       timings: Dictionary(stages.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
       requests: timings.requests, hits: timings.hits, bytes: timings.bytes, pending: pending, messages: page.messages,
       errors: errors.latest, newErrors: errors.count - before)

@@ -29,6 +29,11 @@ final class NoticeListener: Sendable {
     var hasMoreCommands = false
     var hasMoreFaults = false
     fileprivate var commandBytes = 0
+
+    /// `true` if a notice has told why the page failed.
+    var hasFailure: Bool {
+      wrong.contains { if case .failed = $0 { true } else { false } }
+    }
   }
 
   private let state = Mutex(Heard())

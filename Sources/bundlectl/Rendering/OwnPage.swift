@@ -70,7 +70,8 @@ actor OwnPage: RenderedPage {
 
   func look() async -> PageLook {
     await PageLook(
-      phase: page.phase, hasRun: hasRun, tree: page.tree, timings: page.timings, messages: page.messages,
+      phase: page.phase, failure: page.failure.map { PageFailureNotice($0) }, hasRun: hasRun, tree: page.tree,
+      timings: page.timings, messages: page.messages,
       pending: pending, bundle: page.bundle)
   }
 
@@ -83,9 +84,10 @@ actor OwnPage: RenderedPage {
     return await page.bundle.map { String(decoding: $0.bytes, as: UTF8.self) }
   }
 
-  func end() async {
+  func end() async -> RenderFault? {
     await page.destroy()
     await listening.value
     token.remove()
+    return nil
   }
 }

@@ -5,7 +5,7 @@ import PageWorkers
 protocol RenderedPage: Sendable {
   /// Opens the page, and waits for its pending work.
   ///
-  /// - Returns: the error, if no notice has reported it.
+  /// - Returns: the error, if neither a notice nor the page's state reports it.
   /// - Throws: ``CommandError`` if there is no engine or worker for its script.
   func open() async throws -> RenderFault?
   /// Fires an event, and waits for the page's pending work.
@@ -21,12 +21,17 @@ protocol RenderedPage: Sendable {
   /// The bundle's text, for the lines of errors.
   func source() async -> String?
   /// Ends the page after all its notices were delivered.
-  func end() async
+  ///
+  /// - Returns: the reason why the page's process ended before that; `nil` if it did not, or if the reason was returned
+  ///   before.
+  func end() async -> RenderFault?
 }
 
 /// The state of a page.
 struct PageLook: Sendable {
   var phase = PagePhase.idle
+  /// The reason why the page could not open, or was stopped.
+  var failure: PageFailureNotice?
   /// `true` if the script ran when the page was opened, so that events may be fired.
   var hasRun = false
   var tree = ElementTree()

@@ -72,12 +72,13 @@ struct Rendering {
     do {
       return try await run(request, page, listener, on: host)
     } catch {
-      await page.end()
+      _ = await page.end()
       throw error
     }
   }
 
-  private static func run(
+  /// Opens a page whose notices go to `listener`, fires the events, and ends it.
+  static func run(
     _ request: Request, _ page: any RenderedPage, _ listener: NoticeListener, on host: PageHost
   ) async throws -> Rendering {
     let url = request.url
@@ -99,7 +100,12 @@ struct Rendering {
         result.faults.append(fault)
       }
     }
-    let hasFailed = look.phase == .failed || fault != nil
+    let ending = await page.end()
+    // The reason is told once: a failed page has one, and so has a call that found the process ended.
+    if let ending, look.phase != .failed, !result.faults.contains(where: { $0.message == ending.message }) {
+      result.faults.append(ending)
+    }
+    let hasFailed = look.phase == .failed || fault != nil || ending != nil
     result.state = hasFailed ? .failed : look.tree.body == nil ? .empty : .rendered
     if result.state == .empty {
       result.faults.append(RenderFault("the page has created no body, so there is nothing to show", url: url.text))
@@ -111,11 +117,17 @@ struct Rendering {
     result.bundle.name = await name(of: url, in: look.bundle?.view?.release, host)
     result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
     let reader = FaultReader(host.resources, url: url) { await page.source() }
-    await page.end()
-    let heard = listener.finish()
+    var heard = listener.finish()
+    // The notice of a failure is lost if the page's process is killed before it was sent.
+    if let failure = look.failure, !heard.hasFailure { heard.wrong.append(.failed(failure)) }
     (result.commands, result.missing, result.logged) = (heard.commands, heard.missing, heard.logged)
     // Errors of the script precede errors of events.
     result.faults = await faults(heard, reader, request) + result.faults
+    // No failed page goes without a reason.
+    if hasFailed, result.faults.isEmpty, let ending { result.faults = [ending] }
+    if hasFailed, result.faults.isEmpty {
+      result.faults = [RenderFault("\(url.readable) has failed, and its process gave no reason", url: url.text)]
+    }
     return result
   }
 

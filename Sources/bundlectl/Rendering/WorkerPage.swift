@@ -8,7 +8,7 @@ actor WorkerPage: RenderedPage {
   private let request: Rendering.Request
   private let host: PageHost
   private let answers: WorkerAnswers
-  private let pool: WorkerPool
+  let pool: WorkerPool
   private let limits: WorkerLimits
   private var running: Task<Void, Never>?
   private var state = PageLook()
@@ -125,12 +125,19 @@ actor WorkerPage: RenderedPage {
       return RenderFault(reason)
     } catch {
       state.phase = .failed
-      return limits.fault(error, request.url)
+      return await fault(error)
     }
+  }
+
+  /// A call that meets no page any more meets the end of its worker.
+  private func fault(_ error: any Error) async -> RenderFault {
+    if case PageFault.unknownPage = error, let reason = await pool.lastEnd { return limits.fault(reason, request.url) }
+    return limits.fault(error, request.url)
   }
 
   private func take(_ reply: PageReply, _ tree: [UInt8]) async throws {
     state.phase = PagePhase(rawValue: reply.phase) ?? .failed
+    state.failure = reply.failure
     state.hasRun = state.hasRun || state.phase == .live || state.phase == .empty
     (state.messages, state.pending) = (reply.messages, reply.pending)
     var timings = PageTimings()
@@ -163,16 +170,24 @@ actor WorkerPage: RenderedPage {
       let (_, html) = try await pool.call(number, extra: 60) { [view] in .show(call: $0, page: number, view) }
       return String(decoding: html, as: UTF8.self)
     } catch {
-      throw limits.fault(error, request.url)
+      throw await fault(error)
     }
   }
 
   func source() -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
-  func end() async {
-    // An ended worker has delivered its notices.
-    if isThere { _ = try? await pool.end(Self.number) }
+  func end() async -> RenderFault? {
+    var fault: RenderFault?
+    if isThere {
+      do {
+        _ = try await pool.end(Self.number)
+      } catch {
+        // The worker was killed after its last answer; its notices may be lost.
+        fault = await self.fault(error)
+      }
+    }
     running?.cancel()
     await running?.value
+    return fault
   }
 }
