@@ -31,7 +31,10 @@ package final class WorkerLink: Sendable {
       .withConnectedSocket(socket) { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(FrameDecoder()))
-          return try Channel(wrappingChannelSynchronously: channel)
+          // A frame may have 64 MiB.
+          return try Channel(
+            wrappingChannelSynchronously: channel,
+            configuration: .init(backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2)))
         }
       }
   }
@@ -72,6 +75,12 @@ package final class WorkerLink: Sendable {
     guard let writer = state.withLock(\.writer) else { throw WorkerError.noWorker }
     let encoded: @Sendable () throws -> ByteBuffer = { try Frame.encode(message, payload) }
     try await writer.write(try await message.data?.encoding(encoded) ?? encoded())
+  }
+
+  /// Sends a message without waiting, unless the worker does not read.
+  func post(_ message: HostMessage) {
+    guard channel.channel.isWritable, let frame = try? Frame.encode(message) else { return }
+    channel.channel.writeAndFlush(frame, promise: nil)
   }
 
   /// Sends a call for a page, and waits for the answer.

@@ -6,41 +6,64 @@ extension WorkerPool {
     switch message {
     case .done, .failed: break
     case .ready(let report):
+      guard workers[id]?.state == .starting else { return }
       workers[id]?.state = .ready
       workers[id]?.report = report
       failedStarts = 0
       if report != lastReport { logger.info("a worker is ready; \(report.summary)") }
       lastReport = report
       noteReady()
-      wakeWaiters()
     case .event(let page, let name):
       guard assignments[page]?.worker == id else { return }
       delegate?.receive(event: name, payload, of: page)
-    case .ask(let question, let page, let asked): ask(question, asked, payload, page, id)
-    case .drop(let question): workers[id]?.questions.removeValue(forKey: question)?.cancel()
+    case .ask(let question, let page, let asked): await ask(question, asked, payload, page, id)
+    // It counts until its task has ended, which holds its bytes.
+    case .drop(let question): workers[id]?.questions[question]?.cancel()
     case .log(let level, let text):
-      logger.log(level: Logger.Level(rawValue: level) ?? .info, "\(text.prefix(2_000))", metadata: ["worker": "\(id)"])
+      switch workers[id]?.logAllowance.verdict(at: configuration.now()) ?? .leaveOut {
+      case .log:
+        logger.log(
+          level: Logger.Level(rawValue: level) ?? .info, "\(text.prefix(2_000))", metadata: ["worker": "\(id)"])
+      case .lastLine:
+        logger.warning(
+          "a worker logs more than \(LogAllowance.limit) lines a minute; the rest is left out",
+          metadata: ["worker": "\(id)"])
+      case .leaveOut: break
+      }
     }
   }
 
-  private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) {
-    guard let worker = workers[id], worker.questions[question] == nil else { return }
-    let (link, limit) = (worker.link, configuration.questions)
-    let isKnown = assignments[page]?.worker == id && worker.questions.count < limit
+  private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) async {
+    guard let worker = workers[id] else { return }
+    let link = worker.link
+    var refusal = workers[id]?.questionBounds.admit(question, bytes: payload.count)
+    if workers[id]?.questionBounds.refusals ?? 0 > QuestionBounds.refusalLimit {
+      return kill(id, .malformed("it goes on asking: \(refusal ?? "")"), culprits: [])
+    }
+    if refusal == nil, assignments[page]?.worker != id {
+      workers[id]?.questionBounds.finish(question)
+      refusal = "the page has ended"
+    }
+    if let refusal {
+      // Without a task: a worker that does not read its answers is not read any more either.
+      try? await link.send(.answer(question: question, .failed(refusal)))
+      try? await link.send(.answer(question: question, .end))
+      return
+    }
     workers[id]?.questions[question] = Task { [weak self, delegate] in
       @Sendable func send(_ answer: PageAnswer, _ bytes: [UInt8]) async throws {
         try Task.checkCancellation()
         try await link.send(.answer(question: question, answer), bytes)
       }
-      if isKnown, let delegate {
-        await delegate.answer(asked, payload, of: page, send)
-      } else {
-        try? await send(.failed("the page has more than \(limit) unanswered requests"), [])
-      }
-      try? await send(.end, [])
+      await delegate?.answer(asked, payload, of: page, send)
+      // Also if the answer is no longer wanted: the worker counts the question until then.
+      try? await link.send(.answer(question: question, .end))
       await self?.finish(question, of: id)
     }
   }
 
-  private func finish(_ question: UInt64, of id: Int) { workers[id]?.questions[question] = nil }
+  private func finish(_ question: UInt64, of id: Int) {
+    workers[id]?.questions[question] = nil
+    workers[id]?.questionBounds.finish(question)
+  }
 }

@@ -13,7 +13,7 @@ extension WorkerPool {
   /// Waits until a worker is ready.
   ///
   /// - Returns: the worker's confinement.
-  /// - Throws: ``WorkerError/cannotStart(_:)`` if none becomes ready in time.
+  /// - Throws: ``WorkerError/cannotStart(_:)`` if none becomes ready in time, `CancellationError`.
   package func ready(within limit: Duration) async throws -> ConfinementReport {
     let deadline = ContinuousClock.now + limit
     while true {
@@ -22,12 +22,13 @@ extension WorkerPool {
       guard !isStopping, !hasGivenUp, .now < deadline else {
         throw WorkerError.cannotStart(startProblem ?? "none was ready within \(limit.inSeconds)")
       }
-      await wait(until: deadline)
+      try Task.checkCancellation()
+      await waitForChange(until: deadline)
     }
   }
 
   /// - Throws: ``WorkerError/noWorker`` if none becomes ready in time, ``WorkerError/noMemory(limit:)`` if all are
-  ///   full.
+  ///   full, `CancellationError` if the caller has gone.
   func worker(for digest: SHA256Digest) async throws -> Worker {
     let began = ContinuousClock.now
     let deadline = began + configuration.pageTime + .seconds(10)
@@ -46,31 +47,26 @@ extension WorkerPool {
         return worker
       }
       let now = ContinuousClock.now
-      guard now < deadline, !Task.isCancelled else { break }
+      guard now < deadline else { break }
+      try Task.checkCancellation()
       guard !candidates.isEmpty else {
-        await wait(until: deadline)
+        await waitForChange(until: deadline)
         continue
       }
       guard now < began + Self.memoryWait else { throw WorkerError.noMemory(limit: configuration.memory) }
-      try? await Task.sleep(for: configuration.watchInterval)
+      try await Task.sleep(for: configuration.watchInterval)
     }
     throw WorkerError.noWorker
   }
 
-  private func wait(until deadline: ContinuousClock.Instant) async {
-    let key = UUID()
-    let alarm = Task {
-      try? await Task.sleep(until: deadline)
-      wake(key)
+  /// Returns when a worker has changed, at the deadline, or when the caller's task is cancelled.
+  func waitForChange(until deadline: ContinuousClock.Instant) async {
+    let seen = changes.count
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await Task.sleep(until: deadline) }
+      group.addTask { [changes] in await changes.wait(beyond: seen) }
+      await group.next()
+      group.cancelAll()
     }
-    await withCheckedContinuation { waiters[key] = $0 }
-    alarm.cancel()
-  }
-
-  private func wake(_ key: UUID) { waiters.removeValue(forKey: key)?.resume() }
-
-  func wakeWaiters() {
-    for waiter in waiters.values { waiter.resume() }
-    waiters = [:]
   }
 }

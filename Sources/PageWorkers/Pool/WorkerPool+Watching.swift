@@ -26,19 +26,9 @@ extension WorkerPool {
         try? await Task.sleep(for: configuration.watchInterval)
       } else {
         isQuiet = true
-        await waitForChange(atMost: Self.quietInterval)
+        await waitForChange(until: .now + Self.quietInterval)
         isQuiet = false
       }
-    }
-  }
-
-  private func waitForChange(atMost limit: Duration) async {
-    let seen = changes.count
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { try? await Task.sleep(for: limit) }
-      group.addTask { [changes] in await changes.wait(beyond: seen) }
-      await group.next()
-      group.cancelAll()
     }
   }
 
@@ -74,7 +64,7 @@ extension WorkerPool {
       worker.relieved.map({ $0 + Self.reliefPause < .now }) ?? true
     else { return }
     workers[worker.id]?.relieved = .now
-    Task { try? await worker.link.send(.releaseMemory) }
+    worker.link.post(.releaseMemory)
   }
 
   /// Ends a spare worker that is not needed.

@@ -72,6 +72,8 @@ package actor WorkerPool: Service {
     var relieved: ContinuousClock.Instant?
     var report: ConfinementReport?
     var questions: [UInt64: Task<Void, Never>] = [:]
+    var questionBounds: QuestionBounds
+    var logAllowance = LogAllowance()
   }
 
   /// A page that is open or being opened.
@@ -118,7 +120,6 @@ package actor WorkerPool: Service {
   /// The reason why the worker that ended last did.
   package private(set) var lastEnd: KillReason?
   private(set) var isStopping = false
-  var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
   private let order: AsyncStream<Duration>.Continuation
   /// The confinement of the worker that became ready last; logged when it changes.
@@ -173,7 +174,7 @@ package actor WorkerPool: Service {
   /// Starts workers up to the configured number, and a replacement for each suspect one.
   func fill() {
     guard !isStopping else { return }
-    guard configuration.keepsWorkers || lastID == 0 && failedStarts == 0 else { return wakeWaiters() }
+    guard configuration.keepsWorkers || lastID == 0 && failedStarts == 0 else { return changes.send() }
     let sound = workers.values.filter { $0.state != .ending && $0.link.end == nil }
     let doubtful = sound.filter(\.isSuspicious).count
     let wanted = configuration.workers + min(doubtful, configuration.workers)
@@ -222,7 +223,9 @@ package actor WorkerPool: Service {
     startsUnderWay -= 1
     let slot = freeSlot
     slotCount = max(slotCount, slot)
-    workers[id] = Worker(id: id, slot: slot, process: process, link: link, started: .now, startedAt: Date())
+    workers[id] = Worker(
+      id: id, slot: slot, process: process, link: link, started: .now, startedAt: Date(),
+      questionBounds: QuestionBounds(count: configuration.questions).enforced)
     if isStopping { kill(id, .shutdown, culprits: []) }
     let setUp = setUp
     let reason = await link.run {
@@ -250,7 +253,7 @@ package actor WorkerPool: Service {
       socketAdvice: configuration.socketAdvice, readyEngines: configuration.readyEngines,
       environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways,
       entriesAtOnce: max(1, ProcessInfo.processInfo.activeProcessorCount / configuration.workers),
-      memory: configuration.memory)
+      memory: configuration.memory, questions: configuration.questions)
   }
 
   /// The socket has ended.
@@ -306,7 +309,6 @@ package actor WorkerPool: Service {
   private func endAll() {
     isStopping = true
     for id in workers.keys { kill(id, .shutdown, culprits: []) }
-    wakeWaiters()
     changes.send()
   }
 

@@ -51,6 +51,8 @@ package struct WorkerSetUp: Codable, Sendable {
   var entriesAtOnce: Int
   /// The limit of the worker's resident bytes.
   var memory: Int64
+  /// The limit of the worker's unanswered questions.
+  var questions: Int
 }
 
 /// The options of opening a page.

@@ -22,6 +22,8 @@ final class HostRelay: Sendable {
   private struct State {
     var questions: [UInt64: Question] = [:]
     var lastID: UInt64 = 0
+    /// Set before the first page.
+    var bounds = QuestionBounds(count: .max)
   }
 
   private let socket: WorkerSocket
@@ -29,13 +31,23 @@ final class HostRelay: Sendable {
 
   init(_ socket: WorkerSocket) { self.socket = socket }
 
-  /// The answers of the daemon, up to the last one. Ending the loop cancels the question.
+  /// - Parameter questions: the limit of unanswered questions.
+  func limit(questions: Int) { state.withLock { $0.bounds = QuestionBounds(count: questions) } }
+
+  /// The answers of the daemon, up to the last one. Ending the loop cancels the question. One that exceeds the bounds is
+  /// not sent, and fails.
   func ask(_ question: PageQuestion, _ payload: [UInt8] = [], page: UInt64) -> AsyncStream<Arrival> {
     let (arrivals, continuation) = AsyncStream.makeStream(of: Arrival.self)
-    let id = state.withLock { state in
+    let (id, refusal) = state.withLock { state in
       state.lastID += 1
-      state.questions[state.lastID] = Question(continuation: continuation)
-      return state.lastID
+      let refusal = state.bounds.admit(state.lastID, bytes: payload.count)
+      if refusal == nil { state.questions[state.lastID] = Question(continuation: continuation) }
+      return (state.lastID, refusal)
+    }
+    if let refusal {
+      continuation.yield(.failed(refusal))
+      continuation.finish()
+      return arrivals
     }
     continuation.onTermination = { [weak self] reason in
       guard case .cancelled = reason, let self else { return }
@@ -61,6 +73,7 @@ final class HostRelay: Sendable {
   func receive(_ answer: PageAnswer, _ payload: [UInt8], to id: UInt64) {
     let (continuation, arrival, isLast) = state.withLock {
       state -> (AsyncStream<Arrival>.Continuation?, Arrival?, Bool) in
+      if case .end = answer { state.bounds.finish(id) }
       guard var question = state.questions[id] else { return (nil, nil, false) }
       let arrival: Arrival?
       var isLast = false

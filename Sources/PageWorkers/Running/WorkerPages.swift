@@ -25,6 +25,7 @@ import Synchronization
 
   nonisolated init(_ setUp: WorkerSetUp, socket: WorkerSocket, relay: HostRelay, entries: EntryTable) throws {
     (self.socket, self.relay, self.entries) = (socket, relay, entries)
+    relay.limit(questions: setUp.questions)
     var loading = ResourceLoader.Configuration()
     if setUp.refreshesAlways { loading.behavior = .cacheThenNetwork }
     let resources = ResourceLoader(

@@ -1,8 +1,10 @@
 import Foundation
 import Logging
+import NIOCore
 import PageKit
 import PageTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PageWorkers
@@ -213,5 +215,173 @@ import Testing
       let answer = try await farm.ask(.get, "/render?name=counter")
       #expect(answer.status == 200)
     }
+  }
+
+  // MARK: Bounds
+
+  /// A program that says that it is ready, sends `messages` when the test lets it, and reads nothing.
+  private static func takenOver(_ messages: [(WorkerMessage, [UInt8])], in folder: TemporaryDirectory) throws -> String
+  {
+    func write(_ frames: [(WorkerMessage, [UInt8])], to name: String) throws {
+      var bytes = ByteBuffer()
+      for (message, payload) in frames {
+        var frame = try Frame.encode(message, payload)
+        bytes.writeBuffer(&frame)
+      }
+      try Data(bytes.readableBytesView).write(to: URL(fileURLWithPath: folder.file(name)))
+    }
+    try write([(.ready(ConfinementReport()), [])], to: "ready")
+    try write(messages, to: "messages")
+    let script = """
+      #!/bin/sh
+      cat '\(folder.file("ready"))' >&3
+      while [ ! -e '\(folder.file("go"))' ]; do sleep 0.02; done
+      cat '\(folder.file("messages"))' >&3
+      exec sleep 600
+
+      """
+    let program = folder.file("worker")
+    try Data(script.utf8).write(to: URL(fileURLWithPath: program))
+    chmod(program, 0o700)
+    return program
+  }
+
+  /// Answers nothing, also when the answer is no longer wanted, and counts what it is asked.
+  private final class Unanswering: WorkerPoolDelegate {
+    let asked = Mutex((questions: 0, bytes: 0))
+    private let waiting = Mutex<[CheckedContinuation<Void, Never>]>([])
+
+    func end() {
+      for continuation in waiting.withLock(\.self) { continuation.resume() }
+    }
+
+    func receive(event name: String, _ details: [UInt8], of page: UInt64) {}
+    func workerEnded(_ pages: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {}
+    func answer(
+      _ question: PageQuestion, _ payload: [UInt8], of page: UInt64,
+      _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
+    ) async {
+      asked.withLock { ($0.questions, $0.bytes) = ($0.questions + 1, $0.bytes + payload.count) }
+      await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+    }
+  }
+
+  /// Runs a pool with one worker that sends `messages` once page 1 is assigned to it, until the worker is killed.
+  private static func endOfWorker(
+    sending messages: [(WorkerMessage, [UInt8])],
+    logger: Logger = .init(label: "test") { _ in SwiftLogNoOpLogHandler() }
+  ) async throws -> (reason: String, asked: (questions: Int, bytes: Int)) {
+    let folder = try TemporaryDirectory()
+    var configuration = WorkerPool.Configuration()
+    (configuration.workers, configuration.keepsWorkers) = (1, false)
+    configuration.executable = try takenOver(messages, in: folder)
+    let reasons = Mutex<[String]>([])
+    let pool = WorkerPool(
+      configuration, logger: logger, killed: { reason, _ in reasons.withLock { $0.append("\(reason)") } })
+    let delegate = Unanswering()
+    await pool.attach(delegate)
+    let running = Task { try await pool.run() }
+    let opening = Task {
+      _ = try await pool.ready(within: .seconds(60))
+      let page = PageOpening(
+        url: "a.js", options: PageRequestOptions(), data: .null, wait: PageWait(settle: 0, timers: 0), view: nil,
+        isOnce: false)
+      return try await pool.open(
+        1, page, [], ContentDigests(of: []).sha256, for: PageCaller(client: "", hasInput: false), location: "a.js")
+    }
+    try await eventually("the page has a worker") { await pool.home(of: 1) != nil }
+    try Data().write(to: URL(fileURLWithPath: folder.file("go")))
+    try await eventually("the worker is killed") { reasons.withLock { !$0.isEmpty } }
+    await #expect(throws: WorkerError.self) { _ = try await opening.value }
+    delegate.end()
+    running.cancel()
+    try? await running.value
+    return (reasons.withLock { $0.first ?? "" }, delegate.asked.withLock(\.self))
+  }
+
+  @Test("a worker that asks without end is killed, and the daemon holds a bounded number of its questions")
+  func endlessQuestions() async throws {
+    let limit = QuestionBounds(count: WorkerPool.Configuration().questions).enforced.count
+    let messages = (1...UInt64(2_000)).map { (WorkerMessage.ask(question: $0, page: 1, .storedKeys), [UInt8]()) }
+    let result = try await Self.endOfWorker(sending: messages)
+    #expect(result.reason.contains("it goes on asking"), "\(result.reason)")
+    #expect(result.asked.questions == limit)
+  }
+
+  @Test("a worker whose questions have contents without end is killed, and the daemon holds a bounded part of them")
+  func endlessContents() async throws {
+    let contents = [UInt8](repeating: 65, count: 4 << 20)
+    let messages = (1...UInt64(100)).map { (WorkerMessage.ask(question: $0, page: 1, .storeValue(key: "k")), contents) }
+    let result = try await Self.endOfWorker(sending: messages)
+    #expect(result.reason.contains("it goes on asking"), "\(result.reason)")
+    #expect(result.asked.bytes == 2 * QuestionBounds.standardBytes)
+  }
+
+  @Test("a worker that drops its questions does not make the daemon hold more of them")
+  func droppedQuestions() async throws {
+    let limit = QuestionBounds(count: WorkerPool.Configuration().questions).enforced.count
+    let messages = (1...UInt64(2_000)).flatMap { number -> [(WorkerMessage, [UInt8])] in
+      [(.ask(question: number, page: 1, .storedKeys), []), (.drop(question: number), [])]
+    }
+    let result = try await Self.endOfWorker(sending: messages)
+    #expect(result.reason.contains("it goes on asking"), "\(result.reason)")
+    #expect(result.asked.questions == limit)
+  }
+
+  @Test("a worker that logs without end fills no log")
+  func endlessLog() async throws {
+    let log = LogLines()
+    let lines = (1...1_000).map { (WorkerMessage.log(level: "error", message: "line \($0)"), [UInt8]()) }
+    let end = (1...UInt64(2_000)).map { (WorkerMessage.ask(question: $0, page: 1, .storedKeys), [UInt8]()) }
+    _ = try await Self.endOfWorker(sending: lines + end, logger: log.logger)
+    #expect(log.lines.count { $0.contains("line ") } == LogAllowance.limit)
+    #expect(log.lines.count { $0.contains("the rest is left out") } == 1)
+  }
+
+  @Test("a page that asks for more than it may gets an error for the rest, and its worker goes on")
+  func manyRequests() async throws {
+    let script = Script.page(
+      """
+      var t = d.createElement('text', { attr: { value: '' } }), failed = 0; b.appendChild(t)
+      for (var i = 0; i < 400; i++) {
+        weex.requireModule('stream').fetch({ url: 'held-' + i, type: 'text' }, function (r) {
+          if (/more than 256 unanswered/.test(r.data + r.statusText)) t.setAttr('value', 'failed: ' + ++failed)
+        })
+      }
+      """)
+    try await PageFarm.running(["many": script, "counter": Script.counter], workers: 1) { farm in
+      farm.origin.hold("/b/held-*")
+      let id = try await farm.open("many")
+      try await farm.until { try await farm.ask(.get, "/pages/\(id)").text.contains("failed: 144") }
+      #expect(await farm.running.workers.status().workers.map(\.kills) == [0])
+      farm.origin.release("/b/held-*")
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+    }
+  }
+
+  // MARK: Waiting
+
+  @Test("a client that goes while no worker is ready waits no longer, and its place is free")
+  func goneClient() async throws {
+    let folder = try TemporaryDirectory()
+    let program = folder.file("worker")
+    try Data("#!/bin/sh\nexec sleep 600\n".utf8).write(to: URL(fileURLWithPath: program))
+    chmod(program, 0o700)
+    var configuration = WorkerPool.Configuration()
+    (configuration.workers, configuration.executable, configuration.pageTime) = (1, program, .seconds(3_600))
+    let pool = WorkerPool(configuration, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    pool.admission.serve(workers: 1)
+    let running = Task { try await pool.run() }
+    let client = Task {
+      try await pool.admission.admitted("a") {
+        _ = try await pool.worker(for: ContentDigests(of: []).sha256)
+      }
+    }
+    try await eventually("the client waits for a worker") { pool.admission.counts.running == 1 }
+    client.cancel()
+    await #expect(throws: CancellationError.self) { try await client.value }
+    #expect(pool.admission.counts.running == 0)
+    running.cancel()
+    try? await running.value
   }
 }
