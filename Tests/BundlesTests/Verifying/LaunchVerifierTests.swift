@@ -168,26 +168,6 @@ struct LaunchVerifierTests {
     }
   }
 
-  /// A transport that hands on its first answer at the signal, however late and whoever has cancelled it.
-  private struct LateTransport: HTTPTransporting {
-    let base: any HTTPTransporting
-    let release: Signal
-    let sent = Recorder<String>()
-
-    func send(_ request: TransportRequest) async throws -> TransportResponse {
-      sent.append(request.url)
-      guard sent.all.count == 1 else { return try await base.send(request) }
-      let answer = Task { [base] in
-        let response = try await base.send(request)
-        let bytes = try await response.body.collect()
-        return TransportResponse(head: response.head, body: Body(bytes))
-      }
-      let response = try await answer.value
-      await Task { [release] in await release.wait(beyond: 0) }.value
-      return response
-    }
-  }
-
   @Test("an answer that comes later than that of a newer question is not registered, and its callers get the newer one")
   func lateAnswer() async throws {
     try await Self.withSlowAnswer { fixture, firstAnswer in
@@ -201,25 +181,6 @@ struct LaunchVerifierTests {
       #expect(try await verifier.verified().release == refreshed.release)
       #expect(try await fixture.store.source(fixture.source)?.latest == refreshed.release)
       #expect(fixture.origin.requestCount(path: "/manifest.json") == 2)
-    }
-  }
-
-  @Test("a newer question is asked once an older one that cannot be stopped has ended")
-  func unstoppableAnswer() async throws {
-    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
-      try fixture.publish(Self.scripts, release: "r1")
-      let signal = Signal()
-      let transport = LateTransport(base: fixture.transport, release: signal)
-      let verifier = try fixture.verifier(client: OriginClient(transport))
-      let asked = Task { try await verifier.verified() }
-      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
-      try fixture.publish(["a": "var a = 2"], release: "r2")
-      let refresh = Task { try await verifier.refresh() }
-      signal.send()
-      let refreshed = try await refresh.value
-      #expect(refreshed.release.name == "r2")
-      _ = try await asked.value
-      #expect(try await fixture.store.source(fixture.source)?.latest == refreshed.release)
     }
   }
 
