@@ -314,6 +314,91 @@ package enum FileSystem {
   }
 }
 
+/// A regular file outside of a store, which a user, or a manifest on this machine, names. It may be a link.
+///
+/// A FIFO or a device is refused without waiting: it may have no end, or nobody who writes to it.
+package final class RegularFile {
+  private let file: FileDescriptor
+
+  /// Opens a file.
+  ///
+  /// - Throws: ``RegularFileError``.
+  package init(_ path: String) throws {
+    do {
+      file = try FileSystem.opened(StorePath(FilePath(path)), .readOnly)
+    } catch let error as Errno {
+      throw RegularFileError(error)
+    }
+    guard FileSystem.status(file)?.kind == .file else {
+      try? file.close()
+      throw RegularFileError.notRegular
+    }
+  }
+
+  deinit { try? file.close() }
+
+  /// Reads the next bytes.
+  ///
+  /// - Parameter count: the largest number of bytes.
+  /// - Returns: no bytes at the end of the file.
+  /// - Throws: ``RegularFileError``.
+  package func read(upTo count: Int) throws -> [UInt8] {
+    do {
+      return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        filled = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+    } catch let error as Errno {
+      throw RegularFileError(error)
+    }
+  }
+
+  private static let chunkSize = 256 << 10
+
+  /// Reads a file whole.
+  ///
+  /// - Parameter limit: the largest size in bytes.
+  /// - Throws: ``RegularFileError``.
+  package static func contents(of path: String, upTo limit: Int64) throws -> [UInt8] {
+    let file = try RegularFile(path)
+    var bytes: [UInt8] = []
+    while true {
+      let chunk = try file.read(upTo: chunkSize)
+      if chunk.isEmpty { return bytes }
+      bytes += chunk
+      guard Int64(bytes.count) <= limit else { throw RegularFileError.tooLarge(limit: limit) }
+    }
+  }
+}
+
+/// The reason why a regular file cannot be read, without its path.
+package enum RegularFileError: Error, Hashable, CustomStringConvertible {
+  case absent
+  /// It is a folder, a FIFO, a socket or a device.
+  case notRegular
+  case tooLarge(limit: Int64)
+  case unreadable(reason: String)
+
+  fileprivate init(_ error: Errno) {
+    self =
+      switch error {
+      case .noSuchFileOrDirectory, .notDirectory: .absent
+      // A socket.
+      case .noSuchAddressOrDevice: .notRegular
+      case .permissionDenied, .notPermitted: .unreadable(reason: "it may not be read")
+      default: .unreadable(reason: "it cannot be read: \(error.description)")
+      }
+  }
+
+  package var description: String {
+    switch self {
+    case .absent: "there is no such file"
+    case .notRegular: "it is not a regular file"
+    case .tooLarge(let limit): "it has more than the limit of \(limit) bytes"
+    case .unreadable(let reason): reason
+    }
+  }
+}
+
 /// Reads the status of many items below a folder, which is opened once.
 package final class FolderStatus: Sendable {
   private let folder: FileDescriptor

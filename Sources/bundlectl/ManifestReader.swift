@@ -16,6 +16,7 @@ struct ManifestReader {
     guard let reference = try ReleasePointer(reading: bytes)?.current.manifest,
       let place = url.resolving(reference.url)
     else { return (bytes, url) }
+    guard url.mayName(place) else { throw SourceError.localFile(url, url: place) }
     let manifest = try await self.bytes(at: place)
     let digest = try SHA256Digest(of: manifest)
     guard digest == reference.sha256 else {
@@ -26,7 +27,9 @@ struct ManifestReader {
 
   private func bytes(at url: PageURL) async throws -> [UInt8] {
     guard let bytes = try await bytes(at: url, limit: ManifestLimits.standard.manifestBytes) else {
-      throw CommandError(url.filePath.map { "\($0) cannot be read" } ?? "\(url): the server answers 404 Not Found")
+      throw CommandError(
+        url.filePath.map { "\($0) cannot be read: there is no such file" } ?? "\(url): the server answers 404 Not Found"
+      )
     }
     return bytes
   }
@@ -38,7 +41,15 @@ struct ManifestReader {
 
   /// - Returns: `nil` if there is no such file.
   private func bytes(at url: PageURL, limit: Int64) async throws -> [UInt8]? {
-    if let path = url.filePath { return FileManager.default.contents(atPath: path).map { Array($0) } }
+    if let path = url.filePath {
+      do {
+        return try RegularFile.contents(of: path, upTo: limit)
+      } catch RegularFileError.absent {
+        return nil
+      } catch {
+        throw CommandError("\(path) cannot be read: \(error)")
+      }
+    }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })
     options.caFile = caFile
     let fields = OriginFields(try options.fields(), for: url)

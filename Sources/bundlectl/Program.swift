@@ -7,6 +7,10 @@ enum Program {
   /// A worker confines itself before any thread starts, so this function never awaits.
   static func main() {
     if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
+    if let problem = AddressSpace.problem(least: AddressSpace.least) {
+      Terminal.error.line("bundlectl: \(problem)")
+      exit(1)
+    }
     Task {
       await Bundlectl.main()
       exit(0)

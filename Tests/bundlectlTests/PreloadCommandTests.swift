@@ -25,6 +25,32 @@ struct PreloadCommandTests {
     }
   }
 
+  @Test("a FIFO or a device in the place of a local manifest ends the run with a reason", .timeLimit(.minutes(1)))
+  func irregularFiles() async throws {
+    try await Site.running { site in
+      let fifo = site.folder.file("fifo")
+      #expect(mkfifo(fifo, 0o600) == 0)
+      for path in [fifo, "/dev/zero"] {
+        let result = try await Command.run("preload", "--manifest", path, "--store", site.store)
+        #expect(result.status == 1)
+        #expect(result.error.contains("\(path): it is not a regular file"), "\(result.error)")
+      }
+    }
+  }
+
+  @Test("with too little address space the run ends with the reason", arguments: [200_000, 250_000, 350_000, 500_000])
+  func addressSpace(kilobytes: Int) async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      let preload = "'\(Command.executable.path)' preload --manifest \(site.manifest) --store \(site.store)"
+      let run = try Command.start(shell: "ulimit -v \(kilobytes); exec \(preload)")
+      let result = await run.result()
+      #expect(result.status == 1)
+      #expect(result.error.contains("ulimit -v"), "\(result.error)")
+      #expect(site.origin.requests.isEmpty)
+    }
+  }
+
   @Test("a second run downloads nothing")
   func secondRun() async throws {
     try await Site.running { site in

@@ -71,24 +71,22 @@ package struct BundleFetcher: Sendable {
         return try await attempt(
           target, download: download, mode: mode.afterPart(of: download), offer: offer,
           onFreshConnection: hasStalled || mode == .pastCaches, began: began, received: received)
-      } catch is AskForWhole {
-        // The stored part does not fit the server's content; this does not count as a failed attempt.
+      } catch let setback as Setback {
         download.discard()
         download.close()
-        tries -= 1
-        mode = mode == .normal ? .whole : mode
-      } catch is UselessDelta {
-        // A published delta may be missing where the server makes its own.
-        download.discard()
-        download.close()
-        tries -= 1
-        mode = mode == .delta ? .offering : .whole
+        guard let next = mode.next(after: setback.kind) else {
+          throw BundleError.failed(bundle: target.name, tries: tries, setback.reason)
+        }
+        // What was stored, or is no difference, is no failed attempt of the server's.
+        if setback.kind != .notAskedFor { tries -= 1 }
+        mode = next
       } catch let error as BundleError {
         download.discard()
         download.close()
-        // One more attempt past all caches: one of them may have an outdated response.
-        guard error.mayBeOutdatedManifest, mode != .pastCaches else { throw error.withTries(tries) }
-        mode = .pastCaches
+        guard error.mayBeOutdatedManifest, let next = mode.next(after: .otherBytes) else {
+          throw error.withTries(tries)
+        }
+        mode = next
       } catch {
         download.close()
         if error is CancellationError || Task.isCancelled { throw CancellationError() }
@@ -106,7 +104,9 @@ package struct BundleFetcher: Sendable {
     }
   }
 
-  private enum Mode {
+  /// The way in which the content is asked for. A way is followed by later ones only, so that a server, whatever it
+  /// answers, gets few requests.
+  enum Mode: Int, CaseIterable {
     /// A published delta from older bytes is requested.
     case delta
     /// The content is requested, and the older bytes are offered as a dictionary.
@@ -116,6 +116,21 @@ package struct BundleFetcher: Sendable {
     case whole
     case pastCaches
 
+    /// Returns the way to ask after an attempt that brought nothing; `nil` if there is no other.
+    func next(after setback: Setback.Kind) -> Mode? {
+      switch (self, setback) {
+      // A published delta may be missing where the server makes its own.
+      case (.delta, .uselessDelta), (.delta, .notAskedFor): .offering
+      case (.offering, .uselessDelta), (.offering, .notAskedFor): .whole
+      case (.delta, .uselessPart), (.offering, .uselessPart), (.normal, .uselessPart): .whole
+      // One of the caches may have an outdated response, or one to another request.
+      case (.normal, .notAskedFor): .pastCaches
+      case (.pastCaches, .otherBytes): nil
+      case (_, .otherBytes): .pastCaches
+      case (.normal, .uselessDelta), (.whole, _), (.pastCaches, _): nil
+      }
+    }
+
     /// The rest of a partial download is requested in place of a difference; a partial difference is not continued.
     func afterPart(of download: any BundleDownload) -> Mode {
       guard let (head, _) = download.held, head.dictionary == nil else { return self }
@@ -123,9 +138,22 @@ package struct BundleFetcher: Sendable {
     }
   }
 
-  private struct AskForWhole: Error {}
-  /// The difference from older bytes is missing, damaged, or of other bytes.
-  private struct UselessDelta: Error {}
+  /// An attempt that brought nothing, although another request may.
+  struct Setback: Error {
+    enum Kind: CaseIterable {
+      /// The stored part does not fit the server's content.
+      case uselessPart
+      /// The difference from older bytes is missing, damaged, or of other bytes.
+      case uselessDelta
+      /// The response answers another request, or has an encoding that was not asked for.
+      case notAskedFor
+      /// The content is not what the manifest lists.
+      case otherBytes
+    }
+
+    let kind: Kind
+    let reason: any Error
+  }
 
   private func attempt(
     _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
@@ -136,7 +164,9 @@ package struct BundleFetcher: Sendable {
         target, download: download, mode: mode, offer: offer, onFreshConnection: onFreshConnection, began: began,
         received: received)
     } catch {
-      if mode == .delta, !(error is CancellationError || error is StoreError) { throw UselessDelta() }
+      if mode == .delta, !(error is CancellationError || error is StoreError) {
+        throw Setback(kind: .uselessDelta, reason: error)
+      }
       throw error
     }
   }
@@ -160,22 +190,24 @@ package struct BundleFetcher: Sendable {
     let url = published ?? target.url
     var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding]
     if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
+    var ownFields: HTTPFields = [:]
     if let dictionary, published == nil, let name = HTTPField.Name.availableDictionary {
-      fields[.acceptEncoding] = "\(DictionaryZstd.token), \(decoding.acceptEncoding)"
-      fields[name] = dictionary.digest.availableDictionary
+      ownFields[.acceptEncoding] = "\(DictionaryZstd.token), \(decoding.acceptEncoding)"
+      ownFields[name] = dictionary.digest.availableDictionary
     }
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
     // A difference that is larger than the content is useless.
     let limit = published == nil ? fileLimit : min(fileLimit, target.expected.size ?? fileLimit)
     let response = try await client.send(
-      .get, url, fields: fields, bodyLimit: limit, onFreshConnection: onFreshConnection)
+      .get, url, fields: fields, ownFields: ownFields, bodyLimit: limit, onFreshConnection: onFreshConnection)
     client.activity.note(target.url)
     let answer = response.head.headerFields
     let intake: DownloadDecoder
     var isDelta = false
     switch RangeDecision(for: response.head, held: held) {
     case .fail: throw HTTPFault(response.head, url: url, now: .now)
-    case .askForWhole: throw AskForWhole()
+    case .askForWhole: throw Setback(kind: .uselessPart, reason: UnrequestedAnswer(response.head, url: url))
+    case .notAskedFor: throw Setback(kind: .notAskedFor, reason: UnrequestedAnswer(response.head, url: url))
     case .startOver:
       var head = DownloadHead(
         url: url, etag: answer[.eTag], lastModified: answer[.lastModified],
@@ -188,13 +220,19 @@ package struct BundleFetcher: Sendable {
         // The file is the difference, and the server's own coding is applied to it.
         head.encoding = [DictionaryZstd.token, head.encoding].compactMap(\.self).joined(separator: ", ")
       }
-      intake = try makeIntake(
-        target, head: head, contentType: answer[.contentType], download: download, dictionary: dictionary)
+      do {
+        intake = try makeIntake(
+          target, head: head, contentType: answer[.contentType], download: download, dictionary: dictionary)
+      } catch let error as ContentError {
+        throw Setback(kind: .notAskedFor, reason: error)
+      }
       try download.begin(head)
       began(0, head.wireSize)
       held = nil
     case .append:
-      guard let held else { throw AskForWhole() }
+      guard let held else {
+        throw Setback(kind: .notAskedFor, reason: UnrequestedAnswer(response.head, url: url))
+      }
       intake = try makeIntake(target, head: held.head, contentType: answer[.contentType], download: download)
       try download.resume()
       try intake.receiveHeld()
@@ -212,7 +250,7 @@ package struct BundleFetcher: Sendable {
       let digests = try intake.finish(promised: promised)
       return Fetched(download: download, digests: digests, wasResumed: held != nil, wasDelta: isDelta)
     } catch let error where isDelta && (error is ContentError || error is BundleError) {
-      throw UselessDelta()
+      throw Setback(kind: .uselessDelta, reason: error)
     }
   }
 
@@ -234,10 +272,8 @@ package struct BundleFetcher: Sendable {
       try intake.receiveHeld()
       let digests = try intake.finish()
       return Fetched(download: download, digests: digests, wasResumed: true)
-    } catch is BundleError {
-      throw AskForWhole()
-    } catch is ContentError {
-      throw AskForWhole()
+    } catch let error where error is BundleError || error is ContentError {
+      throw Setback(kind: .uselessPart, reason: error)
     }
   }
 
@@ -254,27 +290,36 @@ package struct BundleFetcher: Sendable {
       let head = DownloadHead(url: target.url)
       let intake = try makeIntake(target, head: head, contentType: nil, download: download)
       try download.begin(head)
-      let file: FileHandle
-      do {
-        file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-      } catch {
-        let reason = FileManager.default.fileExists(atPath: path) ? "it may not be read" : "there is no such file"
-        throw BundleError.unreadableFile(bundle: target.name, path: path, reason: reason)
-      }
-      defer { try? file.close() }
-      while let chunk = try file.read(upToCount: Self.readSize), !chunk.isEmpty {
+      let file = try RegularFile(path)
+      while true {
+        let chunk = try file.read(upTo: Self.readSize)
+        if chunk.isEmpty { break }
         try Task.checkCancellation()
         received(chunk.count)
-        try intake.receive(Array(chunk))
+        try intake.receive(chunk)
       }
       let digests = try intake.finish()
       return Fetched(download: download, digests: digests, wasResumed: false)
+    } catch let error as RegularFileError {
+      download.discard()
+      download.close()
+      throw BundleError.unreadableFile(bundle: target.name, path: path, reason: "\(error)")
     } catch {
       download.discard()
       download.close()
       throw error
     }
   }
+}
+
+/// A response that answers another request than the one that was sent.
+private struct UnrequestedAnswer: Error, CustomStringConvertible {
+  let url: PageURL
+  let status: Int
+
+  init(_ response: HTTPResponse, url: PageURL) { (self.url, status) = (url, response.status.code) }
+
+  var description: String { "\(url): the server answers \(status), which was not asked for" }
 }
 
 extension BundleError {

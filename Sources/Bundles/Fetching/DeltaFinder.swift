@@ -29,6 +29,8 @@ final class DeltaFinder: Sendable {
 
   /// Returns the offer for an entry; `nil` if no such bytes are stored, or if the entry's bytes could not be checked.
   ///
+  /// Bytes are named to the origin alone that they came from. RFC 9842 §2.2.2.
+  ///
   /// - Throws: `CancellationError`. A store that cannot be read offers nothing.
   func offer(for target: FetchTarget, in release: StoredRelease) async throws -> DeltaOffer? {
     guard let sha256 = target.expected.sha256, !target.url.isFile else { return nil }
@@ -38,7 +40,13 @@ final class DeltaFinder: Sendable {
       if bases.isEmpty, target.kind == .bundle, let sibling = try await store.firstBundle(of: release)?.blob {
         bases = [sibling]
       }
-      guard let choice = DeltaChoice(of: bases, listed: known.listed[sha256] ?? []) else { return nil }
+      let origin = target.url.origin
+      var named: [Blob] = []
+      for base in bases {
+        if try await store.origins(of: base).isSubset(of: [origin]) { named.append(base) }
+      }
+      let listed = (known.listed[sha256] ?? []).filter { $0.url.origin == origin }
+      guard let choice = DeltaChoice(of: named, listed: listed) else { return nil }
       let bytes = try await store.bytes(of: choice.base).bytes
       return DeltaOffer(
         dictionary: ContentDictionary(bytes, digest: choice.base.sha256), listed: choice.listed?.url)

@@ -66,7 +66,7 @@ final class DownloadDecoder {
     try decoder?.finish()
     if let fault = script?.finish() { throw error(fault) }
     let digests = try digester.finish()
-    if let difference = (promised ?? target.expected).mismatch(with: digests) {
+    if let difference = (promised ?? target.expected).mismatch(with: digests, inFile: target.url.isFile) {
       throw BundleError.mismatch(bundle: target.name, url: target.url, difference: difference, tries: 1)
     }
     return digests

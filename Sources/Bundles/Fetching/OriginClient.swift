@@ -33,18 +33,22 @@ package struct OriginClient: Sendable {
   ///
   /// - Parameters:
   ///   - url: an `http` or `https` URL.
+  ///   - ownFields: fields for the URL's origin alone, in the place of others of the same name. A redirect to another
+  ///     origin is followed without them.
   ///   - limits: the limits of the transfer; the client's by default.
   /// - Throws: ``TransportError``, ``RedirectFault``, ``OfflineError``, `CancellationError`.
   package func send(
-    _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], bodyLimit: Int64? = nil,
-    onFreshConnection: Bool = false, limits: TransferLimits? = nil
+    _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], ownFields: HTTPFields = [:],
+    bodyLimit: Int64? = nil, onFreshConnection: Bool = false, limits: TransferLimits? = nil
   ) async throws -> TransportResponse {
+    let own = ownFields.isEmpty ? nil : OriginFields(ownFields, for: url)
     var limits = limits ?? self.limits
     limits.bodyBytes = bodyLimit
     var url = url
     var visited: [PageURL] = []
     while true {
-      let fields = fields?.adding(to: extra, for: url) ?? extra
+      let asked = own?.adding(to: extra, for: url) ?? extra
+      let fields = fields?.adding(to: asked, for: url) ?? asked
       guard let head = HTTPRequest(method: method, url: url, fields: fields) else {
         throw TransportError.invalidURL(url.text)
       }

@@ -10,6 +10,8 @@ enum RangeDecision: Equatable {
   case append
   /// The response does not continue the held bytes: the whole content is requested.
   case askForWhole
+  /// The response answers another request: it is a part, or says that nothing has changed, and nothing was held.
+  case notAskedFor
   /// The response is an error.
   case fail
 
@@ -18,7 +20,11 @@ enum RangeDecision: Equatable {
     case 200:
       self = .startOver
     case 206:
-      guard let held, let range = ContentRange(response.headerFields[.contentRange]) else {
+      guard let held else {
+        self = .notAskedFor
+        return
+      }
+      guard let range = ContentRange(response.headerFields[.contentRange]) else {
         self = .askForWhole
         return
       }
@@ -30,6 +36,9 @@ enum RangeDecision: Equatable {
         && response.headerFields[.contentEncoding].flatMap { $0 == "identity" ? nil : $0 } == held.head.encoding
         && (response.headerFields[.eTag] == nil || response.headerFields[.eTag] == held.head.etag)
       self = fits ? .append : .askForWhole
+    // RFC 9110 §15.4.5: only a condition is answered so, and a range with If-Range is none.
+    case 304:
+      self = held == nil ? .notAskedFor : .askForWhole
     case 416:
       self = held == nil ? .fail : .askForWhole
     default:

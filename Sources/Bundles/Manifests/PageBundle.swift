@@ -90,7 +90,7 @@ extension Manifest {
   /// The start of the URLs of what is in a folder.
   private func prefix(of reference: String, named member: String, at manifestURL: PageURL) throws -> String {
     let folder = reference.isEmpty || reference.hasSuffix("/") ? reference : reference + "/"
-    guard let url = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !url.isFile else {
+    guard let url = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.mayName(url) else {
       throw ManifestError.invalid([
         ManifestFault(
           subject: "the manifest",

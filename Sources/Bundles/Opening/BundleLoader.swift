@@ -34,13 +34,10 @@ public final class BundleLoader: Sendable {
   let logger: Logger
   private let prepare: @Sendable () async -> Void
   private let broadcast: Broadcast<BundleNews>
-  private let behind = Mutex<[PageURL: Behind]>([:])
-
-  /// An opening that goes on in the background while its page shows stored bytes.
-  private struct Behind {
-    let walk: Task<LoadedBundle, any Error>
-    let end: Task<Void, Never>
-  }
+  /// The ends of the openings that go on in the background while their pages show stored bytes.
+  private let behind = Mutex<[PageURL: Task<Void, Never>]>([:])
+  /// The walks of all openings.
+  let walks = RunningTasks()
 
   /// - Parameters:
   ///   - verifier: `nil` without a manifest.
@@ -140,25 +137,24 @@ public final class BundleLoader: Sendable {
     let url = shown.url
     behind.withLock { behind in
       guard behind[url] == nil else { return walk.cancel() }
-      let end = Task {
+      behind[url] = Task {
         let result = await walk.result
         if case .success(let newer) = result, newer.isVerified || newer.source == .network, newer.md5 != shown.md5 {
           broadcast.send(.bundle(url, md5: newer.md5, release: newer.view?.release.name))
         }
         self.behind.withLock { $0[url] = nil }
       }
-      behind[url] = Behind(walk: walk, end: end)
     }
   }
 
   /// Waits for the downloads that go on in the background.
   package func finishBackgroundWork() async {
-    while let opening = behind.withLock({ $0.values.first }) { await opening.end.value }
+    while let end = behind.withLock({ $0.values.first }) { await end.value }
   }
 
-  /// Cancels those downloads, and returns when they have ended.
+  /// Cancels those downloads and all openings, and returns when they have ended.
   package func shutDown() async {
-    for opening in behind.withLock({ Array($0.values) }) { opening.walk.cancel() }
+    await walks.shutDown()
     await finishBackgroundWork()
   }
 }

@@ -38,15 +38,22 @@ final class BundleOpening: Sendable {
   /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
   func run() async throws -> LoadedBundle {
     let candidates = try await candidates()
-    let walk = Task { try await self.walk(from: candidates) }
-    let bundle = try await withTaskCancellationHandler {
-      try await wait(for: walk, canShow: canShow(candidates))
-    } onCancel: {
-      if !state.withLock(\.isBehind) { walk.cancel() }
+    let walk = loader.walks.start { try await self.walk(from: candidates) }
+    let bundle: LoadedBundle
+    do {
+      bundle = try await withTaskCancellationHandler {
+        try await wait(for: walk, canShow: canShow(candidates))
+      } onCancel: {
+        if !state.withLock(\.isBehind) { walk.cancel() }
+      }
+    } catch {
+      // Nobody waits for it any more.
+      walk.cancel()
+      throw error
     }
     if policy == .staleWhileRevalidate, bundle.source == .store || bundle.source == .memory, !bundle.isVerified {
       let refresh = BundleOpening(url, options, policy: .networkFirst(), of: loader)
-      loader.goOn(Task { try await refresh.walk() }, behind: bundle)
+      loader.goOn(loader.walks.start { try await refresh.walk() }, behind: bundle)
     }
     return bundle
   }
@@ -131,6 +138,7 @@ final class BundleOpening: Sendable {
   func walk(from found: [StoredCandidate]? = nil) async throws -> LoadedBundle {
     var damaged: Blob?
     var hasFailed = false
+    var wasContradicted = false
     var found = found
     while true {
       let answer = state.withLock(\.answer)
@@ -164,10 +172,11 @@ final class BundleOpening: Sendable {
         } catch let error as CancellationError {
           throw error
         } catch {
-          if answer.isServers, let fresh = await freshAnswer(contradicting: error, since: answer),
+          if answer.isServers, !wasContradicted, let fresh = await freshAnswer(contradicting: error, since: answer),
             fresh.bundle != answer.bundle
           {
-            // The 304 was wrong: the server has another manifest.
+            // The 304 was wrong: the server has another manifest. Once: it may have another one for each question.
+            wasContradicted = true
             note(fresh)
             continue
           }

@@ -102,6 +102,17 @@ extension BundleStore {
     return contents
   }
 
+  package func origins(of blob: Blob) async throws -> Set<String> {
+    let urls = try await read { db in
+      try String.fetchAll(
+        db,
+        sql: """
+          SELECT COALESCE(location, url) FROM listed WHERE blob = ?1 UNION SELECT url FROM unlisted WHERE blob = ?1
+          """, arguments: [blob.sha256])
+    }
+    return Set(urls.lazy.map { PageURL(normalised: $0).origin })
+  }
+
   package func firstBundle(of release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
       try db.firstRow(

@@ -26,6 +26,9 @@ package protocol BundleStoring: Sendable {
   /// the release has for the same entry. Their files are not checked.
   func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]]
 
+  /// Returns the origins that stored bytes may have come from: those of all entries and unlisted bundles with them.
+  func origins(of blob: Blob) async throws -> Set<String>
+
   /// Returns the first bundle in a release's manifest; `nil` if it lists none.
   func firstBundle(of release: StoredRelease) async throws -> StoredBundle?
 

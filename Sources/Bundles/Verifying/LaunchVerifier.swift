@@ -31,6 +31,9 @@ package struct Verified: Sendable {
 }
 
 /// Asks the server for its MD5s once per launch, however many pages open; see ``Verification`` for other intervals.
+///
+/// One question is under way at a time, and a newer one takes its place: an older answer that comes late is not
+/// registered after a newer one, and the callers who waited for it get the newer one.
 package actor LaunchVerifier {
   package nonisolated let source: PageURL
   package nonisolated let verification: Verification
@@ -41,9 +44,26 @@ package actor LaunchVerifier {
 
   private var last: (verified: Verified, at: ContinuousClock.Instant)?
   private var lastFailure: (error: any Error, at: ContinuousClock.Instant)?
-  private var underway: Task<Verified, any Error>?
+  /// The tasks of all questions.
+  private let questions = RunningTasks()
+  /// The newest question; `nil` before the first.
+  private var question: Question?
   private var launch = 0
+  private var isShutDown = false
   private var hasAskedUnconditionally = false
+
+  /// A question to the server, which its callers share.
+  private struct Question {
+    let number: Int
+    /// The launch in which it was asked.
+    let launch: Int
+    /// `true` if a new launch begins with its answer.
+    let isRefresh: Bool
+    let isConditional: Bool
+    /// Cancelled when a newer question takes the place of this one.
+    let task: Task<Verified, any Error>
+    var isOver = false
+  }
 
   /// The pause after a failure, so that offline pages do not wait for a time-out each time.
   private static let failureRest: Duration = .seconds(30)
@@ -85,7 +105,6 @@ package actor LaunchVerifier {
     launch += 1
     last = nil
     lastFailure = nil
-    underway = nil
     hasAskedUnconditionally = false
   }
 
@@ -114,18 +133,14 @@ package actor LaunchVerifier {
 
   /// Asks the server now. A new launch begins with its answer; without an answer the present launch goes on.
   ///
-  /// - Throws: ``SourceError``, ``StoreError``.
+  /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
   @discardableResult
   package func refresh() async throws -> Verified {
-    await prepare()
-    do {
-      let verified = try await check.ask(conditionally: true)
-      relaunch()
-      last = (verified, now())
-      return verified
-    } catch {
-      if last == nil { remember(error) }
-      throw error
+    let question = begin(conditionally: true, isRefresh: true)
+    return try await withTaskCancellationHandler {
+      try await answer(to: question)
+    } onCancel: {
+      question.task.cancel()
     }
   }
 
@@ -136,45 +151,82 @@ package actor LaunchVerifier {
     return try await ask(conditionally: false)
   }
 
-  /// Cancels the request that is under way, and returns when it has ended.
+  /// Cancels the question that is under way, and returns when all have ended.
   package func shutDown() async {
-    underway?.cancel()
-    _ = await underway?.result
+    isShutDown = true
+    await questions.shutDown()
   }
 
   private func isCurrent(since instant: ContinuousClock.Instant) -> Bool { verification.holds(for: now() - instant) }
 
   private func ask(conditionally: Bool) async throws -> Verified {
-    if conditionally, let underway { return try await underway.valueForWaiter() }
-    // Unstructured on purpose: all callers share it, and it must not end when the first of them is cancelled.
-    let task = Task { [launch, check, prepare] in
+    if conditionally, let question, !question.isOver, question.launch == launch {
+      return try await answer(to: question)
+    }
+    return try await answer(to: begin(conditionally: conditionally, isRefresh: false))
+  }
+
+  /// Begins a question, which takes the place of the one that is under way.
+  private func begin(conditionally: Bool, isRefresh: Bool) -> Question {
+    let former = question.flatMap { $0.isOver ? nil : $0 }
+    former?.task.cancel()
+    let number = (question?.number ?? 0) + 1
+    let isConditional = conditionally && former?.isConditional != false
+    // Unstructured: all callers share it, and it must not end when the first of them is cancelled.
+    let task = questions.start { [self, check, prepare] in
+      // What the former has begun to store is stored before this one reads what is known.
+      _ = await former?.task.result
       await prepare()
       let result: Result<Verified, any Error>
       do {
-        result = .success(try await check.ask(conditionally: conditionally))
+        result = .success(try await check.ask(conditionally: isConditional))
       } catch {
         result = .failure(error)
       }
-      if launch == self.launch { record(result) }
+      await record(result, of: number)
       return try result.get()
     }
-    underway = task
-    return try await task.valueForWaiter()
+    let begun = Question(
+      number: number, launch: launch, isRefresh: isRefresh, isConditional: isConditional, task: task)
+    question = begun
+    return begun
   }
 
-  private func record(_ result: Result<Verified, any Error>) {
-    underway = nil
+  /// The answer to a question, or to the one that has taken its place.
+  private func answer(to first: Question) async throws -> Verified {
+    var asked = first
+    while true {
+      let result: Result<Verified, any Error>
+      do {
+        result = .success(try await asked.task.valueForWaiter())
+      } catch {
+        result = .failure(error)
+      }
+      // Who has asked for a refresh may cancel it for those, too, who wait for its answer.
+      guard asked.task.isCancelled, !Task.isCancelled, !isShutDown else { return try result.get() }
+      let isNewest = asked.number == question?.number
+      asked = isNewest ? begin(conditionally: true, isRefresh: false) : question ?? asked
+    }
+  }
+
+  private func record(_ result: Result<Verified, any Error>, of number: Int) {
+    guard let answered = question, answered.number == number else { return }
+    question?.isOver = true
+    guard answered.isRefresh || answered.launch == launch else { return }
     switch result {
     case .success(let verified):
+      if answered.isRefresh { relaunch() }
       last = (verified, now())
       lastFailure = nil
     case .failure(let error):
-      remember(error)
+      // Without an answer to a refresh the present launch goes on.
+      if !answered.isRefresh || last == nil { remember(error) }
     }
   }
 
   private func remember(_ error: any Error) {
-    // No request was sent, so that no pause is due.
+    // No request was sent, or none was answered, so that no pause is due.
+    if error is CancellationError { return }
     if case SourceError.unreachable(_, is OfflineError) = error { return }
     lastFailure = (error, now())
   }

@@ -54,7 +54,7 @@ struct ManifestCheck: Sendable {
       var choice = SourceChoice()
       choice.audience = audience.text
       let verified: Verified
-      if let other = try await other(than: manifest, known, validators) {
+      if let other = try await other(than: fetched, known, validators) {
         choice.manifest = .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
         verified = other
       } else {
@@ -75,8 +75,9 @@ struct ManifestCheck: Sendable {
   ///
   /// - Parameter validators: those of the source's manifest, with which it is asked for again.
   private func other(
-    than manifest: Manifest, _ known: StoredRelease?, _ validators: Validators
+    than fetched: FetchedManifest, _ known: StoredRelease?, _ validators: Validators
   ) async throws -> Verified? {
+    let manifest = fetched.manifest
     let hasTaken = known.map { $0.sequence == manifest.sequence && $0.name == manifest.release } ?? false
     let install = manifest.rollout == nil ? "" : try await store.installID()
     switch try ManifestChoice(of: manifest, for: audience, install: install, hasTaken: hasTaken) {
@@ -88,7 +89,7 @@ struct ManifestCheck: Sendable {
         known.validators = validators
         return Verified(release: known, isUnchanged: true)
       }
-      let other = try await fetcher.fetch(reference)
+      let other = try await fetcher.fetch(reference, namedAt: fetched.url)
       let signed: ManifestSignatures?
       if let signatures {
         signed = try await signatures.verify(named: other)

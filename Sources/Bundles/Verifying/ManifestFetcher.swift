@@ -1,3 +1,4 @@
+import DiskStorage
 import Dispatch
 import Foundation
 import HTTPCaching
@@ -54,13 +55,19 @@ package struct ManifestFetcher: Sendable {
     }
   }
 
-  /// Fetches a manifest that the source's one names.
+  /// Fetches a manifest that the source's pointer or manifest names.
   ///
+  /// - Parameter place: the URL of the pointer or manifest. A server does not name a file of this machine, although the
+  ///   reference is relative to the source, which may be one.
   /// - Throws: ``SourceError``, `CancellationError`.
-  func fetch(_ reference: ManifestReference) async throws -> FetchedManifest {
-    guard let url = source.resolving(reference.url),
-      let bytes = try await smallFile(at: url, limit: limits.manifestBytes)
-    else { throw SourceError.noOtherManifest(source, url: reference.url) }
+  func fetch(_ reference: ManifestReference, namedAt place: PageURL) async throws -> FetchedManifest {
+    guard let url = source.resolving(reference.url) else {
+      throw SourceError.noOtherManifest(source, url: reference.url)
+    }
+    guard place.mayName(url) else { throw SourceError.localFile(source, url: url) }
+    guard let bytes = try await smallFile(at: url, limit: limits.manifestBytes) else {
+      throw SourceError.noOtherManifest(source, url: reference.url)
+    }
     let digest = try SHA256Digest(of: bytes)
     guard digest == reference.sha256 else {
       throw SourceError.otherBytes(source, url: url, expected: reference.sha256, found: digest)
@@ -74,18 +81,7 @@ package struct ManifestFetcher: Sendable {
 
   private func readFile() async throws -> Answer {
     let path = source.filePath ?? source.text
-    let file: FileHandle
-    do {
-      file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-    } catch {
-      throw ManifestFileError(path: path, exists: FileManager.default.fileExists(atPath: path))
-    }
-    defer { try? file.close() }
-    // For a folder, opening succeeds and reading fails.
-    guard let data = try? file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data() else {
-      throw ManifestFileError(path: path, exists: true)
-    }
-    return try await parse(Array(data), Validators())
+    return try await parse(try RegularFile.contents(of: path, upTo: limits.manifestBytes), Validators())
   }
 
   private func downloadPatiently(_ validators: Validators) async throws -> Answer {
@@ -204,9 +200,11 @@ package struct ManifestFetcher: Sendable {
   private func smallFile(at url: PageURL, limit: Int64, validators: Validators) async throws -> SmallFile {
     do {
       if let path = url.filePath {
-        guard let file = FileHandle(forReadingAtPath: path) else { return .none }
-        defer { try? file.close() }
-        return .file(Array(try file.read(upToCount: Int(clamping: limit) + 1) ?? Data()), Validators())
+        do {
+          return .file(try RegularFile.contents(of: path, upTo: limit), Validators())
+        } catch RegularFileError.absent {
+          return .none
+        }
       }
       var fields: HTTPFields = [.cacheControl: "no-cache", .acceptEncoding: "identity"]
       fields[.ifNoneMatch] = validators.etag
@@ -242,7 +240,7 @@ package struct ManifestFetcher: Sendable {
   /// Reads what the source has: a manifest, or a pointer to one.
   private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
     if let pointer = try ReleasePointer(reading: bytes) {
-      return .manifest(try await fetch(pointer.current.manifest), validators)
+      return .manifest(try await fetch(pointer.current.manifest, namedAt: source), validators)
     }
     return .manifest(try await parse(bytes, at: source), validators)
   }
@@ -279,6 +277,8 @@ package enum SourceError: Error, CustomStringConvertible {
   case noProgress(PageURL, after: Duration)
   /// The manifest or pointer names another manifest, which the server does not have.
   case noOtherManifest(PageURL, url: String)
+  /// A server's manifest or pointer names a file of this machine.
+  case localFile(PageURL, url: PageURL)
   /// The manifest that another one or a pointer names has other bytes.
   case otherBytes(PageURL, url: PageURL, expected: SHA256Digest, found: SHA256Digest)
   /// The server has no release for this host, for this reason.
@@ -294,6 +294,12 @@ package enum SourceError: Error, CustomStringConvertible {
     case .untrusted(let source, let error): return "manifest \(source.readable): \(error)"
     case .noOtherManifest(let source, let url):
       return "manifest \(source.readable): it names \(url), which the server does not have"
+    case .localFile(let source, let url):
+      return
+        "manifest \(source.readable): it names \(url), a file of this machine, which no server may name: expected an http or https URL"
+    case .otherBytes(let source, let url, let expected, _) where url.isFile:
+      return
+        "manifest \(source.readable): it names \(url.readable) with the SHA-256 \(expected), and the file has other bytes: publish the manifest that names it last"
     case .otherBytes(let source, let url, let expected, let found):
       return
         "manifest \(source.readable): it names \(url) with the SHA-256 \(expected), and the server has \(found) there: publish the manifest that names it last"
@@ -327,11 +333,4 @@ extension SourceError: RetryableError {
   package var retryAfter: Duration? {
     if case .unreachable(_, let cause) = self { RetryPolicy.retryAfter(cause) } else { nil }
   }
-}
-
-private struct ManifestFileError: Error, CustomStringConvertible {
-  let path: String
-  let exists: Bool
-
-  var description: String { exists ? "the file cannot be read" : "there is no such file" }
 }

@@ -95,7 +95,15 @@ package struct ExpectedContent: Hashable, Sendable {
   }
 
   /// Describes the first difference; `nil` if the bytes have the expected digests and size.
-  package func mismatch(with found: ContentDigests) -> String? {
+  ///
+  /// - Parameter isInFile: `true` for bytes of a local file, whose digests are not told.
+  package func mismatch(with found: ContentDigests, inFile isInFile: Bool = false) -> String? {
+    if isInFile {
+      if let size, size != found.size { return "the manifest says \(size) bytes, the file has \(found.size)" }
+      if let md5, md5 != found.md5 { return "the manifest says MD5 \(md5), the file has other bytes" }
+      if let sha256, sha256 != found.sha256 { return "the manifest says SHA-256 \(sha256), the file has other bytes" }
+      return nil
+    }
     if let size, size != found.size { return "the server says \(size) bytes, the download has \(found.size)" }
     if let md5, md5 != found.md5 { return "the server says MD5 \(md5), the download has \(found.md5)" }
     if let sha256, sha256 != found.sha256 {

@@ -77,6 +77,9 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
   /// `true` for a `file` URL.
   package var isFile: Bool { text.hasPrefix("file:") }
 
+  /// Returns `true` if content from this URL may name the other one: a server names no files of this machine.
+  package func mayName(_ other: PageURL) -> Bool { isFile || !other.isFile }
+
   /// The path of a `file` URL; `nil` for any other one.
   package var filePath: String? { isFile ? url?.path(percentEncoded: false) : nil }
 

@@ -22,7 +22,7 @@ package enum RedirectDecision: Equatable {
       self = .refuse(.noLocation(url))
       return
     }
-    guard let target = url.resolving(location, ignoring: ignored), !target.isFile else {
+    guard let target = url.resolving(location, ignoring: ignored), url.mayName(target) else {
       self = .refuse(.badLocation(url, location))
       return
     }

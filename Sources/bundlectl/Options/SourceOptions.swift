@@ -103,6 +103,7 @@ extension PageHost {
     _ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil,
     _ body: (PageHost) async throws -> Result
   ) async throws -> Result {
+    try AddressSpace.check()
     let host = try PageHost(configuration, transport: transport)
     if let reason = host.store.readOnlyReason {
       ReadOnlyNotice.say(configuration.store, reason, unreadable: configuration.responseDirectory.unreadable)
@@ -123,6 +124,7 @@ extension CurlTransport {
   static func using<Result: Sendable>(
     _ configuration: Configuration, _ body: (CurlTransport) async throws -> Result
   ) async throws -> Result {
+    try AddressSpace.check()
     let transport = try CurlTransport(configuration)
     do {
       let result = try await body(transport)

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import PageTesting
 import TestSupport
@@ -128,12 +129,109 @@ struct BundleFetcherTests {
     "lasting failures are not retried",
     arguments: [
       (Fault.status(404), "404"), (.status(403), "403"), (.redirect(to: "/b/home.js"), "circle"),
-      (.garbage, "not valid HTTP"), (.status(204), "204"), (.always304, "304"),
+      (.garbage, "not valid HTTP"), (.status(204), "204"),
     ])
   func lastingFailures(_ fault: Fault, _ reason: String) async throws {
     let complaint = try await Self.complaint(fault)
     #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
     #expect(complaint?.contains("1 try") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test(
+    "what was not asked for is asked for once more past all caches, and then refused",
+    arguments: [
+      (Fault.status(206), "206, which was not asked for"), (.always304, "304, which was not asked for"),
+      (.encoded("dcb", [1]), "dcb"), (.encoded("dcz", [1]), "dcz"),
+    ])
+  func notAskedFor(_ fault: Fault, _ reason: String) async throws {
+    let complaint = try await Self.complaint(fault)
+    #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
+    #expect(complaint?.contains("2 tries") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test(
+    "the whole content that follows an answer which was not asked for is taken",
+    arguments: [Fault.status(206), .always304, .encoded("dcb", [1])])
+  func wholeAfterwards(_ fault: Fault) async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(Self.text.utf8))
+      fixture.origin.script(Self.path, [fault])
+      let fetched = try await fixture.fetcher(attempts: 1).fetch(try fixture.target("home", Self.text))
+      fetched.download.close()
+      #expect(fixture.origin.requests.map { $0.headers[.cacheControl] } == [nil, "no-cache"])
+    }
+  }
+
+  @Test("after a part that does not fit, and at every way to ask, a server without end gets few requests")
+  func boundedRequests() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(Self.text.utf8), etag: "\"v1\"")
+      fixture.origin.script(Self.path, [.resetAfter(bytes: 10)])
+      let release = try await fixture.registered(["home": Self.text])
+      fixture.origin.serve(Self.path, Array(Self.text.utf8), etag: "\"v1\"")
+      let target = try fixture.target("home", Self.text)
+      await #expect(throws: BundleError.self) {
+        try await fixture.downloader(attempts: 1).download(target, for: release)
+      }
+      let before = fixture.origin.requests.count
+      fixture.origin.always(Self.path, .status(206))
+      await #expect(throws: BundleError.self) { try await fixture.downloader().download(target, for: release) }
+      #expect(fixture.origin.requests.count - before <= 3, "\(fixture.origin.requests.count - before) requests")
+    }
+  }
+
+  @Test("each way to ask is followed by later ones only")
+  func ways() {
+    for mode in BundleFetcher.Mode.allCases {
+      for kind in BundleFetcher.Setback.Kind.allCases {
+        guard let next = mode.next(after: kind) else { continue }
+        #expect(next.rawValue > mode.rawValue, "\(mode) after \(kind)")
+      }
+    }
+    #expect(BundleFetcher.Mode.pastCaches.next(after: .otherBytes) == nil)
+    #expect(BundleFetcher.Mode.normal.next(after: .otherBytes) == .pastCaches)
+    #expect(BundleFetcher.Mode.offering.next(after: .notAskedFor) == .whole)
+  }
+
+  // MARK: Local files
+
+  private static func local(_ path: String, of text: String = text) throws -> FetchTarget {
+    let digests = try ContentDigests(of: Array(text.utf8))
+    return FetchTarget(
+      kind: .bundle, name: "home", url: try #require(PageURL(filePath: path)),
+      expected: ExpectedContent(md5: digests.md5, sha256: digests.sha256))
+  }
+
+  @Test("a FIFO, a device or a folder in the place of a local file is refused at once", .timeLimit(.minutes(1)))
+  func irregularFiles() async throws {
+    try await LoadingFixture.running { fixture in
+      let fifo = fixture.folder.file("fifo")
+      #expect(mkfifo(fifo, 0o600) == 0)
+      for path in [fifo, "/dev/zero", fixture.folder.path] {
+        await #expect {
+          try await fixture.fetcher().fetch(try Self.local(path))
+        } throws: { error in
+          "\(error)".hasPrefix("bundle \"home\": \(path)") && "\(error)".hasSuffix("it is not a regular file")
+        }
+      }
+      #expect(fixture.leftovers.isEmpty)
+    }
+  }
+
+  @Test("an error does not tell the digests of a local file")
+  func localDigests() async throws {
+    try await LoadingFixture.running { fixture in
+      let file = fixture.folder.file("secret.js")
+      try Data("var secret".utf8).write(to: URL(fileURLWithPath: file))
+      let found = try ContentDigests(of: Array("var secret".utf8))
+      await #expect {
+        try await fixture.fetcher().fetch(try Self.local(file))
+      } throws: { error in
+        let text = "\(error)"
+        return text.contains("the file has other bytes") && !text.contains(found.md5.hex)
+          && !text.contains(found.sha256.hex)
+      }
+    }
   }
 
   @Test("a transfer below the lowest speed is given up")

@@ -126,6 +126,100 @@ struct DeltaTests {
     }
   }
 
+  @Test("an answer to an offer that was not asked for is followed by the whole content", arguments: [206, 304, 200])
+  func notAskedFor(status: Int) async throws {
+    try await Self.updating { fixture in
+      fixture.origin.respond(Self.path) { request in
+        if request.headers[try #require(HTTPField.Name("Available-Dictionary"))] == nil {
+          return OriginResponse(headers: [.contentType: "text/javascript"], body: Self.new.utf8)
+        }
+        return OriginResponse(
+          status: .init(code: status), headers: status == 200 ? [.contentEncoding: "dcb"] : [:],
+          body: status == 304 ? [] : [1])
+      }
+      let report = try await fixture.preload(attempts: 1)
+      #expect(report.failures.isEmpty && report.activated && report.deltas == 0, "\(report.failures)")
+      #expect(try await fixture.stored == ["home": Self.new])
+      #expect(Self.offers(fixture) == [nil, try Self.digest(Self.old).availableDictionary, nil])
+    }
+  }
+
+  @Test("a server that answers every request with a part gets few requests, with deltas too")
+  func endlessParts() async throws {
+    try await Self.updating(listing: [try Self.digest(Self.old): 100]) { fixture in
+      fixture.origin.always(Self.path, .status(206))
+      fixture.origin.always(try Self.publishedPath(), .status(206))
+      let before = fixture.origin.requests.count
+      #expect(try await fixture.preload().failures.count == 1)
+      // The manifest, the published delta, the offer, and the whole content.
+      #expect(fixture.origin.requests.count - before <= 5, "\(fixture.origin.requests.count - before) requests")
+    }
+  }
+
+  // MARK: Origins
+
+  /// The next release, whose contents are on another origin.
+  private static func move(
+    _ fixture: LoadingFixture, to other: FaultOrigin, listing deltas: [SHA256Digest: Int64] = [:]
+  ) throws {
+    let digests = try ContentDigests(of: Array(new.utf8))
+    var entry = Manifest.Entry(
+      name: "home", path: "home.js", size: digests.size, md5: digests.md5, sha256: digests.sha256)
+    entry.deltas = deltas
+    let manifest = Manifest(release: "r2", sequence: 1, base: other.url(for: "/b/"), bundles: [entry])
+    fixture.origin.serve("/manifest.json", try JSON.encode(manifest), etag: "\"moved\"")
+    other.serve(path, Array(new.utf8))
+  }
+
+  @Test("stored bytes are offered to no other origin than the one they came from", arguments: [false, true])
+  func otherOrigin(isListed: Bool) async throws {
+    try await Self.updating { fixture in
+      let other = try await FaultOrigin.start()
+      try Self.move(fixture, to: other, listing: isListed ? [try Self.digest(Self.old): 100] : [:])
+      #expect(try await fixture.preload().activated)
+      #expect(other.requests.map(\.path) == [Self.path])
+      #expect(other.requests.allSatisfy { $0.headers[.acceptEncoding]?.contains("dcz") == false })
+      #expect(Self.offers(fixture) == [nil])
+      try await other.stop()
+    }
+  }
+
+  @Test("bytes that an origin listed, but did not send, are not offered to it")
+  func takenOverBytes() async throws {
+    try await Self.updating { fixture in
+      let other = try await FaultOrigin.start()
+      // The other origin lists the old bytes, which are stored, and a new page.
+      let (old, new) = (try ContentDigests(of: Array(Self.old.utf8)), try ContentDigests(of: Array(Self.new.utf8)))
+      let manifest = Manifest(
+        release: "r2", sequence: 1, base: other.url(for: "/b/"),
+        bundles: [
+          .init(name: "home", path: "home.js", size: old.size, md5: old.md5, sha256: old.sha256),
+          .init(name: "more", path: "more.js", size: new.size, md5: new.md5, sha256: new.sha256),
+        ])
+      fixture.origin.serve("/manifest.json", try JSON.encode(manifest), etag: "\"moved\"")
+      other.serve("/b/more.js", Array(Self.new.utf8))
+      #expect(try await fixture.preload().activated)
+      #expect(other.requests.map(\.path) == ["/b/more.js"])
+      #expect(other.requests.allSatisfy { $0.headers[.acceptEncoding]?.contains("dcz") == false })
+      try await other.stop()
+    }
+  }
+
+  @Test("a redirect to another origin is followed without the offer")
+  func redirectedOffer() async throws {
+    try await Self.updating { fixture in
+      let other = try await FaultOrigin.start()
+      other.serve("/moved.js", Array(Self.new.utf8))
+      fixture.origin.always(Self.path, .redirect(to: other.url(for: "/moved.js")))
+      #expect(try await fixture.preload().activated)
+      #expect(Self.offers(fixture).last == (try Self.digest(Self.old).availableDictionary))
+      let name = try #require(HTTPField.Name("Available-Dictionary"))
+      #expect(other.requests.map { $0.headers[name] } == [nil])
+      #expect(other.requests.map { $0.headers[.acceptEncoding] } == ["zstd, br, gzip"])
+      try await other.stop()
+    }
+  }
+
   @Test("with the data saver, new pages wait for the first bundle and are asked for as differences from it")
   func siblings() async throws {
     try await PrefetchFixture.running { fixture in

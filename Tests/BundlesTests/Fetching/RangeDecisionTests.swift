@@ -38,9 +38,12 @@ struct RangeDecisionTests {
     #expect(RangeDecision(for: Self.response(206, fields), held: try Self.held()) == .askForWhole)
   }
 
-  @Test("a part that was not requested is refused")
-  func unrequestedPart() {
-    #expect(RangeDecision(for: Self.response(206, [.contentRange: "bytes 0-9/10"]), held: nil) == .askForWhole)
+  @Test("a part, or a 304, that was not requested answers another request")
+  func unrequestedAnswer() throws {
+    #expect(RangeDecision(for: Self.response(206, [.contentRange: "bytes 0-9/10"]), held: nil) == .notAskedFor)
+    #expect(RangeDecision(for: Self.response(206), held: nil) == .notAskedFor)
+    #expect(RangeDecision(for: Self.response(304), held: nil) == .notAskedFor)
+    #expect(RangeDecision(for: Self.response(304), held: try Self.held()) == .askForWhole)
   }
 
   @Test("a 416 means that the held part is useless")

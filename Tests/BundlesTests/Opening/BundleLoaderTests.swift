@@ -1,8 +1,10 @@
-import Bundles
 import HTTPTransport
 import PageTesting
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import Bundles
 
 struct BundleLoaderTests {
   private static let scripts = ["a": "var a = 1", "b": "var b = 2"]
@@ -22,6 +24,32 @@ struct BundleLoaderTests {
       #expect(try await loader.load(url).source == .memory)
       _ = try await loader.load(try fixture.url("/b/b.js"))
       #expect(fixture.origin.requests.count == before + 1)
+    }
+  }
+
+  private struct BrokenClock: Error {}
+
+  /// A clock on which nobody can wait.
+  private struct StoppedClock: Clock {
+    typealias Instant = ContinuousClock.Instant
+
+    var now: Instant { .now }
+    var minimumResolution: Duration { .zero }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws { throw BrokenClock() }
+  }
+
+  @Test("an opening whose waiting fails leaves no walk behind")
+  func failedWait() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      // The walk would never end by itself.
+      fixture.origin.hold("/b/a.js")
+      let loader = try fixture.loader(nil, time: TimeSource(StoppedClock()))
+      await #expect(throws: BrokenClock.self) { try await loader.load(try fixture.url("/b/a.js")) }
+      await loader.walks.finish()
+      // A walk that goes on asks again for what does not come.
+      #expect(fixture.origin.requestCount(path: "/b/a.js") <= 1)
     }
   }
 
@@ -253,6 +281,27 @@ struct BundleLoaderTests {
       fixture.origin.serve("/loose.js", Array("var loose = 1".utf8), etag: "\"\(String(repeating: "0", count: 32))\"")
       let page = try await fixture.loader(nil).load(try fixture.url("/loose.js"))
       #expect(Self.text(page) == "var loose = 1")
+    }
+  }
+
+  @Test("a server with another manifest for each question, and wrong bytes for each, gets few requests")
+  func changingManifests() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let count = Mutex(0)
+      fixture.origin.respond("/manifest.json") { _ in
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        let digests = try ContentDigests(of: Array("other \(number)".utf8))
+        let manifest = Manifest(
+          release: "r\(number)", sequence: 1, base: "b/", bundles: [.init(name: "a", path: "a.js", md5: digests.md5)])
+        return OriginResponse(headers: [.contentType: "application/json"], body: try manifest.fileBytes())
+      }
+      let loader = try fixture.loader(try fixture.verifier(.everyOpen))
+      await #expect(throws: BundleError.self) { try await loader.load(try fixture.url("/b/a.js")) }
+      #expect(fixture.origin.requests.count <= 10, "\(fixture.origin.requests.count) requests")
     }
   }
 

@@ -24,6 +24,7 @@ struct FullDisk: BundleStoring {
   func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]] {
     try await store.formerContents(of: release)
   }
+  func origins(of blob: Blob) async throws -> Set<String> { try await store.origins(of: blob) }
   func firstBundle(of release: StoredRelease) async throws -> StoredBundle? {
     try await store.firstBundle(of: release)
   }

@@ -1,5 +1,6 @@
 import Bundles
 import HTTPTransport
+import HTTPTypes
 import PageTesting
 import Synchronization
 import TestSupport
@@ -140,6 +141,89 @@ struct LaunchVerifierTests {
       fixture.origin.release("/manifest.json")
       #expect(try await patient.value.release.name == "r1")
       #expect(fixture.origin.requests.count == 1)
+    }
+  }
+
+  // MARK: Older and newer answers
+
+  /// A server whose first answer is the release `r1`, which it sends when the signal comes; its others are `r2`.
+  private static func withSlowAnswer(
+    _ body: (LoadingFixture, _ firstAnswer: Signal) async throws -> Void
+  ) async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      let first = try fixture.publish(scripts, release: "r1").fileBytes()
+      let second = try fixture.publish(["a": "var a = 2"], release: "r2").fileBytes()
+      let signal = Signal()
+      let isFirst = Mutex(true)
+      fixture.origin.respond("/manifest.json") { _ in
+        let isSlow = isFirst.withLock { isFirst in
+          defer { isFirst = false }
+          return isFirst
+        }
+        if isSlow { await signal.wait(beyond: 0) }
+        return OriginResponse(headers: [.contentType: "application/json"], body: isSlow ? first : second)
+      }
+      try await body(fixture, signal)
+      signal.send()
+    }
+  }
+
+  @Test("an answer that comes later than that of a newer question is not registered, and its callers get the newer one")
+  func lateAnswer() async throws {
+    try await Self.withSlowAnswer { fixture, firstAnswer in
+      let verifier = try fixture.verifier()
+      let asked = Task { try await verifier.verified() }
+      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
+      let refreshed = try await verifier.refresh()
+      firstAnswer.send()
+      #expect(refreshed.release.name == "r2")
+      #expect(try await asked.value.release == refreshed.release)
+      #expect(try await verifier.verified().release == refreshed.release)
+      #expect(try await fixture.store.source(fixture.source)?.latest == refreshed.release)
+      #expect(fixture.origin.requestCount(path: "/manifest.json") == 2)
+    }
+  }
+
+  @Test("the question of an earlier launch does not register its answer after that of a later one")
+  func earlierLaunch() async throws {
+    try await Self.withSlowAnswer { fixture, firstAnswer in
+      let verifier = try fixture.verifier()
+      let asked = Task { try await verifier.verified() }
+      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
+      await verifier.relaunch()
+      let second = try await verifier.verified()
+      firstAnswer.send()
+      #expect(second.release.name == "r2")
+      #expect(try await asked.value.release == second.release)
+      #expect(try await fixture.store.source(fixture.source)?.latest == second.release)
+    }
+  }
+
+  @Test("a refresh that is cancelled ends, and those who wait with it ask again")
+  func cancelledRefresh() async throws {
+    try await Self.withSlowAnswer { fixture, firstAnswer in
+      let verifier = try fixture.verifier()
+      let refresh = Task { try await verifier.refresh() }
+      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
+      let asked = Task { try await verifier.verified() }
+      refresh.cancel()
+      await #expect(throws: CancellationError.self) { try await refresh.value }
+      #expect(try await asked.value.release.name == "r2")
+      firstAnswer.send()
+    }
+  }
+
+  @Test("a shut down cancels the questions that are under way, and nothing is asked afterwards")
+  func shutDown() async throws {
+    try await Self.withSlowAnswer { fixture, firstAnswer in
+      let verifier = try fixture.verifier()
+      let asked = Task { try await verifier.verified() }
+      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
+      await verifier.shutDown()
+      await #expect(throws: CancellationError.self) { try await asked.value }
+      await #expect(throws: CancellationError.self) { try await verifier.refresh() }
+      #expect(fixture.origin.requests.count == 1)
+      firstAnswer.send()
     }
   }
 

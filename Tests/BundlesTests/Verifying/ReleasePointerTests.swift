@@ -130,6 +130,100 @@ struct ReleasePointerTests {
     }
   }
 
+  // MARK: Files of this machine
+
+  /// A manifest in a file, which nobody but this machine should read, and its digest.
+  private static func secret(_ fixture: LoadingFixture) throws -> (path: String, digest: SHA256Digest) {
+    let bytes = try Manifest(release: "secret", sequence: 9, bundles: []).fileBytes()
+    try Data(bytes).write(to: URL(fileURLWithPath: fixture.folder.file("secret.json")))
+    return (fixture.folder.file("secret.json"), try SHA256Digest(of: bytes))
+  }
+
+  /// - Parameter path: a local manifest or pointer; `nil` for the server's.
+  private static func failure(_ fixture: LoadingFixture, at path: String? = nil) async throws -> String {
+    let file: PageURL? = path.flatMap { PageURL(filePath: $0) }
+    let verifier = LaunchVerifier(
+      source: try file ?? fixture.source, store: fixture.store, client: try fixture.client(),
+      decoding: ContentDecoder(), retry: RetryPolicy(attempts: 1), sleep: { _ in })
+    let report = await Preloader(
+      store: fixture.store, verifier: verifier, downloader: try fixture.downloader()
+    ).start().report()
+    #expect(report.failures.count == 1 && !report.activated)
+    return report.failures.first?.error ?? ""
+  }
+
+  @Test("a server's pointer or manifest that names a file of this machine is refused, and the file not read")
+  func serversFile() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      let (path, digest) = try Self.secret(fixture)
+      let url = try #require(PageURL(filePath: path)).text
+      // With the right digest, and with another one: nobody learns which it is.
+      for named in [digest, try SHA256Digest(of: [])] {
+        try Self.point(
+          to: .init(release: "r", sequence: 1, manifest: .init(url: url, sha256: named), publishedAt: ""), on: fixture)
+        let byPointer = try await Self.failure(fixture)
+        #expect(byPointer.contains("it names \(url), a file of this machine"), "\(byPointer)")
+        #expect(!byPointer.contains(digest.hex))
+        var manifest = try fixture.publish(["a": "1"])
+        manifest.rollout = Rollout(percent: 0, salt: "s")
+        manifest.otherwise = .init(url: url, sha256: named)
+        fixture.origin.serve("/manifest.json", try manifest.fileBytes())
+        let byManifest = try await Self.failure(fixture)
+        #expect(byManifest.contains("it names \(url), a file of this machine"), "\(byManifest)")
+        #expect(!byManifest.contains(digest.hex))
+      }
+    }
+  }
+
+  @Test("a server's manifest names no file beside a local pointer to it")
+  func fileBesidePointer() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      let (_, digest) = try Self.secret(fixture)
+      var manifest = try fixture.publish(["a": "1"])
+      manifest.base = fixture.origin.url(for: "/b/")
+      manifest.rollout = Rollout(percent: 0, salt: "s")
+      manifest.otherwise = .init(url: "secret.json", sha256: digest)
+      let bytes = try manifest.fileBytes()
+      fixture.origin.serve("/r.manifest.json", bytes)
+      let pointer = ReleasePointer(
+        current: .init(
+          release: "r", sequence: 1,
+          manifest: .init(url: fixture.origin.url(for: "/r.manifest.json"), sha256: try SHA256Digest(of: bytes)),
+          publishedAt: ""))
+      let file = fixture.folder.file("current.json")
+      try JSONEncoder().encode(pointer).write(to: URL(fileURLWithPath: file))
+      let failure = try await Self.failure(fixture, at: file)
+      #expect(failure.contains("a file of this machine"), "\(failure)")
+    }
+  }
+
+  @Test("a local pointer's manifest with other bytes is refused without its digest")
+  func localDigest() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      let (_, digest) = try Self.secret(fixture)
+      let other = try SHA256Digest(of: [])
+      let pointer = ReleasePointer(
+        current: .init(
+          release: "r", sequence: 1, manifest: .init(url: "secret.json", sha256: other), publishedAt: ""))
+      let file = fixture.folder.file("current.json")
+      try JSONEncoder().encode(pointer).write(to: URL(fileURLWithPath: file))
+      let failure = try await Self.failure(fixture, at: file)
+      #expect(failure.contains("the file has other bytes") && !failure.contains(digest.hex), "\(failure)")
+    }
+  }
+
+  @Test("a FIFO, a device or a folder in the place of a manifest is refused at once", .timeLimit(.minutes(1)))
+  func irregularFiles() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      let fifo = fixture.folder.file("fifo")
+      #expect(mkfifo(fifo, 0o600) == 0)
+      for path in [fifo, "/dev/zero", fixture.folder.path] {
+        let failure = try await Self.failure(fixture, at: path)
+        #expect(failure.hasSuffix("it is not a regular file"), "\(failure)")
+      }
+    }
+  }
+
   @Test(
     "a pointer that cannot be used says why",
     arguments: [

@@ -70,10 +70,12 @@ struct FolderScanner: Sendable {
   }
 
   private func settings() throws -> Manifest? {
-    guard let data = FileManager.default.contents(atPath: source.settingsPath) else { return nil }
     let settings: Manifest
     do {
-      settings = try Manifest(reading: Array(data))
+      settings = try Manifest(
+        reading: try RegularFile.contents(of: source.settingsPath, upTo: ManifestLimits.standard.manifestBytes))
+    } catch RegularFileError.absent {
+      return nil
     } catch {
       throw FolderError("\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error)")
     }

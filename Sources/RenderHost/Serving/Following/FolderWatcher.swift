@@ -1,4 +1,5 @@
 import Bundles
+import DiskStorage
 import Foundation
 import HTTPTransport
 import Logging
@@ -41,7 +42,8 @@ package actor FolderWatcher: Service {
   package func run() async throws {
     let events = try DirectoryEvents(source.folder)
     defer { events.stop() }
-    former = FileManager.default.contents(atPath: source.manifestPath).flatMap { try? Manifest(reading: Array($0)) }
+    former = try? Manifest(
+      reading: RegularFile.contents(of: source.manifestPath, upTo: ManifestLimits.standard.manifestBytes))
     if publisher.signer == nil {
       logger.info("the folder's releases are not signed, so that hosts with keys refuse them: --sign-with signs them")
     }
