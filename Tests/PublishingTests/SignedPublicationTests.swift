@@ -27,7 +27,7 @@ struct SignedPublicationTests {
   private func publish(
     _ site: PublishingSite, by signers: [Int] = [3], until end: Int64 = 1_900_000_000, statusIsElsewhere: Bool = false
   ) async throws {
-    let keys = signers.map { keys[$0] }
+    let keys = signers.map { self.keys[$0] }
     try await site.publish(
       signers: keys.map(\.verificationKey), statusIsElsewhere: statusIsElsewhere,
       sign: PublishingSite.signing(by: keys, until: end))

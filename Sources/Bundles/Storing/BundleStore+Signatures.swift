@@ -37,10 +37,12 @@ extension BundleStore {
   /// It is the source's current one if its signatures were checked. If a host without keys, which uses the same store,
   /// has made another one current, it is the one with checked signatures that became current last.
   static let signedCurrent = """
-    (SELECT signed.id FROM "release" AS signed
-     WHERE source.current IS NOT NULL AND signed.source = source.id AND signed.expiresAt IS NOT NULL
-       AND (signed.id = source.current OR signed.activatedAt > 0 AND signed.standing <> 'bad')
-     ORDER BY signed.id = source.current DESC, signed.activatedAt DESC, signed.id DESC LIMIT 1)
+    COALESCE(
+      (SELECT signed.id FROM "release" AS signed WHERE signed.id = source.current AND signed.expiresAt IS NOT NULL),
+      (SELECT signed.id FROM "release" AS signed
+       WHERE source.current IS NOT NULL AND signed.source = source.id AND signed.expiresAt IS NOT NULL
+         AND signed.activatedAt > 0 AND signed.standing <> 'bad'
+       ORDER BY signed.activatedAt DESC, signed.id DESC LIMIT 1))
     """
 
   /// The id of the release that is current for this host, as an SQL expression.

@@ -462,6 +462,7 @@ struct SignedReleaseTests {
       var manifest = try site.manifest(Self.scripts, sequence: 1)
       let (late, end) = (SignedTime(seconds: site.now + 301), SignedTime(seconds: site.now + 86_400))
       manifest.setTimes(signed: late, expires: end)
+      site.serve("a", "var a = 1")
       try site.publish(manifest)
       try await Self.refuses(.future(signed: late, latest: SignedTime(seconds: site.now + 300)), site)
       // Clocks differ a little.

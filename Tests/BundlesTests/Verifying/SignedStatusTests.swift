@@ -355,7 +355,7 @@ struct SignedStatusTests {
     try await Self.installed { site in
       try site.publish(status: Array("<html>".utf8))
       let error = await #expect(throws: SourceError.self) { try await site.host().verifier.verified() }
-      #expect("\(error.map { "\($0)" } ?? "")".contains("the status cannot be read: it is not JSON"))
+      #expect("\(error.map { "\($0)" } ?? "")".contains("the status cannot be read: it is HTML"))
     }
   }
 
