@@ -19,6 +19,10 @@ package struct FolderPublication: Sendable {
     package var percent: Double?
     /// `true` if nobody else publishes at the same time: conditions are not asked for.
     package var isAlone = false
+    /// The keys that sign: it is checked that hosts count them before anything is uploaded.
+    package var signers: [VerificationKey] = []
+    /// `true` if another host signs the status of what is published.
+    package var statusIsElsewhere = false
 
     package init() {}
   }
@@ -110,6 +114,9 @@ package struct FolderPublication: Sendable {
       release: draft.manifest.release, sequence: draft.manifest.sequence, isChanged: draft.isChanged)
     if !draft.isChanged, sign == nil { return report }
 
+    let checks = SignedPublication(
+      folder: folder, releases: releases, signers: options.signers, statusIsElsewhere: options.statusIsElsewhere)
+    let root = sign == nil ? nil : try await checks.newestRoot()
     report.reused = Set((plan.manifest.bundles + plan.manifest.files).compactMap(\.sha256)).count - plan.missing.count
     try await upload(plan.missing, &report, progress)
     if let current = published.first { try await addDeltas(from: current, to: &plan, &report) }
@@ -125,6 +132,7 @@ package struct FolderPublication: Sendable {
     let reference = ManifestReference(
       url: PublishedNames.manifest(with: digest, after: pointer?.collections ?? 0), sha256: digest)
     if let signatureFile {
+      try checks.check(bytes, signatureFile, by: root, after: published.first)
       try await publishRoots()
       try await write(reference.url + SignatureFile.suffix, signatureFile)
     }

@@ -24,6 +24,10 @@ package enum PublishError: Error, Hashable, CustomStringConvertible {
   case signedBefore(release: String, sequence: Int64, current: Int64)
   /// The folder has a signed manifest, and no key to sign the published one is named.
   case signedFolder(String)
+  /// Hosts with keys would refuse a root or the manifest.
+  ///
+  /// - Parameter subject: its path or URL, or `the manifest`.
+  case refusedByHosts(_ subject: String, reason: String)
 
   package var description: String {
     switch self {
@@ -45,6 +49,8 @@ package enum PublishError: Error, Hashable, CustomStringConvertible {
       "release \(release) is the first one here, so that there is none for the installs that do not get it"
     case .signedBefore(let release, let sequence, let current):
       "release \(release) is signed with the sequence \(sequence), and hosts with keys refuse it after \(current): publish its folder again, which gives it a higher one"
+    case .refusedByHosts(let subject, let reason):
+      "\(subject): hosts with keys would refuse it, so that nothing was switched to: \(reason)"
     case .signedFolder(let path):
       "\(path) is there, and publishing writes a manifest of its own: name the key that signs it, with --key or --sign-with, and --expires-in"
     }

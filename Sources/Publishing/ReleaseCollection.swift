@@ -12,7 +12,13 @@ package struct ReleaseCollection: Hashable, Sendable {
   /// The pointer without the releases that are given up.
   let pointer: ReleasePointer
 
-  package var bytes: Int64 { objects.reduce(0) { $0 + $1.size } }
+  /// The bytes of the objects, as the store's listing says; the largest number if they are more.
+  package var bytes: Int64 {
+    objects.reduce(0) { sum, object in
+      let (sum, overflows) = sum.addingReportingOverflow(object.size)
+      return overflows ? .max : sum
+    }
+  }
 
   /// - Parameters:
   ///   - pointer: the present pointer.

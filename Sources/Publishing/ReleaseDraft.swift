@@ -38,7 +38,7 @@ struct ReleaseDraft: Hashable, Sendable {
       (manifest.release, manifest.sequence) = (options.release ?? current.release, current.sequence)
     } else {
       // The current release may be one that was gone back to.
-      let next = (pointer?.releases.map(\.sequence).max() ?? 0) + 1
+      let next = try Manifest.sequence(after: pointer?.releases.map(\.sequence).max() ?? 0)
       let isListed = own.map { $0.contents == manifest.contents && $0.sequence >= next } ?? false
       manifest.sequence = isListed ? manifest.sequence : next
       manifest.release =

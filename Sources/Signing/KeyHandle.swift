@@ -66,13 +66,14 @@ final class KeyHandle: @unchecked Sendable {
     }
   }
 
-  /// - Throws: ``KeyError/notEd25519``.
+  /// - Throws: ``KeyError/notEd25519``, ``KeyError/weak``.
   func verificationKey() throws -> VerificationKey {
     var count = VerificationKey.byteCount
     var bytes = [UInt8](repeating: 0, count: count)
     guard EVP_PKEY_is_a(key, Self.algorithm) == 1, EVP_PKEY_get_raw_public_key(key, &bytes, &count) == 1,
-      count == bytes.count, let key = VerificationKey(bytes: bytes)
+      count == bytes.count
     else { throw KeyError.notEd25519 }
+    guard let key = VerificationKey(bytes: bytes) else { throw KeyError.weak }
     return key
   }
 

@@ -179,6 +179,9 @@ package struct ReleaseStatus: Hashable, Sendable {
   /// The fault of the status, as a clause; `nil` for one that can be used.
   package var fault: String? {
     if sequence < 1 { return "its sequence is \(sequence), the first one is 1" }
+    for number in [sequence, release.sequence] where number > SequenceNumber.limit {
+      return "it has the sequence \(number), the largest one is \(SequenceNumber.limit)"
+    }
     if expires <= signed { return "it expires at \(expires), which is not after it was signed, at \(signed)" }
     if release.sequence < 0 { return "its release has sequence \(release.sequence), which must not be negative" }
     if !release.name.isText(upTo: Self.nameLimit) {

@@ -28,6 +28,10 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
   case ambiguous(SignedKind = .manifest, sequence: Int64)
   /// A manifest or a status does not say when it was signed, or that was too long ago.
   case frozen(SignedKind = .manifest, signed: SignedTime?, oldest: SignedTime)
+  /// A manifest or a status says that it was signed later than now.
+  case future(SignedKind = .manifest, signed: SignedTime, latest: SignedTime)
+  /// There are more roots than are followed at once. Those that were followed are remembered.
+  case moreRoots(after: Int64)
   /// The root has the role `online`, and there is no status.
   case noStatus
   /// The status is of another manifest than the one that the server has.
@@ -57,6 +61,12 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
     case .frozen(let kind, let signed, let oldest):
       let found = signed.map { "was signed at \($0)" } ?? "does not say when it was signed (\"signed\")"
       return "the \(kind.noun) \(found), which must be after \(oldest): the server may hide newer ones"
+    case .future(let kind, let signed, let latest):
+      return
+        "the \(kind.noun) was signed at \(signed), which must not be after \(latest): check the clocks of this host and of the one that signs"
+    case .moreRoots(let version):
+      return
+        "root \(version) is trusted, and newer ones follow it: nothing is taken until the newest is reached, and the next check goes on from there"
     case .noStatus:
       return
         "there is no \(ReleaseStatus.fileName) beside the manifest, which the root's role \"online\" asks for: make one with \"bundlectl manifest status\""

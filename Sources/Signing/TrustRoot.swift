@@ -91,7 +91,9 @@ package struct TrustRoot: Hashable, Sendable {
     keys = [:]
     for (id, text) in file.keys {
       guard let key = VerificationKey(base64: text) else {
-        throw refusal("its key \(id.quotedForMessage) is not the base64 of 32 bytes")
+        throw refusal(
+          "its key \(id.quotedForMessage) is not the base64 of the 32 bytes of an Ed25519 key that only its owner can sign for"
+        )
       }
       guard key.id.hex == id else {
         throw refusal("its key \(id.quotedForMessage) has another SHA-256, \(key.id)")
@@ -110,6 +112,9 @@ package struct TrustRoot: Hashable, Sendable {
   /// The fault of the root, as a clause; `nil` for a root that can be used.
   package var fault: String? {
     if version < 1 { return "its version is \(version), the first one is 1" }
+    if version > SequenceNumber.limit {
+      return "its version is \(version), the last one is \(SequenceNumber.limit)"
+    }
     for role in Role.allCases {
       guard let signers = roles[role] else {
         if role.isRequired { return "it has no role \"\(role.rawValue)\"" }

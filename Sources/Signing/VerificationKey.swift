@@ -11,14 +11,47 @@ package struct VerificationKey: Hashable, Sendable {
   package static let byteCount = 32
   package static let signatureByteCount = 64
 
-  /// Returns `nil` unless there are exactly 32 bytes.
+  /// Returns `nil` unless there are exactly 32 bytes, which stand for a point that only the owner of a private key can
+  /// sign for.
   package init?(bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount, let id = try? ContentDigests(of: bytes).sha256 else { return nil }
+    guard bytes.count == Self.byteCount, Self.isStrong(bytes), let id = try? ContentDigests(of: bytes).sha256 else {
+      return nil
+    }
     self.bytes = bytes
     self.id = id
   }
 
-  /// Reads base64; `nil` unless it stands for 32 bytes.
+  /// Returns `false` for the points whose order divides 8, for which anybody can make signatures without a private key,
+  /// and for coordinates that are not below the prime 2²⁵⁵ − 19, which would be second names of other points.
+  ///
+  /// libcrypto takes both: RFC 8032 §5.1.7 does not ask for more. The first bit of x, which is the last one of the bytes,
+  /// makes no difference to either.
+  private static func isStrong(_ bytes: [UInt8]) -> Bool {
+    var y = bytes
+    y[byteCount - 1] &= 0x7F
+    let isReduced = y.reversed().lexicographicallyPrecedes(prime.reversed())
+    return isReduced && !weak.contains(y)
+  }
+
+  /// 2²⁵⁵ − 19, its lowest byte first.
+  private static let prime: [UInt8] = [0xED] + Array(repeating: 0xFF, count: 30) + [0x7F]
+
+  /// The coordinates y of the points whose order divides 8: of orders 1, 2 and 4, and the two of order 8.
+  private static let weak: Set<[UInt8]> = [
+    [1] + Array(repeating: 0, count: 31),
+    [0xEC] + Array(repeating: 0xFF, count: 30) + [0x7F],
+    Array(repeating: 0, count: 32),
+    [
+      0x26, 0xE8, 0x95, 0x8F, 0xC2, 0xB2, 0x27, 0xB0, 0x45, 0xC3, 0xF4, 0x89, 0xF2, 0xEF, 0x98, 0xF0,
+      0xD5, 0xDF, 0xAC, 0x05, 0xD3, 0xC6, 0x33, 0x39, 0xB1, 0x38, 0x02, 0x88, 0x6D, 0x53, 0xFC, 0x05,
+    ],
+    [
+      0xC7, 0x17, 0x6A, 0x70, 0x3D, 0x4D, 0xD8, 0x4F, 0xBA, 0x3C, 0x0B, 0x76, 0x0D, 0x10, 0x67, 0x0F,
+      0x2A, 0x20, 0x53, 0xFA, 0x2C, 0x39, 0xCC, 0xC6, 0x4E, 0xC7, 0xFD, 0x77, 0x92, 0xAC, 0x03, 0x7A,
+    ],
+  ]
+
+  /// Reads base64; `nil` unless it stands for 32 bytes that can be a key.
   package init?(base64: String) {
     guard let bytes = Data(base64Encoded: base64) else { return nil }
     self.init(bytes: Array(bytes))
@@ -89,6 +122,8 @@ package enum KeyError: Error, Hashable, CustomStringConvertible {
   case unreadable
   /// The key is of another algorithm.
   case notEd25519
+  /// The key is a point for which anybody can sign.
+  case weak
   /// libcrypto has no Ed25519.
   case unavailable
 
@@ -97,6 +132,7 @@ package enum KeyError: Error, Hashable, CustomStringConvertible {
     case .unreadable:
       "it is no PEM file with an Ed25519 key without a passphrase: make one with \"bundlectl key new\""
     case .notEd25519: "its key is not of the algorithm Ed25519: make one with \"bundlectl key new\""
+    case .weak: "anybody could sign for its key, whose point is of a small order: make one with \"bundlectl key new\""
     case .unavailable:
       "libcrypto on this system was built without Ed25519: install OpenSSL with its default provider"
     }

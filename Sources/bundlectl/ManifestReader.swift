@@ -56,6 +56,9 @@ struct ManifestReader {
     return try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
       let response = try await OriginClient(transport, fields: fields).send(.get, url, bodyLimit: limit)
       if response.head.status == .notFound { return nil }
+      if response.head.status == .forbidden {
+        throw SourceError.unreachable(url, HTTPFault(response.head, url: url, now: .now))
+      }
       guard response.head.status == .ok else {
         throw CommandError("\(url): the server answers \(response.head.status)")
       }

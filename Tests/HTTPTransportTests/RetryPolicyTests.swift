@@ -62,4 +62,20 @@ struct RetryPolicyTests {
       Self.policy.decision(after: try Self.status(503, retryAfter: "99999999999999999999"), tried: 1, jitter: 0)
         == .giveUp)
   }
+
+  @Test(
+    "no Retry-After is longer than 2³¹ seconds",
+    arguments: ["9223372036854775807", "99999999999999999999", "2147483648", "Fri, 31 Dec 9999 23:59:59 GMT"])
+  func longestRetryAfter(_ text: String) throws {
+    for now in [Int64.min, 0, .max] {
+      let delay = try #require(RetryAfter(text, now: HTTPDate(secondsSinceEpoch: now))).delay
+      #expect((.zero ... .seconds(1 << 31)).contains(delay))
+    }
+  }
+
+  @Test("milliseconds of any duration are a number", arguments: [Int64.max, .min, 9_223_372_036_854_775])
+  func milliseconds(_ seconds: Int64) {
+    let found = Duration.seconds(seconds).milliseconds
+    #expect(found == (seconds == .max ? .max : seconds == .min ? .min : Int(seconds) * 1000))
+  }
 }

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTransport
 import ObjectStorage
 import PageTesting
+import Signing
 import TestSupport
 import Testing
 
@@ -39,11 +40,35 @@ struct PublishingSite: Sendable {
 
   @discardableResult
   func publish(
-    _ release: String? = nil, percent: Double? = nil, isAlone: Bool = false, sign: FolderPublication.Signing? = nil
+    _ release: String? = nil, percent: Double? = nil, isAlone: Bool = false, signers: [VerificationKey] = [],
+    statusIsElsewhere: Bool = false, sign: FolderPublication.Signing? = nil
   ) async throws -> FolderPublication.Report {
     var options = FolderPublication.Options()
     (options.release, options.percent, options.isAlone) = (release, percent, isAlone)
+    (options.signers, options.statusIsElsewhere) = (signers, statusIsElsewhere)
     return try await FolderPublication(folder.path, to: releases, options: options, sign: sign).publish()
+  }
+
+  /// Signs with keys, for the time from the bucket's clock at its start.
+  static func signing(by keys: [SigningKey], until end: Int64 = 1_900_000_000) -> FolderPublication.Signing {
+    { manifest in
+      var manifest = manifest
+      manifest.setTimes(signed: SignedTime(seconds: 1_800_000_000), expires: SignedTime(seconds: end))
+      let bytes = try manifest.fileBytes()
+      var file = try SignatureFile(of: bytes, as: .manifest)
+      for key in keys { file.add(try key.sign(bytes, as: .manifest)) }
+      return (bytes, try file.encoded())
+    }
+  }
+
+  /// Writes a root into the folder, with the signatures of keys.
+  func write(_ root: TrustRoot, signedBy keys: [SigningKey] = []) throws {
+    let bytes = try root.encoded()
+    let name = PublishedRoot.name(of: root.version)
+    try write(name, String(decoding: bytes, as: UTF8.self))
+    var file = try SignatureFile(of: bytes, as: .root)
+    for key in keys { file.add(try key.sign(bytes, as: .root)) }
+    try write(name + SignatureFile.suffix, String(decoding: try file.encoded(), as: UTF8.self))
   }
 
   func pointer() async throws -> ReleasePointer { try #require(try await releases.state()).pointer }

@@ -74,4 +74,39 @@ struct KeyTests {
       """
     #expect(throws: KeyError.unreadable) { try SigningKey(pem: Array(text.utf8)) }
   }
+
+  /// Points whose order divides 8, also with the other sign, and those with a coordinate of 2²⁵⁵ − 19 or more.
+  static let weak = [
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000080",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "f3ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+  ]
+
+  @Test("a point that anybody can sign for, and a second name of a point, is no key", arguments: weak)
+  func weakPoint(_ hex: String) throws {
+    let bytes = try #require(Hex.decode(hex, count: 32))
+    #expect(VerificationKey(bytes: bytes) == nil)
+    #expect(VerificationKey(base64: Data(bytes).base64EncodedString()) == nil)
+    let pem = try #require(KeyHandle(publicBytes: bytes)).publicPEM()
+    #expect(throws: KeyError.weak) { try VerificationKey(pem: Array(pem.utf8)) }
+  }
+
+  @Test("libcrypto takes a signature that anybody can make for the point of order 1")
+  func identity() throws {
+    let identity: [UInt8] = [1] + Array(repeating: 0, count: 31)
+    let handle = try #require(KeyHandle(publicBytes: identity))
+    let signature = identity + Array(repeating: 0, count: 32)
+    #expect(handle.verifies(signature, over: Array("any message".utf8)))
+  }
 }

@@ -76,4 +76,11 @@ struct SignatureFileTests {
       #"{"type": "application/vnd.pagekit.root+json", "sha256": "\#(id)", "signatures": [{"keyid": "\#(id)", "sig": "AAAA"}, {"keyid": "x", "sig": ""}]}"#
     #expect(try SignatureFile(reading: Array(text.utf8)).signatures.isEmpty)
   }
+
+  @Test(
+    "a page that a server has for missing files is called by its name", arguments: ["<html>", "\n <!doctype html>"])
+  func html(_ text: String) throws {
+    let error = #expect(throws: TrustError.self) { try SignatureFile(reading: Array(text.utf8)) }
+    #expect(error.map { "\($0)" }?.contains("it is HTML: the server answers with a page of its own") == true)
+  }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import Testing
 
@@ -197,5 +198,34 @@ struct TrustRootTests {
     arguments: ["", "2027-01-01", "2027-01-01T00:00:00+01:00", "2027-13-01T00:00:00Z", "2027-02-30T00:00:00Z"])
   func noTimes(_ text: String) {
     #expect(SignedTime(text) == nil)
+  }
+
+  @Test("a root that lists a point which anybody can sign for is refused", arguments: KeyTests.weak)
+  func weakKey(_ hex: String) throws {
+    let bytes = try #require(Hex.decode(hex, count: 32))
+    let id = try ContentDigests(of: bytes).sha256.hex
+    let text = """
+      { "kind": "root", "version": 1, "expires": "2027-01-01T00:00:00Z",
+        "keys": { "\(id)": "\(Data(bytes).base64EncodedString())" },
+        "roles": { "root": { "keys": ["\(id)"], "threshold": 1 }, "release": { "keys": ["\(id)"], "threshold": 1 } } }
+      """
+    let error = #expect(throws: TrustError.self) { try TrustRoot(reading: Array(text.utf8)) }
+    #expect(error.map { "\($0)" }?.contains("that only its owner can sign for") == true)
+  }
+
+  @Test("versions, sequences and times from outside never leave 64 bits")
+  func largestNumbers() throws {
+    let last = Self.root(SequenceNumber.limit, keys[0..<3], 2, release: keys[3..<4])
+    #expect(last.fault == nil)
+    let next = Self.root(SequenceNumber.limit + 1, keys[0..<3], 2, release: keys[3..<4])
+    #expect(next.fault?.contains("the last one is") == true)
+    let text = String(decoding: try root.encoded(), as: UTF8.self)
+      .replacing("\"version\" : 1", with: "\"version\" : 9223372036854775807")
+    #expect(throws: TrustError.self) { try TrustRoot(reading: Array(text.utf8)) }
+    for (seconds, by) in [(Int64.max, 1), (.min, -1), (.max - 1, Int64.max), (.min + 1, .min)] as [(Int64, Int64)] {
+      let time = SignedTime(seconds: seconds).advanced(by: .seconds(by))
+      #expect(time.seconds == (by < 0 ? .min : .max))
+      #expect(SignedTime(time.description)?.description == time.description)
+    }
   }
 }

@@ -62,7 +62,8 @@ struct SigningCommandTests {
       try await site.run(
         "root", "new", "--root-key", "root.pem", "--release-key", "one.pem", "--release-key", "two.pem",
         "--release-threshold", "2")
-      try await site.run("manifest", "sign", "--key", "one.pem", "--expires-in", "30d")
+      let first = try await site.run("manifest", "sign", "--key", "one.pem", "--expires-in", "30d")
+      #expect(first.output.contains("1.root.json asks for 1 more signature"))
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
           .contains("valid signatures of 1 trusted keys, 2 are needed"))
@@ -72,6 +73,45 @@ struct SigningCommandTests {
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
           .contains("valid signatures of 1 trusted keys, 2 are needed"))
+    }
+  }
+
+  @Test("a key that the newest root does not list for releases signs no manifest, and the manifest stays as it is")
+  func stranger() async throws {
+    try await Site.running { site in
+      try await Self.publish(in: site)
+      let before = try Data(contentsOf: URL(fileURLWithPath: site.folder.file("manifest.json")))
+      let refusal = try await Self.failure(site, "manifest", "sign", "--key", "root.pem", "--expires-in", "60d")
+      #expect(refusal.contains("1.root.json does not list the key"))
+      #expect(try Data(contentsOf: URL(fileURLWithPath: site.folder.file("manifest.json"))) == before)
+      // A root that is still being signed does not count.
+      try await site.run("key", "new", "next.pem")
+      let removed = site.folder.file("release.pem")
+      try await site.run(
+        "root", "rotate", "1.root.json", "--remove-release-key", removed, "--add-release-key", "next.pem")
+      try await site.run("manifest", "sign", "--key", "release.pem")
+      try await site.run("root", "sign", "2.root.json", "--key", "root.pem")
+      #expect(try await Self.failure(site, "manifest", "sign", "--key", "release.pem").contains("2.root.json"))
+    }
+  }
+
+  @Test("a sequence that cannot be counted on from is refused, and no file is counted beyond it")
+  func largestSequence() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      let build = ["manifest", "build", "pages", "-o", "manifest.json"]
+      for number in ["9223372036854775807", "4611686018427387905", "-1"] {
+        let result = try await Command.start(build + ["--sequence=\(number)"], in: site.folder.path).result()
+        #expect(result.status == 64 && result.error.contains("--sequence must be from 0 to 4611686018427387904"))
+      }
+      #expect(
+        try await Command.start(build + ["--sequence", "4611686018427387904"], in: site.folder.path).result().status
+          == 0)
+      try site.write("var b", to: "pages/a.js")
+      #expect(try await Self.failure(site, "manifest", "build", "pages", "-o", "manifest.json").contains("largest one"))
+      try site.write(#"{"schema":1,"release":"r","sequence":9223372036854775807,"bundles":[]}"#, to: "manifest.json")
+      #expect(
+        try await Self.failure(site, "manifest", "build", "pages", "-o", "manifest.json").contains("is not a manifest"))
     }
   }
 

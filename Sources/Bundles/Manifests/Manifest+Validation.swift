@@ -1,4 +1,5 @@
 import HTTPTransport
+import Signing
 
 extension Manifest {
   /// All faults of the manifest, in its order; empty if the manifest is valid.
@@ -10,6 +11,9 @@ extension Manifest {
       fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
     }
     if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
+    if sequence > SequenceNumber.limit {
+      fault("the manifest", "\"sequence\" is \(sequence), the largest one is \(SequenceNumber.limit)")
+    }
     for (member, folder) in [("base", base), ("blobs", blobs ?? "")] where !Self.isFolder(folder) {
       fault("the manifest", "\"\(member)\" is \(folder.quotedForMessage), which is no http, https or relative URL")
     }
@@ -46,7 +50,8 @@ extension Manifest {
         } else if size > limits.fileBytes {
           fault(subject, "its size is \(size) bytes, more than the limit of \(limits.fileBytes)")
         } else {
-          total += size  // cannot overflow: at most `entries` times `fileBytes`, both checked
+          let (sum, overflows) = total.addingReportingOverflow(size)
+          total = overflows ? .max : sum
         }
       }
     }

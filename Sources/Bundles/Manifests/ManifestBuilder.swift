@@ -132,6 +132,18 @@ package struct ManifestBuilder: Sendable {
   }
 }
 
+extension Manifest {
+  /// The sequence of the release that follows one with another sequence.
+  ///
+  /// - Throws: ``FolderError`` if there is no larger one.
+  package static func sequence(after last: Int64) throws -> Int64 {
+    guard last < SequenceNumber.limit else {
+      throw FolderError("the release before has the sequence \(last), and \(SequenceNumber.limit) is the largest one")
+    }
+    return max(0, last) + 1
+  }
+}
+
 /// The reason why a folder cannot be published as a release.
 package struct FolderError: Error, Hashable, CustomStringConvertible {
   package let description: String

@@ -1,4 +1,5 @@
 import HTTPTransport
+import Signing
 
 /// A small file in the place of a source's manifest that says which of the manifests beside it is current.
 ///
@@ -100,8 +101,14 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
     if former.count > Self.formerLimit {
       reasons.append("it has \(former.count) former releases, more than \(Self.formerLimit)")
     }
-    if collections < 0 { reasons.append("its \"collections\" must not be negative") }
+    if !(0..<SequenceNumber.limit).contains(collections) {
+      reasons.append("its \"collections\" is \(collections), it must be from 0 to \(SequenceNumber.limit - 1)")
+    }
     for release in releases {
+      if !(0...SequenceNumber.limit).contains(release.sequence) {
+        reasons.append(
+          "a release has the sequence \(release.sequence), it must be from 0 to \(SequenceNumber.limit)")
+      }
       if !Manifest.isUsableName(release.release) {
         reasons.append("the name of a release must be a text of 1 to 200 bytes without control characters")
       }

@@ -87,7 +87,8 @@ extension BundleStore {
         sql: """
           SELECT "release".id FROM "release" JOIN source ON source.id = "release".source
           WHERE source.id = ?1 AND "release".standing <> 'bad'
-            AND ("release".id IS source.current OR NOT ?2 OR "release".digest IS NOT source.withheld)
+            AND (NOT ?2 OR "release".expiresAt IS NOT NULL
+              AND ("release".id IS source.current OR "release".digest IS NOT source.withheld))
           ORDER BY "release".id DESC
           """, arguments: [id, requiresSignatures])
       let newest = try releases.first { try Self.missing(in: $0, leavingIdle: true, limit: 1, db).isEmpty }

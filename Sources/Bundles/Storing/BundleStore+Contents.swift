@@ -34,8 +34,13 @@ extension BundleStore {
   /// Releases whose signatures were checked, without the incoming one that the status withholds.
   private static let isTrusted = """
     "release".expiresAt IS NOT NULL AND NOT (
-      "release".activatedAt IS NULL AND source.current IS NOT NULL AND source.withheld IS "release".digest)
+      "release".activatedAt IS NULL AND \(signedCurrent) IS NOT NULL AND source.withheld IS "release".digest)
     """
+
+  /// The condition that a newer release may be used before it is current, as an SQL expression.
+  private static func isFollowed(onlySigned: Bool) -> String {
+    "(source.heldSince IS NULL OR source.current IS NOT \(current(onlySigned: onlySigned)))"
+  }
 
   package func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
@@ -251,7 +256,8 @@ extension BundleStore {
         """
         SELECT \(Self.entryColumns)
         \(Self.atURL)
-          AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
+          AND ("release".id = \(Self.current(onlySigned: requiresSignatures))
+            OR "release".activatedAt IS NULL AND \(Self.isFollowed(onlySigned: requiresSignatures)))
           AND "release".standing <> 'bad'
           AND (NOT ?2 OR \(Self.isTrusted))
         ORDER BY listed.blob IS NULL, "release".id DESC LIMIT 1
@@ -273,14 +279,15 @@ extension BundleStore {
           "release".digest AS releaseDigest, "release".etag AS releaseETag,
           "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
           "release".signedAt AS signedAt, "release".expiresAt AS expiresAt, "release".standing AS standing,
-          source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
+          source.url AS sourceURL, source.previous AS previousID,
+          \(Self.current(onlySigned: requiresSignatures)) AS currentID,
           "release".activatedAt IS NOT NULL OR NOT EXISTS (
             SELECT 1 FROM listed AS other WHERE other.source = source.id
             AND "release".id BETWEEN other.first AND other.last AND other.kind = 'file'
             AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
         \(Self.atURL) AND (?2 IS NULL OR source.url = ?2)
-        AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
-             OR "release".id IN (source.current, source.previous))
+        AND ("release".activatedAt IS NULL AND \(Self.isFollowed(onlySigned: requiresSignatures))
+             OR "release".id IN (currentID, source.previous))
         AND "release".standing <> 'bad'
         AND (NOT ?3 OR \(Self.isTrusted))
         ORDER BY "release".id DESC

@@ -7,8 +7,8 @@ import SystemPackage
 extension BundleStore {
   /// Removes everything that is no longer needed:
   ///
-  /// - releases, except current and incoming ones, those that an open page of any process uses, the newest good one while
-  ///   the current one is on trial, and, with `keepingPrevious`, the previous one, those replaced within the store's
+  /// - releases, except current and incoming ones, those that hosts with keys open while another one is current, those
+  ///   that an open page of any process uses, the newest good one while the current one is on trial, and, with `keepingPrevious`, the previous one, those replaced within the store's
   ///   `releaseGrace` and the newest `formerReleases`;
   /// - releases and unlisted bundles that exceed the store's quotas, the least recently used first;
   /// - blobs that no entry names;
@@ -103,6 +103,7 @@ extension BundleStore {
       sql: """
         SELECT "release".id, "release".name, "release".source, source.url, source.usedAt,
           source.current, source.previous, source.heldSince, "release".activatedAt,
+          "release".id IS \(Self.signedCurrent) AS isSignedCurrent,
           (SELECT MIN(later.activatedAt) FROM "release" AS later
            WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt) AS replacedAt,
           (SELECT COUNT(*) FROM "release" AS later
@@ -127,7 +128,8 @@ extension BundleStore {
       let situation = Retention.Input(
         role: role, isHeld: heldSince != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
         grace: releaseGrace, newerFormer: try row.value("newerFormer"), keptFormer: formerReleases,
-        keepsPrevious: keepingPrevious, isGoodForTrial: try row.value("isGoodForTrial") ?? false)
+        keepsPrevious: keepingPrevious, isGoodForTrial: try row.value("isGoodForTrial") ?? false,
+        isSignedCurrent: try row.value("isSignedCurrent"))
       let source = PageURL(normalised: try row.value("url"))
       return try (
         Found(
@@ -254,9 +256,8 @@ extension BundleStore {
       return FileSystem.status(wire) == nil ? nil : "it belongs to a download that is not complete"
     }
     guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else { return "a process is at it" }
-    let day: Int64 = 86_400 * 1_000_000_000
-    let age = Int64(now() * 1e9) - (FileSystem.status(file)?.modified ?? 0)
-    return atOnce || age > day ? nil : "it can go on where it ended, for a day"
+    let age = now() - Double(FileSystem.status(file)?.modified ?? 0) / 1e9
+    return atOnce || age > 86_400 ? nil : "it can go on where it ended, for a day"
   }
 
   private func remove(_ path: StorePath, dryRun: Bool, _ report: inout GarbageReport) {

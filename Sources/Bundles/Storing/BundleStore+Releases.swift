@@ -34,11 +34,12 @@ extension BundleStore {
     onlySigned: Bool
   ) throws -> [StoredSource] {
     var sources: [StoredSource] = []
+    let current = current(onlySigned: onlySigned)
     let sql = """
-      SELECT source.url, source.current, source.previous, source.heldSince, source.usedAt, source.withheld,
-        \(releaseColumns)
+      SELECT source.url, \(current) AS current, source.previous, source.usedAt, source.withheld,
+        CASE WHEN source.current IS \(current) THEN source.heldSince END AS heldSince, \(releaseColumns)
       FROM source LEFT JOIN "release" ON "release".source = source.id
-        AND ("release".id IN (source.current, source.previous) OR "release".activatedAt IS NULL)
+        AND ("release".id IN (\(current), source.previous) OR "release".activatedAt IS NULL)
       WHERE \(condition) ORDER BY source.url, "release".id
       """
     try db.rows(sql, arguments) { row in
@@ -53,8 +54,11 @@ extension BundleStore {
       let release = try release(row, of: url)
       if onlySigned, release.signed == nil { return }
       let last = sources.count - 1
-      if id == (try row.value("current") as Int64?) { sources[last].current = release }
-      if id == (try row.value("previous") as Int64?) { sources[last].previous = release }
+      if id == (try row.value("current") as Int64?) {
+        sources[last].current = release
+      } else if id == (try row.value("previous") as Int64?) {
+        sources[last].previous = release
+      }
       if release.activatedAt == nil { sources[last].incoming = release }
     }
     return sources
@@ -327,27 +331,38 @@ extension BundleStore {
 
   package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
     try await write { [now, requiresSignatures, takesAsGood] db in
-      let found: (source: Int64, current: Int64?, heldSince: Double?, standing: ReleaseStanding, isWithheld: Bool)? =
-        try db.firstRow(
-          """
-          SELECT source.id, source.current, source.heldSince, "release".standing,
-            source.current IS NOT NULL AND source.withheld IS "release".digest AS isWithheld
-          FROM source JOIN "release" ON "release".source = source.id WHERE "release".id = ?
-          """, [release.id]
-        ) {
-          try (
-            $0.value("id"), $0.value("current"), $0.value("heldSince"), Self.standing($0), $0.value("isWithheld")
-          )
-        }
-      guard let (source, current, heldSince, standing, isWithheld) = found else {
-        throw StoreError.releaseGone(name: release.name)
-      }
-      guard current != release.id, heldSince == nil, standing != .bad, !(requiresSignatures && isWithheld),
+      let current = Self.current(onlySigned: requiresSignatures)
+      let found: Activation? = try db.firstRow(
+        """
+        SELECT source.id, source.current IS "release".id AS isCurrent, \(current) IS "release".id AS isUsed,
+          source.heldSince IS NOT NULL AND source.current IS \(current) AS isHeld, "release".standing,
+          \(current) IS NOT NULL AND source.withheld IS "release".digest AS isWithheld
+        FROM source JOIN "release" ON "release".source = source.id WHERE "release".id = ?
+        """, [release.id], Activation.init)
+      guard let found else { throw StoreError.releaseGone(name: release.name) }
+      guard !found.isCurrent, !found.isHeld, found.standing != .bad, !(requiresSignatures && found.isWithheld),
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
       else { return false }
-      try Self.makeCurrent(release.id, of: source, at: now(), db)
-      if takesAsGood, standing == .trial { try Self.set(.good, of: release.id, db) }
-      return true
+      try Self.makeCurrent(release.id, of: found.source, at: now(), db)
+      if takesAsGood, found.standing == .trial { try Self.set(.good, of: release.id, db) }
+      return !found.isUsed
+    }
+  }
+
+  /// What decides if a release becomes the current one.
+  private struct Activation {
+    let source: Int64
+    let isCurrent: Bool
+    /// `true` if the release is current for this host: see ``signedCurrent``.
+    let isUsed: Bool
+    let isHeld: Bool
+    let standing: ReleaseStanding
+    let isWithheld: Bool
+
+    init(_ row: Row) throws {
+      (source, isCurrent, isUsed) = try (row.value("id"), row.value("isCurrent"), row.value("isUsed"))
+      (isHeld, isWithheld) = try (row.value("isHeld"), row.value("isWithheld"))
+      standing = try BundleStore.standing(row)
     }
   }
 
@@ -364,9 +379,11 @@ extension BundleStore {
         """, arguments: [release, leavingIdle, limit])
   }
 
+  /// Makes a release the current one, and ends a hold of the one before.
   static func makeCurrent(_ release: Int64, of source: Int64, at now: Double, _ db: Database) throws {
     try db.execute(
-      sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release, source])
+      sql: "UPDATE source SET previous = current, current = ?, heldSince = NULL WHERE id = ?",
+      arguments: [release, source])
     try db.execute(sql: "UPDATE \"release\" SET activatedAt = ? WHERE id = ?", arguments: [now, release])
   }
 }

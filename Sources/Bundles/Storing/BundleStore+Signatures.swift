@@ -17,25 +17,46 @@ extension BundleStore {
   func isKnown(_ signatures: ManifestSignatures?, of release: StoredRelease) async throws -> Bool {
     guard let signatures else { return true }
     let known = try await self.signatures(of: release)
-    return release.signed == signatures.checked && known == signatures.file
+    return signatures.isChecked(as: release.signed) && known == signatures.file
   }
 
+  /// Sets the signatures of a release's bytes. A host without keys, which checks none, leaves the times for which they
+  /// were checked as they are.
   static func set(_ signatures: ManifestSignatures, of release: Int64, _ db: Database) throws {
     try db.execute(
-      sql: "UPDATE \"release\" SET signatures = ?, signedAt = ?, expiresAt = ? WHERE id = ?",
-      arguments: [
-        Data(signatures.file), signatures.checked?.signed?.seconds, signatures.checked?.expires.seconds, release,
-      ])
+      sql: "UPDATE \"release\" SET signatures = ? WHERE id = ?", arguments: [Data(signatures.file), release])
+    guard let checked = signatures.checked else { return }
+    try db.execute(
+      sql: "UPDATE \"release\" SET signedAt = ?, expiresAt = ? WHERE id = ?",
+      arguments: [checked.signed?.seconds, checked.expires.seconds, release])
   }
+
+  /// The id of the row of `source` that hosts with keys have as their current release, as an SQL expression; `NULL` for
+  /// none.
+  ///
+  /// It is the source's current one if its signatures were checked. If a host without keys, which uses the same store,
+  /// has made another one current, it is the one with checked signatures that became current last.
+  static let signedCurrent = """
+    COALESCE(
+      (SELECT signed.id FROM "release" AS signed WHERE signed.id = source.current AND signed.expiresAt IS NOT NULL),
+      (SELECT signed.id FROM "release" AS signed
+       WHERE source.current IS NOT NULL AND signed.source = source.id AND signed.expiresAt IS NOT NULL
+         AND signed.activatedAt > 0 AND signed.standing <> 'bad'
+       ORDER BY signed.activatedAt DESC, signed.id DESC LIMIT 1))
+    """
+
+  /// The id of the release that is current for this host, as an SQL expression.
+  static func current(onlySigned: Bool) -> String { onlySigned ? signedCurrent : "source.current" }
 
   /// Gives a release its manifest as it was signed or rolled out anew.
   ///
-  /// - Returns: `nil` if the bytes are those of a stored manifest.
+  /// - Returns: `nil` if the bytes are those of a stored manifest, or if their signatures were not checked and those of
+  ///   the present ones were: hosts with keys still use these.
   func renew(
     _ release: StoredRelease, _ bytes: [UInt8], _ digest: SHA256Digest, _ validators: Validators,
     _ signatures: ManifestSignatures?
   ) async throws -> StoredRelease? {
-    guard release.digest != digest else { return nil }
+    guard release.digest != digest, release.signed == nil || signatures?.checked != nil else { return nil }
     let isRenewed = try await write { db in
       // An earlier release of the source may have these bytes.
       try db.execute(
@@ -108,4 +129,9 @@ extension BundleStore {
       }
     }
   }
+}
+
+extension ManifestSignatures {
+  /// Returns `true` if nothing more is known of the signatures than that they were checked for these times.
+  fileprivate func isChecked(as known: SignedSpan?) -> Bool { checked == nil || checked == known }
 }

@@ -67,9 +67,9 @@ extension BundleStore {
       db,
       sql: """
         SELECT "release".id FROM "release"
-        JOIN source ON source.id = "release".source JOIN "release" AS newer ON newer.id = source.current
-        WHERE source.id = ? AND source.heldSince IS NULL AND "release".digest = ? AND "release".sequence = ?
-          AND "release".expiresAt IS NOT NULL AND newer.sequence > "release".sequence
+        JOIN source ON source.id = "release".source JOIN "release" AS newer ON newer.id = \(signedCurrent)
+        WHERE source.id = ? AND "release".digest = ? AND "release".sequence = ?
+          AND (source.heldSince IS NULL OR source.current <> newer.id) AND "release".expiresAt IS NOT NULL AND newer.sequence > "release".sequence
         """, arguments: [source, earlier.sha256, earlier.sequence])
     if let found, try missing(in: found, leavingIdle: true, limit: 1, db).isEmpty {
       try makeCurrent(found, of: source, at: now, db)

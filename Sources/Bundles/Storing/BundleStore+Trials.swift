@@ -47,11 +47,11 @@ extension BundleStore {
     _ result: TrialResult, of release: Int64, page: MD5Digest, opening: String, otherOpenings: Int = 0,
     options: ReleaseTrial, reports: Bool = false
   ) async throws -> TrialEffect {
-    try await write { [now] db in
+    try await write { [now, requiresSignatures] db in
       guard let found = try Self.trial(of: release, db), found.standing == .trial, !found.isHeld else { return .none }
       guard try Self.record(result, of: release, page: page, opening: opening, db) else { return .none }
       let record = try Self.record(of: release, otherOpenings, db)
-      let good = try Self.lastGood(of: found.source, except: release, db)
+      let good = try Self.lastGood(of: found.source, except: release, onlySigned: requiresSignatures, db)
       switch TrialVerdict(after: record, isReady: result == .ready, canGoBack: good != nil, options: options) {
       case .undecided: return .none
       case .good:
@@ -73,7 +73,9 @@ extension BundleStore {
             failure: failure)
           try Self.keep(report, of: found.source, db)
         }
-        guard let current = try Self.current(of: found.source, found.url, db) else { return .none }
+        guard let current = try Self.current(of: found.source, found.url, onlySigned: requiresSignatures, db) else {
+          return .none
+        }
         return .bad(bad, current: current)
       }
     }
@@ -81,9 +83,9 @@ extension BundleStore {
 
   /// The newest good release of a release's source; `nil` if there is no other.
   package func lastGood(before release: StoredRelease) async throws -> StoredRelease? {
-    try await read { db in
+    try await read { [requiresSignatures] db in
       guard let found = try Self.trial(of: release.id, db),
-        let id = try Self.lastGood(of: found.source, except: release.id, db)
+        let id = try Self.lastGood(of: found.source, except: release.id, onlySigned: requiresSignatures, db)
       else { return nil }
       return try Self.storedRelease(id, of: release.source, db)
     }
@@ -119,12 +121,13 @@ extension BundleStore {
   ///
   /// - Throws: ``StoreError/noGoodRelease(name:)``, ``StoreError/releaseGone(name:)``.
   package func mark(_ release: StoredRelease, as standing: ReleaseStanding) async throws {
-    try await write { [now] db in
+    try await write { [now, requiresSignatures] db in
       guard let found = try Self.trial(of: release.id, db) else { throw StoreError.releaseGone(name: release.name) }
       guard standing == .bad else {
         return try Self.begin(standing, of: release.id, source: found.source, db)
       }
-      guard let good = try Self.lastGood(of: found.source, except: release.id, db) else {
+      let good = try Self.lastGood(of: found.source, except: release.id, onlySigned: requiresSignatures, db)
+      guard let good else {
         throw StoreError.noGoodRelease(name: release.name)
       }
       _ = try Self.makeBad(found, because: nil, failures: 0, current: good, at: now(), db)
@@ -207,15 +210,25 @@ extension BundleStore {
   }
 
   /// The newest good release of a source that can become current.
-  private static func lastGood(of source: Int64, except release: Int64, _ db: Database) throws -> Int64? {
+  ///
+  /// - Parameter onlySigned: `true` for one whose signatures were checked.
+  private static func lastGood(
+    of source: Int64, except release: Int64, onlySigned: Bool, _ db: Database
+  ) throws -> Int64? {
     let good = try Int64.fetchAll(
-      db, sql: "SELECT id FROM \"release\" WHERE source = ? AND standing = 'good' AND id <> ? ORDER BY id DESC",
-      arguments: [source, release])
+      db,
+      sql: """
+        SELECT id FROM "release" WHERE source = ? AND standing = 'good' AND id <> ?
+          AND (NOT ? OR expiresAt IS NOT NULL) ORDER BY id DESC
+        """, arguments: [source, release, onlySigned])
     return try good.first { try missing(in: $0, leavingIdle: true, limit: 1, db).isEmpty }
   }
 
-  private static func current(of source: Int64, _ url: PageURL, _ db: Database) throws -> StoredRelease? {
-    let id = try Int64.fetchOne(db, sql: "SELECT current FROM source WHERE id = ?", arguments: [source])
+  private static func current(
+    of source: Int64, _ url: PageURL, onlySigned: Bool, _ db: Database
+  ) throws -> StoredRelease? {
+    let id = try Int64.fetchOne(
+      db, sql: "SELECT \(current(onlySigned: onlySigned)) FROM source WHERE id = ?", arguments: [source])
     return try id.flatMap { try storedRelease($0, of: url, db) }
   }
 

@@ -14,6 +14,8 @@ enum Retention: Hashable, Sendable {
   case viewed
   /// The release is the newest good one, and the current one is on trial.
   case good
+  /// Hosts with keys open the release, and a host without keys has made another one current.
+  case signed
 
   /// The state of a release, and the options of the collection.
   struct Input: Hashable, Sendable {
@@ -30,6 +32,8 @@ enum Retention: Hashable, Sendable {
     var keepsPrevious = false
     /// `true` for the newest good release of a source whose current one is on trial.
     var isGoodForTrial = false
+    /// `true` for the release that is current for hosts with keys.
+    var isSignedCurrent = false
   }
 
   /// Returns `nil` for a release that may be removed.
@@ -37,6 +41,7 @@ enum Retention: Hashable, Sendable {
     switch situation.role {
     case .current: self = situation.isHeld ? .held : .current
     case .incoming: self = .incoming
+    case .previous where situation.isSignedCurrent, .former where situation.isSignedCurrent: self = .signed
     case .previous where situation.keepsPrevious: self = .previous
     case .previous where situation.isGoodForTrial, .former where situation.isGoodForTrial: self = .good
     case .previous, .former:
@@ -58,7 +63,7 @@ enum Retention: Hashable, Sendable {
     switch self {
     case .recent, .former: 0
     case .previous, .good: 1
-    case .current: isLastUsed ? nil : 2
+    case .current, .signed: isLastUsed ? nil : 2
     case .held, .incoming, .viewed: nil
     }
   }
@@ -71,6 +76,7 @@ enum Retention: Hashable, Sendable {
     case .previous: "the one before the current one"
     case .viewed: "a page that is open sees it"
     case .good: "good, while the current one is on trial"
+    case .signed: "current for hosts with keys"
     case .recent: "replaced a moment ago"
     case .former: "its bytes shorten the downloads of newer ones"
     }

@@ -96,7 +96,7 @@ package actor LaunchVerifier {
       store: store, fetcher: fetcher,
       signatures: trust.map { SignatureVerifier($0, fetcher: fetcher, store: store, now: date) },
       keeper: keepsSignatures
-        ? SignatureKeeper(firstRoot: trust?.root.version ?? 1, fetcher: fetcher, store: store) : nil,
+        ? SignatureKeeper(firstRoot: trust?.root.version ?? 1, fetcher: fetcher, store: store, logger: logger) : nil,
       audience: audience, logger: logger)
   }
 

@@ -24,16 +24,17 @@ struct ManifestCheck: Sendable {
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
   func ask(conditionally: Bool) async throws -> Verified {
     do {
-      return try await askOnce(conditionally: conditionally)
+      return try await askOnce(conditionally: conditionally, isRepeated: false)
     } catch SourceError.untrusted(_, let error) where error.mayBePublishing {
       // The manifest, its signatures and the status are several files: while a release is published, they may be of
       // different ones.
       try await fetcher.pause(Self.publishingPause)
-      return try await askOnce(conditionally: false)
+      return try await askOnce(conditionally: false, isRepeated: true)
     }
   }
 
-  private func askOnce(conditionally: Bool) async throws -> Verified {
+  /// - Parameter isRepeated: `true` if what the server had before did not fit together.
+  private func askOnce(conditionally: Bool, isRepeated: Bool) async throws -> Verified {
     let known = try await store.source(fetcher.source)?.latest
     let former = try await store.choice(of: fetcher.source)
     // An unchanged manifest may have another release for another audience.
@@ -47,14 +48,22 @@ struct ManifestCheck: Sendable {
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)
-    case .manifest(let fetched, let validators):
+    case .manifest(let fetched, var validators):
       let (manifest, bytes) = (fetched.manifest, fetched.bytes)
       let listed = try await listed(by: known, beside: manifest, bytes)
-      let signatures = try await signatures(of: fetched, listed, conditionally: isConditional)
+      let signatures: ManifestSignatures?
+      if let verifier = self.signatures {
+        signatures = try await verifier.verify(fetched, sameSequence: listed, conditionally: isConditional)
+      } else {
+        let kept = try await kept(of: fetched, isRepeated: isRepeated)
+        // With the next check the server sends the manifest again, and may have its signatures.
+        if case .unusable = kept { validators = Validators() }
+        signatures = if case .signatures(let found) = kept { found } else { nil }
+      }
       var choice = SourceChoice()
       choice.audience = audience.text
       let verified: Verified
-      if let other = try await other(than: fetched, known, validators) {
+      if let other = try await other(than: fetched, known, validators, isRepeated: isRepeated) {
         choice.manifest = .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
         verified = other
       } else {
@@ -75,7 +84,7 @@ struct ManifestCheck: Sendable {
   ///
   /// - Parameter validators: those of the source's manifest, with which it is asked for again.
   private func other(
-    than fetched: FetchedManifest, _ known: StoredRelease?, _ validators: Validators
+    than fetched: FetchedManifest, _ known: StoredRelease?, _ validators: Validators, isRepeated: Bool
   ) async throws -> Verified? {
     let manifest = fetched.manifest
     let hasTaken = known.map { $0.sequence == manifest.sequence && $0.name == manifest.release } ?? false
@@ -93,8 +102,10 @@ struct ManifestCheck: Sendable {
       let signed: ManifestSignatures?
       if let signatures {
         signed = try await signatures.verify(named: other)
+      } else if case .signatures(let found) = try await kept(of: other, isRepeated: isRepeated) {
+        signed = found
       } else {
-        signed = try await keeper?.signatures(of: other)
+        signed = nil
       }
       let release = try await store.register(
         other.manifest, bytes: other.bytes, bundles: other.bundles, for: fetcher.source, validators: validators,
@@ -116,11 +127,9 @@ struct ManifestCheck: Sendable {
     return isSigned || manifest.rollout != nil || listed.rollout != nil ? listed : nil
   }
 
-  private func signatures(
-    of fetched: FetchedManifest, _ listed: Manifest?, conditionally: Bool
-  ) async throws -> ManifestSignatures? {
-    guard let signatures else { return try await keeper?.signatures(of: fetched) }
-    return try await signatures.verify(fetched, sameSequence: listed, conditionally: conditionally)
+  /// The signatures that a host without keys keeps for others.
+  private func kept(of fetched: FetchedManifest, isRepeated: Bool) async throws -> SignatureKeeper.Kept {
+    try await keeper?.signatures(of: fetched, mayBePublishing: !isRepeated) ?? .unsigned
   }
 
   /// The validators with which the server may say that a release is unchanged.

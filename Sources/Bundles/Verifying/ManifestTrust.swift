@@ -9,6 +9,9 @@ package struct ManifestTrust: Sendable {
   /// releases is found out after this time.
   package var freshFor: Duration?
 
+  /// The time by which the clock of whoever signs may be ahead of the host's.
+  static let clockSkew: Duration = .seconds(300)
+
   /// The newest manifest that was trusted.
   package struct Known: Sendable {
     package let sequence: Int64
@@ -50,7 +53,8 @@ package struct ManifestTrust: Sendable {
 
   /// Checks that a manifest may still be used.
   ///
-  /// - Throws: ``TrustError/expired(at:)``, ``TrustError/frozen(signed:oldest:)``.
+  /// - Throws: ``TrustError/expired(_:at:)``, ``TrustError/frozen(_:signed:oldest:)``,
+  ///   ``TrustError/future(_:signed:latest:)``.
   package func check(_ span: SignedSpan, at now: SignedTime) throws {
     guard now < span.expires else { throw TrustError.expired(at: span.expires) }
     guard let freshFor else { return }
@@ -58,6 +62,9 @@ package struct ManifestTrust: Sendable {
     guard let signed = span.signed, signed > oldest else {
       throw TrustError.frozen(signed: span.signed, oldest: oldest)
     }
+    // One from the future would stay fresh for as long as it is ahead.
+    let latest = now.advanced(by: Self.clockSkew)
+    guard signed <= latest else { throw TrustError.future(signed: signed, latest: latest) }
   }
 }
 

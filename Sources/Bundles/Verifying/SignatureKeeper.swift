@@ -1,4 +1,5 @@
 import HTTPTransport
+import Logging
 import Signing
 
 /// Keeps the signatures, roots and status of a source, without checking them, for hosts that follow this one.
@@ -9,33 +10,65 @@ struct SignatureKeeper: Sendable {
   private let fetcher: ManifestFetcher
   private let files: SignedFiles
   private let store: any BundleStoring
+  private let logger: Logger
 
-  init(firstRoot: Int64, fetcher: ManifestFetcher, store: any BundleStoring) {
-    (self.firstRoot, self.fetcher, self.store) = (firstRoot, fetcher, store)
+  init(firstRoot: Int64, fetcher: ManifestFetcher, store: any BundleStoring, logger: Logger) {
+    (self.firstRoot, self.fetcher, self.store, self.logger) = (firstRoot, fetcher, store, logger)
     source = fetcher.source
     files = fetcher.signedFiles
   }
 
-  /// The signatures of a manifest that the server has sent; `nil` if it has none.
+  /// What a server has of the signatures of its manifest.
+  enum Kept: Sendable {
+    case signatures(ManifestSignatures)
+    /// The manifest is not signed.
+    case unsigned
+    /// It may be signed, and what the server has cannot be used.
+    case unusable
+  }
+
+  /// The signatures of a manifest that the server has sent.
   ///
-  /// - Throws: ``SourceError``, `CancellationError`.
-  func signatures(of fetched: FetchedManifest) async throws -> ManifestSignatures? {
-    guard fetched.manifest.expires != nil, let file = try await fetcher.signedFiles(of: fetched.url).signatures(),
-      let signatures = try? SignatureFile(reading: file)
-    else { return nil }
-    return try await SourceError.naming(source) {
-      guard try signatures.content == SHA256Digest(of: fetched.bytes) else { throw TrustError.otherBytes(.manifest) }
-      return ManifestSignatures(file: file, checked: nil)
+  /// This host does not need them: without them it goes on as if the manifest were not signed.
+  ///
+  /// - Parameter mayBePublishing: `true` to refuse signatures of other bytes, since a release may be published just now.
+  /// - Throws: ``SourceError/untrusted(_:_:)``, `CancellationError`.
+  func signatures(of fetched: FetchedManifest, mayBePublishing: Bool) async throws -> Kept {
+    guard fetched.manifest.expires != nil else { return .unsigned }
+    return try await unlessUnusable("the signatures of the manifest", else: .unusable) {
+      guard let file = try await fetcher.signedFiles(of: fetched.url).signatures() else { return .unsigned }
+      guard try SignatureFile(reading: file).content == SHA256Digest(of: fetched.bytes) else {
+        let error = TrustError.otherBytes(.manifest)
+        throw mayBePublishing ? SourceError.untrusted(source, error) : error
+      }
+      return .signatures(ManifestSignatures(file: file, checked: nil))
     }
   }
 
-  /// Fetches what else is published beside the manifest: the roots that are not stored yet, and the status.
+  /// Fetches what else is published beside the manifest: the roots that are not stored yet, and the status. What cannot
+  /// be fetched now is fetched with the next check.
   ///
-  /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
+  /// - Throws: ``StoreError``, `CancellationError`.
   func keepOthers() async throws {
-    try await keepRoots()
+    try await unlessUnusable("the roots beside the manifest", else: ()) { try await keepRoots() }
     // A host with keys has stored the status that it has checked.
-    if !store.requiresSignatures { try await keepStatus() }
+    if !store.requiresSignatures {
+      try await unlessUnusable("the status beside the manifest", else: ()) { try await keepStatus() }
+    }
+  }
+
+  /// Runs a body, and notes the reason if the server has nothing that can be used.
+  private func unlessUnusable<Value>(
+    _ subject: String, else other: Value, _ body: () async throws -> Value
+  ) async throws -> Value {
+    do {
+      return try await body()
+    } catch SourceError.unreachable(let url, let error) {
+      logger.warning("\(subject) cannot be kept for other hosts", metadata: ["url": "\(url)", "reason": "\(error)"])
+    } catch let error as TrustError {
+      logger.warning("\(subject) cannot be kept for other hosts", metadata: ["url": "\(source)", "reason": "\(error)"])
+    }
+    return other
   }
 
   private func keepStatus() async throws {

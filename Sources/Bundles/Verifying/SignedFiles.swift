@@ -10,8 +10,8 @@ package struct SignedFiles: Sendable {
   private let source: PageURL
   private let read: Reading
 
-  /// The roots that are followed at once: so many changes of keys a host may have missed.
-  private static let rootLimit = 256
+  /// The number of roots that are followed at once. A host that has missed more follows the rest at its next checks.
+  static let rootLimit = 256
 
   /// - Parameter source: the manifest's URL.
   package init(of source: PageURL, reading read: @escaping Reading) { (self.source, self.read) = (source, read) }
@@ -53,29 +53,46 @@ package struct SignedFiles: Sendable {
 
   /// The root of a version, as it is published; `nil` if there is none.
   ///
+  /// A server whose answer cannot be told from that for a missing file has no root: a store whose files may not be listed
+  /// answers 403, and some servers answer with a page of their own. One that does so to hide a root gains what it gains
+  /// by a 404.
+  ///
   /// - Throws: what reading throws.
   package func root(_ version: Int64) async throws -> PublishedRoot? {
-    guard let url = source.resolving(PublishedRoot.name(of: version)),
-      let bytes = try await read(url, TrustRoot.byteLimit)
-    else { return nil }
+    guard let url = source.resolving(PublishedRoot.name(of: version)) else { return nil }
+    let found: [UInt8]?
+    do {
+      found = try await read(url, TrustRoot.byteLimit)
+    } catch SourceError.unreachable(_, let fault as HTTPFault) where fault.status == 403 {
+      return nil
+    }
+    guard let bytes = found, !bytes.areMarkup else { return nil }
     return PublishedRoot(version: version, bytes: bytes, signatures: try await signatures(of: url))
   }
 
   /// Follows the roots from one that is trusted to the newest.
   ///
+  /// If there are too many to be followed at once, none is returned: a key that a later root gives up might still sign
+  /// for the one that was reached.
+  ///
   /// - Parameter trusted: gets each root that was found, as it is published, and the one before it, once it is trusted.
-  /// - Throws: ``TrustError``, what reading and `trusted` throw.
+  /// - Throws: ``TrustError``, such as ``TrustError/moreRoots(after:)``; what reading and `trusted` throw.
   package func newestRoot(
     from root: TrustRoot, _ trusted: (TrustRoot, PublishedRoot, TrustRoot) async throws -> Void = { _, _, _ in }
   ) async throws -> TrustRoot {
     var root = root
     for _ in 0..<Self.rootLimit {
-      guard let published = try await self.root(root.version + 1) else { break }
+      guard let published = try await nextRoot(after: root) else { return root }
       let next = try root.successor(published.bytes, try published.signatures.map { try SignatureFile(reading: $0) })
       try await trusted(next, published, root)
       root = next
     }
+    guard try await nextRoot(after: root) == nil else { throw TrustError.moreRoots(after: root.version) }
     return root
+  }
+
+  private func nextRoot(after root: TrustRoot) async throws -> PublishedRoot? {
+    root.version < SequenceNumber.limit ? try await self.root(root.version + 1) : nil
   }
 
   /// Reads the roots from one version on, without a check by whom they are signed.
@@ -83,7 +100,8 @@ package struct SignedFiles: Sendable {
   /// - Parameter first: the version of the first one; those before `certain` may be missing.
   package func roots(from first: Int64, certain: Int64) async throws -> [PublishedRoot] {
     var roots: [PublishedRoot] = []
-    for version in first..<first + Int64(Self.rootLimit) {
+    // No root has a version beyond the largest.
+    for version in first..<max(first, min(first, SequenceNumber.limit) + Int64(Self.rootLimit)) {
       // A web server may answer with a page of its own for a file that it does not have.
       if let root = try await root(version), (try? TrustRoot(reading: root.bytes))?.version == version {
         roots.append(root)

@@ -44,6 +44,9 @@ package struct StatusTrust: Sendable {
     let status = try ReleaseStatus(reading: bytes)
     guard now < status.expires else { throw TrustError.expired(.status, at: status.expires) }
     if let freshFor {
+      // One from the future would stay fresh for as long as it is ahead.
+      let latest = now.advanced(by: ManifestTrust.clockSkew)
+      guard status.signed <= latest else { throw TrustError.future(.status, signed: status.signed, latest: latest) }
       let oldest = now.advanced(by: .zero - freshFor)
       guard status.signed > oldest else { throw TrustError.frozen(.status, signed: status.signed, oldest: oldest) }
     }

@@ -9,8 +9,7 @@ extension ResponseStore {
   func sweepDaily() {
     let files = directory.files(isKept: false)
     let stamp = files.root.appending("swept")
-    let day: Int64 = 86_400 * 1_000_000_000
-    if let last = FileSystem.status(stamp), nanoseconds() - last.modified < day { return }
+    if let last = FileSystem.status(stamp), options.now() - Double(last.modified) / 1e9 < 86_400 { return }
     // When an index is made, other files are removed.
     if directory.hasStore { sweep(olderThan: 86_400) }
     try? files.write([], to: stamp)
@@ -27,15 +26,13 @@ extension ResponseStore {
     if (try? index.shrink()) == true { queues.later { [weak self] in self?.shrink() } }
   }
 
-  private func nanoseconds() -> Int64 { Int64(options.now() * 1e9) }
-
   /// Removes files that a killed process has left: those the index does not name, and bytes nobody is writing.
   ///
   /// - Parameter seconds: 0 for all of them.
   func sweep(olderThan seconds: Double) {
-    let limit = nanoseconds() - Int64(seconds * 1e9)
+    let limit = options.now() - seconds
     func isOld(_ path: StorePath) -> Bool {
-      seconds <= 0 || FileSystem.status(path).map { $0.modified <= limit } ?? false
+      seconds <= 0 || FileSystem.status(path).map { Double($0.modified) / 1e9 <= limit } ?? false
     }
     // While the index is locked nobody else gives names to files.
     try? index.write(isChange: false) { db in

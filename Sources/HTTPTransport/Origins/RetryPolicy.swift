@@ -92,20 +92,24 @@ package struct HTTPFault: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// The value of `Retry-After`: seconds or a date. RFC 9110 §10.2.3.
+/// The value of `Retry-After`: seconds or a date. RFC 9110 §10.2.3. A longer delay than 2³¹ seconds counts as one of them,
+/// as RFC 9111 §1.2.2 has it for other seconds.
 package struct RetryAfter: Equatable {
   package let delay: Duration
 
   package init?(_ value: String, now: HTTPDate) {
     let text = value.trimmingSpaces
     if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
-      delay = .seconds(Int64(text) ?? Int64(Int32.max))
+      delay = .seconds(min(Int64(text) ?? Self.longest, Self.longest))
     } else if let date = HTTPDate(text, now: now) {
-      delay = .seconds(max(0, date.secondsSinceEpoch - now.secondsSinceEpoch))
+      let (seconds, overflows) = date.secondsSinceEpoch.subtractingReportingOverflow(now.secondsSinceEpoch)
+      delay = .seconds(overflows ? 0 : min(max(0, seconds), Self.longest))
     } else {
       return nil
     }
   }
+
+  private static let longest: Int64 = 1 << 31
 }
 
 /// An error that itself tells whether a later attempt may succeed without any change here, because it wraps another

@@ -13,7 +13,11 @@ extension Duration {
 
   /// The whole milliseconds.
   package var milliseconds: Int {
-    Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+    let (seconds, attoseconds) = components
+    let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1000)
+    // The rest is below a second.
+    let (sum, overflowsToo) = whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+    return overflows || overflowsToo ? (seconds < 0 ? .min : .max) : Int(clamping: sum)
   }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
+import Signing
 
 struct ManifestBuildCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -48,6 +49,12 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     completion: .file())
   var deltasFrom: [String] = []
 
+  func validate() throws {
+    if let sequence, !(0...SequenceNumber.limit).contains(sequence) {
+      throw ValidationError("--sequence must be from 0 to \(SequenceNumber.limit).")
+    }
+  }
+
   func run() async throws {
     let former = try existing()
     var builder = ManifestBuilder(folder: folder)
@@ -55,7 +62,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     var manifest = try builder.manifest(following: former, base: base ?? relativeBase())
     let isChanged =
       former.map { $0.bundles != manifest.bundles || $0.files != manifest.files || $0.base != manifest.base } ?? true
-    manifest.sequence = sequence ?? (isChanged ? (former?.sequence ?? 0) + 1 : former?.sequence ?? 1)
+    manifest.sequence =
+      try sequence ?? (isChanged ? Manifest.sequence(after: former?.sequence ?? 0) : former?.sequence ?? 1)
     let today = Manifest.releaseName(of: Date())
     manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
 

@@ -10,7 +10,8 @@ struct ManifestSignCommand: AsyncParsableCommand {
     discussion: """
       The signatures are written beside FILE, with ".sig" behind its name: publish both. With --expires-in the times \
       "signed" and "expires" are first written into the manifest, and its sequence stays. Without, the bytes are signed \
-      as they are, and earlier signatures of the same bytes are kept: so several people sign one after the other.
+      as they are, and earlier signatures of the same bytes are kept: so several people sign one after the other. If \
+      roots are beside FILE, as VERSION.root.json, the newest must list the keys.
       """)
 
   @Argument(help: ArgumentHelp("The manifest.", valueName: "file"), completion: .file(extensions: ["json"]))
@@ -43,6 +44,8 @@ struct ManifestSignCommand: AsyncParsableCommand {
     guard let expires = read.expires else {
       throw CommandError("\(manifest): \(TrustError.unlimited), with --expires-in")
     }
+    let root = try newestRoot()
+    if let root { try check(root.root, at: root.path) }
     // The signatures come first: nobody who fetches both meanwhile finds a new manifest without them, and where signing
     // fails, the manifest stays as it was.
     let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
@@ -51,6 +54,46 @@ struct ManifestSignCommand: AsyncParsableCommand {
       Terminal.output.line(
         "\(manifest)\(SignatureFile.suffix): release \(read.release), sequence \(read.sequence), signed by \(key.id), until \(expires)"
       )
+    }
+    if let root, let file = try SignatureFile(beside: manifest) {
+      let count = file.signers(of: bytes, among: root.root.keys(of: .release)).count
+      let missing = (root.root.roles[.release]?.threshold ?? 1) - count
+      if missing > 0 {
+        Terminal.output.line(
+          "\(root.path) asks for \(Formatting.count(missing, "more signature")), by \"bundlectl manifest sign\"")
+      }
+    }
+  }
+
+  /// The newest root beside the manifest that hosts can come to by now; `nil` if there is none.
+  private func newestRoot() throws -> (path: String, root: TrustRoot)? {
+    let folder = (manifest as NSString).deletingLastPathComponent
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
+    let versions = names.compactMap(PublishedRoot.version(ofFile:)).sorted()
+    guard let first = versions.first else { return nil }
+    func path(_ version: Int64) -> String {
+      (folder as NSString).appendingPathComponent(PublishedRoot.name(of: version))
+    }
+    var newest = (path: path(first), root: try RootFile(path(first)).root)
+    for version in versions.dropFirst() {
+      // One that is still being signed does not count yet.
+      guard let next = try? newest.root.successor(RootFile(path(version)).bytes, SignatureFile(beside: path(version)))
+      else { break }
+      newest = (path(version), next)
+    }
+    return newest
+  }
+
+  /// Checks that hosts will count the signatures.
+  private func check(_ root: TrustRoot, at path: String) throws {
+    do {
+      try root.checkExpiry(at: .now)
+    } catch {
+      throw CommandError("\(path): \(error)")
+    }
+    for key in try signing.signers.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
+      throw CommandError(
+        "\(path) does not list the key \(key.id) for releases: hosts would not count its signature of \(manifest)")
     }
   }
 }

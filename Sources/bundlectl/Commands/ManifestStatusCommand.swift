@@ -109,8 +109,10 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   private func changed(
     _ former: ReleaseStatus?, _ release: ReleaseStatus.Release, at now: SignedTime
   ) throws -> ReleaseStatus {
-    let (sequence, isTooLarge) = (former?.sequence ?? 0).addingReportingOverflow(1)
-    if isTooLarge { throw CommandError("\(path) has the largest sequence: change the online key with \"root rotate\"") }
+    let sequence = (former?.sequence ?? 0) + 1
+    guard sequence <= SequenceNumber.limit else {
+      throw CommandError("\(path) has the largest sequence: change the online key with \"root rotate\"")
+    }
     let time =
       expiresIn?.duration ?? former.map { .seconds($0.expires.seconds - $0.signed.seconds) } ?? .seconds(7 * 86_400)
     let isSameRelease = former?.release == release

@@ -18,7 +18,8 @@ struct PublishCommand: AsyncParsableCommand {
       Hosts and devices follow LOCATION's current.json as their manifest. All other files never change.
 
       DIR's manifest.json, if there is one, has the settings of entries, as for "manifest build"; with signatures its \
-      *.root.json are published too.
+      *.root.json are published too. What hosts with keys would refuse, such as a root that too few keys have signed, \
+      is refused before anything is uploaded.
 
       \(LocationOptions.discussion)
       """)
@@ -55,6 +56,11 @@ struct PublishCommand: AsyncParsableCommand {
     help: ArgumentHelp("With a key: how long hosts may use the manifest, such as 30d.", valueName: "time"))
   var expiresIn: TimeArgument?
 
+  @Flag(
+    name: .long,
+    help: "Another host signs the status that a root with the role \"online\" asks for, and passes both on.")
+  var statusElsewhere = false
+
   @OptionGroup var alone: AloneOption
 
   @OptionGroup var hosts: JournalOptions
@@ -71,6 +77,8 @@ struct PublishCommand: AsyncParsableCommand {
       var options = FolderPublication.Options()
       (options.base, options.release, options.percent) = (base, release, percent)
       options.isAlone = alone.alone
+      options.signers = try signing.signers.verificationKeys()
+      options.statusIsElsewhere = statusElsewhere
       let display = PublishDisplay(isShown: !location.json)
       let (folder, sign) = (folder, sign)
       let journal = try hosts.open()

@@ -44,6 +44,13 @@ struct Signers: Sendable {
 
   var isEmpty: Bool { keys.isEmpty && command == nil }
 
+  /// The public keys of all who sign.
+  ///
+  /// - Throws: ``CommandError``.
+  func verificationKeys() throws -> [VerificationKey] {
+    try (keys + [publicKey].compactMap(\.self)).map(KeyFile.verificationKey)
+  }
+
   /// Signs a message with the first key.
   ///
   /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.

@@ -166,4 +166,13 @@ struct GarbageTests {
     }
     #expect(try await fixture.store.contents(of: current).compactMap(\.blob).count == 1)
   }
+
+  @Test("garbage is collected with any clock", arguments: [9_300_000_000, 1e12, -1e10])
+  func clock(_ time: Double) async throws {
+    let fixture = try StoreFixture()
+    let store = try BundleStore(at: StoreDirectory(fixture.folder.path), now: { time })
+    try fixture.download("abandoned", of: store).close()
+    _ = try await store.collectGarbage(keepingPrevious: true, dryRun: false)
+    #expect(try fixture.names(in: "partial").isEmpty == (time > 0))
+  }
 }

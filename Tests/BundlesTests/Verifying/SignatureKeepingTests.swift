@@ -53,7 +53,7 @@ struct SignatureKeepingTests {
     }
   }
 
-  @Test("signatures of other bytes are not kept: the manifest is asked for again, then the release before stays")
+  @Test("signatures of other bytes are not kept: the manifest is asked for again, then it counts as unsigned")
   func otherBytes() async throws {
     try await SignedSource.running { site in
       try site.publish(Self.scripts)
@@ -63,14 +63,38 @@ struct SignatureKeepingTests {
       let right = site.served("/manifest.json.sig")
       site.origin.serve("/manifest.json.sig", former)
       let host = try site.host(requiringSignatures: false, keeping: true)
-      let error = await #expect(throws: SourceError.self) { try await host.verifier.verified() }
-      guard case .untrusted(_, .otherBytes(.manifest)) = error else {
-        Issue.record("\(error.map { "\($0)" } ?? "nothing")")
-        return
-      }
-      #expect(try await host.store.source(site.source)?.latest?.sequence == 1)
+      #expect(await host.preload().activated)
+      let release = try #require(try await host.store.source(site.source)?.current)
+      #expect(release.sequence == 2)
+      #expect(try await host.store.signatures(of: release) == nil)
+      #expect(site.origin.requestCount(path: "/manifest.json") == 3)
+      // With the next check they are fetched again, although the manifest is the same.
       site.origin.serve("/manifest.json.sig", right)
-      #expect(try await site.host(requiringSignatures: false, keeping: true).preload().activated)
+      let later = try site.host(requiringSignatures: false, keeping: true)
+      #expect(await later.preload().failures.isEmpty)
+      #expect(try await later.store.signatures(of: release) == right)
+    }
+  }
+
+  @Test(
+    "without keys a preload succeeds whatever the server answers for signatures, roots and the status",
+    arguments: [401, 403, 404, 500])
+  func failingFiles(_ status: Int) async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      let file = site.served("/manifest.json.sig")
+      let paths = ["/manifest.json.sig", "/2.root.json", "/status.json"]
+      site.origin.always(paths[0], .status(status))
+      let host = try site.host(requiringSignatures: false, keeping: true)
+      #expect(await host.preload().activated)
+      #expect(try await host.text("a") == "var a = 1")
+      guard status != 404 else { return }
+      site.origin.always(paths[0], .normal)
+      for path in paths.dropFirst() { site.origin.always(path, .status(status)) }
+      let later = try site.host(requiringSignatures: false, keeping: true)
+      #expect(await later.preload().failures.isEmpty)
+      let release = try #require(try await later.store.source(site.source)?.current)
+      #expect(try await later.store.signatures(of: release) == file)
     }
   }
 

@@ -213,7 +213,7 @@ struct SignedReleaseTests {
   @Test("fast forward: a stolen key signs the largest sequence, and the next root gives the key up")
   func fastForward() async throws {
     try await SignedSource.running { site in
-      try site.publish(["a": "var hostile"], sequence: .max)
+      try site.publish(["a": "var hostile"], sequence: SequenceNumber.limit)
       #expect(try await site.host().preload().activated)
       try site.publish(site.nextRoot(release: 4), by: [0, 1])
       try site.publish(Self.scripts, sequence: 2, by: [4])
@@ -401,6 +401,145 @@ struct SignedReleaseTests {
       #expect(try await host.open("b").source == .kept)
       await #expect(throws: BundleError.self) { try await host.open("b", .networkOnly) }
       #expect(site.origin.requestCount(path: "/b/b.js") == 1)
+    }
+  }
+
+  @Test("key compromise: a chain of roots that is too long to be followed at once")
+  func longChain() async throws {
+    try await SignedSource.running { site in
+      let last = site.root.version + Int64(SignedFiles.rootLimit) + 3
+      for version in 2..<last { try site.publish(site.laterRoot(version, release: 3), by: [0, 1]) }
+      // The last one gives the release key up.
+      try site.publish(site.laterRoot(last, release: 4), by: [0, 1])
+      try site.publish(["a": "var hostile"])
+      let host = try site.host()
+      let reached = site.root.version + Int64(SignedFiles.rootLimit)
+      let error = await #expect(throws: SourceError.self) { try await host.verifier.verified() }
+      guard case .untrusted(_, .moreRoots(after: reached)) = error else {
+        Issue.record("\(error.map { "\($0)" } ?? "nothing")")
+        return
+      }
+      #expect(try await host.store.source(site.source)?.latest == nil)
+      // What was followed is remembered.
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+      #expect(site.origin.requestCount(path: "/2.root.json") == 1)
+      try site.publish(Self.scripts, by: [4])
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("a server that cannot say that a root is missing has none", arguments: [403, 200])
+  func answersForMissingRoots(_ status: Int) async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      if status == 403 {
+        site.origin.always("/2.root.json", .status(403))
+      } else {
+        site.origin.serve("/2.root.json", Array("<!doctype html><title>Pages</title>".utf8))
+      }
+      #expect(try await site.host().preload().activated)
+      // A web page in the place of the signatures is named.
+      site.origin.serve("/manifest.json.sig", Array("<!doctype html>".utf8))
+      try site.publish(site.manifest(["a": "var a = 2"], sequence: 2), by: [])
+      site.origin.serve("/manifest.json.sig", Array("<!doctype html>".utf8))
+      let error = await #expect(throws: SourceError.self) { try await site.host().verifier.verified() }
+      #expect("\(error.map { "\($0)" } ?? "")".contains("it is HTML"))
+    }
+  }
+
+  @Test("a server that fails for the next root is not taken for one that has none", arguments: [401, 500])
+  func failingRoots(_ status: Int) async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      site.origin.always("/2.root.json", .status(status))
+      await #expect(throws: SourceError.self) { try await site.host().verifier.verified() }
+    }
+  }
+
+  @Test("indefinite freeze: a manifest that says it was signed in the future")
+  func future() async throws {
+    try await SignedSource.running(freshFor: .seconds(3600)) { site in
+      var manifest = try site.manifest(Self.scripts, sequence: 1)
+      let (late, end) = (SignedTime(seconds: site.now + 301), SignedTime(seconds: site.now + 86_400))
+      manifest.setTimes(signed: late, expires: end)
+      site.serve("a", "var a = 1")
+      try site.publish(manifest)
+      try await Self.refuses(.future(signed: late, latest: SignedTime(seconds: site.now + 300)), site)
+      // Clocks differ a little.
+      site.advance(by: 1)
+      #expect(try await site.host().preload().activated)
+    }
+  }
+
+  @Test("arbitrary installation: what a host without keys puts into the same store, once and again")
+  func sharedStore() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      for number in 2...4 {
+        try site.publish(["a": "var hostile = \(number)"], sequence: Int64(number), by: [])
+        let host = try site.host(requiringSignatures: false, keeping: number == 3)
+        #expect(await host.preload().activated)
+        _ = try await host.store.collectGarbage(keepingPrevious: false, dryRun: false)
+        #expect(try await host.text("a") == "var hostile = \(number)")
+      }
+      site.origin.always("/manifest.json", .status(503))
+      let host = try site.host()
+      #expect(try await host.text("a") == "var a = 1")
+      #expect(try await host.store.source(site.source)?.current?.name == "r1")
+      #expect(try await host.store.bundle(at: #require(PageURL(site.origin.url(for: "/b/a.js"))))?.blob != nil)
+      let release = try #require(try await host.store.source(site.source)?.current)
+      #expect(try await host.store.lastGood(before: release) == nil)
+      // A later release of the publisher takes its place.
+      site.origin.always("/manifest.json", .normal)
+      try site.publish(["a": "var a = 5"], sequence: 5)
+      #expect(try await site.host().preload().activated)
+      #expect(try await site.host().text("a") == "var a = 5")
+    }
+  }
+
+  @Test("the release of before opens although the server has nothing new for hosts with keys, and stays signed")
+  func sharedStoreUnchanged() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      // The same manifest, for hosts that get it from one without keys.
+      #expect(try await site.host(requiringSignatures: false, keeping: true).preload().failures.isEmpty)
+      #expect(try await site.host().store.source(site.source)?.current?.signed != nil)
+      // The same release with other bytes that nobody has signed.
+      var manifest = try site.manifest(Self.scripts, sequence: 1)
+      manifest.rollout = Rollout(percent: 100, salt: "")
+      try site.publish(manifest, by: [])
+      #expect(try await site.host(requiringSignatures: false, keeping: true).preload().failures.isEmpty)
+      let store = try site.host().store
+      let release = try #require(try await store.source(site.source)?.current)
+      let file = try SignatureFile(reading: #require(try await store.signatures(of: release)))
+      #expect(try await file.content == SHA256Digest(of: store.manifestBytes(of: release)))
+      site.origin.always("/manifest.json", .status(503))
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("a release that somebody holds without keys holds nothing for hosts with keys")
+  func heldWithoutKeys() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      try site.publish(["a": "var hostile"], sequence: 2, by: [])
+      let other = try site.host(requiringSignatures: false)
+      #expect(await other.preload().activated)
+      try await other.store.hold(try #require(try await other.store.source(site.source)?.current))
+      let host = try site.host()
+      #expect(try await host.store.source(site.source)?.isHeld == false)
+      try site.publish(["a": "var a = 3"], sequence: 3)
+      #expect(try await site.host().preload().activated)
+      #expect(try await site.host().text("a") == "var a = 3")
+      #expect(try await host.store.source(site.source)?.isHeld == false)
+      // Nor does it become current when the newest is to be followed.
+      try site.publish(["a": "var hostile"], sequence: 4, by: [])
+      #expect(try await other.verifier.refresh().release.name == "r4")
+      #expect(try await site.host(requiringSignatures: false).preload().activated)
+      #expect(try await host.store.follow(site.source)?.name == "r3")
     }
   }
 }

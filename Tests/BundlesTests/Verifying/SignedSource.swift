@@ -139,6 +139,11 @@ final class SignedSource: Sendable {
     Self.root(2, of: keys, release: release, online: online, threshold: 1, expires: expires)
   }
 
+  /// A root of a later version with the same root keys.
+  func laterRoot(_ version: Int64, release: Int) -> TrustRoot {
+    Self.root(version, of: keys, release: release, online: [], threshold: 1)
+  }
+
   private static func root(
     _ version: Int64, of keys: [SigningKey], release: Int, online: [Int], threshold: Int,
     expires: Int64 = 1_900_000_000

@@ -320,7 +320,7 @@ struct SignedStatusTests {
   @Test("fast forward: a stolen online key signs the largest sequence, and the next root gives the key up")
   func fastForward() async throws {
     try await Self.installed { site in
-      try site.publish(site.status(.max))
+      try site.publish(site.status(SequenceNumber.limit))
       #expect(try await site.host().preload().failures.isEmpty)
       try site.publish(site.nextRoot(release: 3, online: [4]), by: [0, 1])
       try site.publish(site.status(2), by: [4])
@@ -355,7 +355,7 @@ struct SignedStatusTests {
     try await Self.installed { site in
       try site.publish(status: Array("<html>".utf8))
       let error = await #expect(throws: SourceError.self) { try await site.host().verifier.verified() }
-      #expect("\(error.map { "\($0)" } ?? "")".contains("the status cannot be read: it is not JSON"))
+      #expect("\(error.map { "\($0)" } ?? "")".contains("the status cannot be read: it is HTML"))
     }
   }
 
@@ -474,6 +474,21 @@ struct SignedStatusTests {
       site.origin.always("/manifest.json", .stallBeforeHead)
       await Self.isDisabled(try site.host(), .networkFirst(deadline: .milliseconds(100)))
       site.origin.always("/manifest.json", .normal)
+    }
+  }
+
+  @Test("indefinite freeze: a status that says it was signed in the future")
+  func future() async throws {
+    try await SignedSource.running(freshFor: .seconds(3600), online: [5]) { site in
+      try site.publish(["a": "var a = 1"])
+      var status = try site.status(1, for: 86_400)
+      status.signed = SignedTime(seconds: site.now + 7200)
+      try site.publish(status)
+      try await Self.refuses(
+        .future(.status, signed: status.signed, latest: SignedTime(seconds: site.now + 300)), site)
+      status.signed = SignedTime(seconds: site.now + 300)
+      try site.publish(status)
+      #expect(try await site.host().preload().activated)
     }
   }
 }

@@ -151,4 +151,13 @@ struct ResponseFolderTests {
     _ = try await fixture.store.commit(writer, head: head, for: CacheKey(named: "b"), replacing: [])
     #expect(try await fixture.bytes(CacheKey(named: "b")) == Self.long)
   }
+
+  @Test("a store is opened, swept and used with any clock", arguments: [9_300_000_000, 1e12, -1e10])
+  func clock(_ time: Double) async throws {
+    let fixture = try ResponseFixture(now: time)
+    try await fixture.store("short", for: "short")
+    fixture.advance(2 * 86_400)
+    let later = try fixture.reopened()
+    #expect(try await fixture.text("short", of: later) == "short")
+  }
 }

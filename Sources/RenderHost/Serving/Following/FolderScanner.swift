@@ -56,7 +56,8 @@ struct FolderScanner: Sendable {
     {
       return nil
     }
-    manifest.sequence = max(max(former?.sequence ?? 0, 0) + 1, isSigned ? Int64(now) : 0)
+    manifest.sequence = max(
+      try Manifest.sequence(after: former?.sequence ?? 0), isSigned ? Int64(exactly: now.rounded(.down)) ?? 0 : 0)
     let date = Date(timeIntervalSince1970: now)
     let day = date.formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
     let time = date.formatted(.iso8601.time(includingFractionalSeconds: false).timeSeparator(.omitted))
