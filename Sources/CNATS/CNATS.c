@@ -13,15 +13,14 @@ static pk_nats_result fail(char *error, size_t room, const char *reason) {
 #include <dlfcn.h>
 #include <nats/nats.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #define PAGEKIT_NATS_FUNCTIONS(USE) \
   USE(jsConsumerConfig_Init) USE(jsCtx_Destroy) USE(jsPubAck_Destroy) USE(jsPubOptions_Init) USE(jsStreamConfig_Init) \
   USE(jsStreamInfo_Destroy) USE(jsSubOptions_Init) USE(jsOptions_Init) USE(js_AddStream) USE(js_CreateKeyValue) \
-  USE(js_GetStreamInfo) USE(js_KeyValue) USE(js_Publish) USE(js_Subscribe) USE(kvConfig_Init) USE(kvEntry_Destroy) \
-  USE(kvEntry_Revision) USE(kvEntry_Value) USE(kvEntry_ValueLen) USE(kvStore_Create) USE(kvStore_Destroy) \
-  USE(kvStore_Get) USE(kvStore_Update) USE(natsConnection_Close) USE(natsConnection_Connect) \
+  USE(js_GetLastMsg) USE(js_GetStreamInfo) USE(js_KeyValue) USE(js_Publish) USE(js_Subscribe) USE(kvConfig_Init) USE(kvEntry_Destroy) \
+  USE(kvEntry_Revision) USE(kvEntry_Value) USE(kvEntry_ValueLen) USE(kvStore_Destroy) \
+  USE(kvStore_Get) USE(natsConnection_Close) USE(natsConnection_Connect) \
   USE(natsConnection_Destroy) USE(natsConnection_GetLastError) USE(natsConnection_JetStream) USE(natsConnection_Publish) USE(natsConnection_Status) \
   USE(natsConnection_Subscribe) USE(jsMsgMetaData_Destroy) USE(natsMsg_Destroy) USE(natsMsg_GetData) \
   USE(natsMsg_GetDataLength) USE(natsMsg_GetMetaData) USE(natsMsg_GetSequence) \
@@ -64,15 +63,6 @@ static void load(void) {
 
 // MARK: Connections
 
-struct pk_nats_subscription {
-  natsSubscription *value;
-  pk_nats_message message;
-  pk_nats_end end;
-  void *context;
-  // Whoever is the last of the two to let go frees it: the one who ends it, or the last callback.
-  atomic_int holders;
-};
-
 struct pk_nats {
   natsConnection *connection;
   jsCtx *stream;
@@ -82,41 +72,63 @@ struct pk_nats {
   // Of those who wait until the connection is closed.
   pthread_cond_t closing;
   bool isClosed;
+  // Why there is no connection, as a server has said; empty if none has. A later failure that says less does not replace it.
+  char reason[256];
 };
+
+// Notes why there is no connection.
+//
+// Where all servers have refused it, libnats goes on to say that there is none.
+static void noteReason(pk_nats *nats, natsConnection *connection) {
+  const char *text = NULL;
+  natsStatus status = library.natsConnection_GetLastError(connection, &text);
+  if (status == NATS_OK || status == NATS_NO_SERVER || !text || !text[0]) return;
+  pthread_mutex_lock(&nats->lock);
+  snprintf(nats->reason, sizeof nats->reason, "%s", text);
+  pthread_mutex_unlock(&nats->lock);
+}
 
 static pk_nats_result result(pk_nats *nats, natsStatus status, jsErrCode code, char *error, size_t room) {
   if (status == NATS_OK) return PK_NATS_OK;
   if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr) return PK_NATS_NONE;
-  natsStatus last = NATS_OK;
-  // Why there is no connection is known to the connection alone.
-  const char *text = NULL;
-  bool isConnected = status != NATS_CONNECTION_CLOSED && status != NATS_CONNECTION_DISCONNECTED
-      && status != NATS_NOT_YET_CONNECTED;
-  if (!isConnected && nats && nats->connection) library.natsConnection_GetLastError(nats->connection, &text);
-  if (isConnected) text = library.nats_GetLastError(&last);
-  bool isReason = text && text[0] && (!isConnected || last == status);
-  fail(error, room, isReason ? text : library.natsStatus_GetText(status));
+  if (code == JSStreamWrongLastSequenceErr) return PK_NATS_CONFLICT;
   switch (status) {
-    case NATS_TIMEOUT:
     case NATS_NO_SERVER:
-    case NATS_NO_RESPONDERS:
     case NATS_CONNECTION_DISCONNECTED:
     case NATS_CONNECTION_CLOSED:
+    case NATS_CONNECTION_AUTH_FAILED:
     case NATS_STALE_CONNECTION:
     case NATS_NOT_YET_CONNECTED:
     case NATS_IO_ERROR:
-    case NATS_INSUFFICIENT_BUFFER: return PK_NATS_AWAY;
-    default: return PK_NATS_FAILED;
+    // The buffer of what is sent once there is a connection has no room.
+    case NATS_INSUFFICIENT_BUFFER:
+      fail(error, room, "no server answers");
+      if (!nats || !nats->connection) return PK_NATS_AWAY;
+      noteReason(nats, nats->connection);
+      pthread_mutex_lock(&nats->lock);
+      if (nats->reason[0]) fail(error, room, nats->reason);
+      pthread_mutex_unlock(&nats->lock);
+      return PK_NATS_AWAY;
+    default: break;
   }
+  natsStatus last = NATS_OK;
+  const char *text = library.nats_GetLastError(&last);
+  bool isReason = text && text[0] && last == status;
+  fail(error, room, isReason ? text : library.natsStatus_GetText(status));
+  return status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS ? PK_NATS_AWAY : PK_NATS_FAILED;
 }
 
 static void lost(natsConnection *connection, void *context) {
   pk_nats *nats = context;
+  noteReason(nats, connection);
   nats->state(nats->context, false);
 }
 
 static void made(natsConnection *connection, void *context) {
   pk_nats *nats = context;
+  pthread_mutex_lock(&nats->lock);
+  nats->reason[0] = 0;
+  pthread_mutex_unlock(&nats->lock);
   nats->state(nats->context, true);
 }
 
@@ -173,6 +185,21 @@ static natsStatus set(natsOptions *options, const pk_nats_settings *settings, pk
   return status;
 }
 
+// Ends a connection that may not have been made, when none of its callbacks can come any more.
+static void finish(pk_nats *nats) {
+  if (nats->connection) {
+    library.natsConnection_Close(nats->connection);
+    pthread_mutex_lock(&nats->lock);
+    while (!nats->isClosed) pthread_cond_wait(&nats->closing, &nats->lock);
+    pthread_mutex_unlock(&nats->lock);
+    library.jsCtx_Destroy(nats->stream);
+    library.natsConnection_Destroy(nats->connection);
+  }
+  pthread_cond_destroy(&nats->closing);
+  pthread_mutex_destroy(&nats->lock);
+  free(nats);
+}
+
 pk_nats_result pk_nats_open(
     pk_nats **out, const pk_nats_settings *settings, pk_nats_state state, void *context, char *error, size_t room) {
   pthread_once(&once, load);
@@ -182,24 +209,26 @@ pk_nats_result pk_nats_open(
   }
   pk_nats *nats = calloc(1, sizeof *nats);
   natsOptions *options = NULL;
-  natsStatus status = nats ? library.natsOptions_Create(&options) : NATS_NO_MEMORY;
-  if (status == NATS_OK) {
+  if (nats) {
     nats->state = state;
     nats->context = context;
     pthread_mutex_init(&nats->lock, NULL);
     pthread_cond_init(&nats->closing, NULL);
-    status = set(options, settings, nats);
   }
+  natsStatus status = nats ? library.natsOptions_Create(&options) : NATS_NO_MEMORY;
+  if (status == NATS_OK) status = set(options, settings, nats);
   if (status == NATS_OK) status = library.natsConnection_Connect(&nats->connection, options);
   bool isConnected = status == NATS_OK;
-  // It goes on trying.
-  if (status == NATS_NOT_YET_CONNECTED) status = NATS_OK;
+  if (status == NATS_NOT_YET_CONNECTED) {
+    // It goes on trying.
+    status = NATS_OK;
+    noteReason(nats, nats->connection);
+  }
   library.natsOptions_Destroy(options);
   if (status == NATS_OK) status = library.natsConnection_JetStream(&nats->stream, nats->connection, NULL);
   if (status != NATS_OK) {
     pk_nats_result found = result(nats, status, 0, error, room);
-    if (nats && nats->connection) library.natsConnection_Destroy(nats->connection);
-    free(nats);
+    if (nats) finish(nats);
     return found;
   }
   if (isConnected) state(context, true);
@@ -214,17 +243,7 @@ bool pk_nats_is_closed(pk_nats *nats) {
   return isClosed;
 }
 
-void pk_nats_close(pk_nats *nats) {
-  library.natsConnection_Close(nats->connection);
-  pthread_mutex_lock(&nats->lock);
-  while (!nats->isClosed) pthread_cond_wait(&nats->closing, &nats->lock);
-  pthread_mutex_unlock(&nats->lock);
-  library.jsCtx_Destroy(nats->stream);
-  library.natsConnection_Destroy(nats->connection);
-  pthread_cond_destroy(&nats->closing);
-  pthread_mutex_destroy(&nats->lock);
-  free(nats);
-}
+void pk_nats_close(pk_nats *nats) { finish(nats); }
 
 // MARK: Streams
 
@@ -264,6 +283,7 @@ pk_nats_result pk_nats_get_span(
     // A new stream has no first message yet.
     span->first = info->State.FirstSeq ? info->State.FirstSeq : 1;
     span->last = info->State.LastSeq;
+    span->time = info->State.LastTime;
   }
   library.jsStreamInfo_Destroy(info);
   return result(nats, status, code, error, room);
@@ -309,9 +329,46 @@ pk_nats_result pk_nats_get_key(
   return found;
 }
 
+// Writes a value if its key has a revision, 0 for a key that is not there.
+static natsStatus put(
+    pk_nats *nats, const char *subject, uint64_t revision, const void *bytes, int count, uint64_t *next,
+    jsErrCode *code) {
+  jsPubOptions options;
+  library.jsPubOptions_Init(&options);
+  options.ExpectNoMessage = revision == 0;
+  options.ExpectLastSubjectSeq = revision;
+  jsPubAck *answer = NULL;
+  *code = 0;
+  natsStatus status = library.js_Publish(&answer, nats->stream, subject, bytes, count, &options, code);
+  if (status == NATS_OK) *next = answer->Sequence;
+  library.jsPubAck_Destroy(answer);
+  return status;
+}
+
+// The revision of the mark that stands for a removed key, 0 for none.
+static uint64_t removal(pk_nats *nats, kvStore *store, const char *stream, const char *subject, const char *key) {
+  kvEntry *entry = NULL;
+  natsStatus status = library.kvStore_Get(&entry, store, key);
+  library.kvEntry_Destroy(entry);
+  if (status != NATS_NOT_FOUND) return 0;
+  natsMsg *mark = NULL;
+  status = library.js_GetLastMsg(&mark, nats->stream, stream, subject, NULL, NULL);
+  uint64_t revision = status == NATS_OK ? library.natsMsg_GetSequence(mark) : 0;
+  library.natsMsg_Destroy(mark);
+  return revision;
+}
+
 pk_nats_result pk_nats_replace_key(
     pk_nats *nats, const char *bucket, int replicas, const char *key, uint64_t *revision, const void *bytes, int count,
     char *error, size_t room) {
+  // As the buckets of NATS are kept. The functions for them say by text alone that a key has another revision.
+  char stream[256], subject[512];
+  int streamLength = snprintf(stream, sizeof stream, "KV_%s", bucket);
+  int subjectLength = snprintf(subject, sizeof subject, "$KV.%s.%s", bucket, key);
+  if (streamLength < 0 || (size_t)streamLength >= sizeof stream || subjectLength < 0
+      || (size_t)subjectLength >= sizeof subject) {
+    return fail(error, room, "the name of the key is too long");
+  }
   kvStore *store = NULL;
   natsStatus status = library.js_KeyValue(&store, nats->stream, bucket);
   if (status == NATS_NOT_FOUND) {
@@ -323,13 +380,13 @@ pk_nats_result pk_nats_replace_key(
     status = library.js_CreateKeyValue(&store, nats->stream, &configuration);
   }
   uint64_t next = 0;
-  if (status == NATS_OK) {
-    status = *revision ? library.kvStore_Update(&next, store, key, bytes, count, *revision)
-                       : library.kvStore_Create(&next, store, key, bytes, count);
+  jsErrCode code = 0;
+  if (status == NATS_OK) status = put(nats, subject, *revision, bytes, count, &next, &code);
+  if (code == JSStreamWrongLastSequenceErr && !*revision) {
+    uint64_t removed = removal(nats, store, stream, subject, key);
+    if (removed) status = put(nats, subject, removed, bytes, count, &next, &code);
   }
-  pk_nats_result found = result(nats, status, 0, error, room);
-  // libnats gives the reason as text only.
-  if (found == PK_NATS_FAILED && strstr(error, "wrong last sequence")) found = PK_NATS_CONFLICT;
+  pk_nats_result found = result(nats, status, code, error, room);
   if (found == PK_NATS_OK) *revision = next;
   library.kvStore_Destroy(store);
   return found;
@@ -337,58 +394,120 @@ pk_nats_result pk_nats_replace_key(
 
 // MARK: Messages
 
-static void receive(natsConnection *connection, natsSubscription *value, natsMsg *message, void *context) {
-  pk_nats_subscription *receiver = context;
-  uint64_t sequence = 0;
-  jsMsgMetaData *about = NULL;
-  if (library.natsMsg_GetMetaData(&about, message) == NATS_OK) sequence = about->Sequence.Stream;
-  library.jsMsgMetaData_Destroy(about);
-  receiver->message(
-      receiver->context, sequence, library.natsMsg_GetData(message), library.natsMsg_GetDataLength(message));
-  library.natsMsg_Destroy(message);
+// A subscription. Its callbacks know it by a number: libnats may call after a subscription could not be set up, or was
+// ended with its connection, and does not say when it has called for the last time.
+struct pk_nats_subscription {
+  uintptr_t number;
+  pk_nats_subscription *next;
+  natsSubscription *value;
+  pk_nats_message message;
+  pk_nats_end end;
+  void *context;
+  // The list below, and the callbacks that run. The last one calls `end`.
+  int users;
+  // The users together, and the one who ends it. The last one frees it.
+  int holders;
+};
+
+static pthread_mutex_t subscriptionsLock = PTHREAD_MUTEX_INITIALIZER;
+// Those that may be called.
+static pk_nats_subscription *subscriptions;
+static uintptr_t lastNumber;
+
+// Finds a subscription, which is used until it is released; NULL if it is not to be called any more.
+//
+// `isLast` takes it from those that may be called.
+static pk_nats_subscription *use(uintptr_t number, bool isLast) {
+  pthread_mutex_lock(&subscriptionsLock);
+  pk_nats_subscription **place = &subscriptions;
+  while (*place && (*place)->number != number) place = &(*place)->next;
+  pk_nats_subscription *found = *place;
+  if (found && isLast) *place = found->next;
+  if (found && !isLast) found->users += 1;
+  pthread_mutex_unlock(&subscriptionsLock);
+  return found;
 }
 
 static void letGo(pk_nats_subscription *subscription) {
-  if (atomic_fetch_sub(&subscription->holders, 1) == 1) free(subscription);
+  pthread_mutex_lock(&subscriptionsLock);
+  bool isLast = --subscription->holders == 0;
+  pthread_mutex_unlock(&subscriptionsLock);
+  if (isLast) free(subscription);
 }
 
-static void complete(void *context) {
-  pk_nats_subscription *subscription = context;
+static void release(pk_nats_subscription *subscription) {
+  pthread_mutex_lock(&subscriptionsLock);
+  bool isLast = --subscription->users == 0;
+  pthread_mutex_unlock(&subscriptionsLock);
+  if (!isLast) return;
   subscription->end(subscription->context);
   letGo(subscription);
 }
 
+static void receive(natsConnection *connection, natsSubscription *value, natsMsg *message, void *number) {
+  pk_nats_subscription *receiver = use((uintptr_t)number, false);
+  if (receiver) {
+    pk_nats_place place = {0};
+    jsMsgMetaData *about = NULL;
+    if (library.natsMsg_GetMetaData(&about, message) == NATS_OK) {
+      place = (pk_nats_place){
+          .sequence = about->Sequence.Stream, .time = about->Timestamp, .delivery = about->Sequence.Consumer};
+    }
+    library.jsMsgMetaData_Destroy(about);
+    receiver->message(
+        receiver->context, place, library.natsMsg_GetData(message), library.natsMsg_GetDataLength(message));
+    release(receiver);
+  }
+  library.natsMsg_Destroy(message);
+}
+
+static void complete(void *number) {
+  pk_nats_subscription *subscription = use((uintptr_t)number, true);
+  if (subscription) release(subscription);
+}
+
 static pk_nats_subscription *newSubscription(pk_nats_message message, pk_nats_end end, void *context) {
   pk_nats_subscription *made = calloc(1, sizeof *made);
-  if (made) {
-    made->message = message;
-    made->end = end;
-    made->context = context;
-    atomic_init(&made->holders, 2);
-  }
+  if (!made) return NULL;
+  made->message = message;
+  made->end = end;
+  made->context = context;
+  made->users = 1;
+  made->holders = 2;
+  pthread_mutex_lock(&subscriptionsLock);
+  made->number = ++lastNumber;
+  made->next = subscriptions;
+  subscriptions = made;
+  pthread_mutex_unlock(&subscriptionsLock);
   return made;
 }
 
 static pk_nats_result give(
-    pk_nats *nats, pk_nats_subscription *made, pk_nats_subscription **out, natsStatus status, jsErrCode code, pk_nats_end end,
-    void *context, char *error, size_t room) {
+    pk_nats *nats, pk_nats_subscription *made, pk_nats_subscription **out, natsStatus status, jsErrCode code,
+    char *error, size_t room) {
   if (status == NATS_OK) {
-    status = library.natsSubscription_SetOnCompleteCB(made->value, complete, made);
+    status = library.natsSubscription_SetOnCompleteCB(made->value, complete, (void *)made->number);
     if (status == NATS_OK) {
       *out = made;
       return PK_NATS_OK;
     }
-    // It has been closed already, with its connection.
+    // It has been closed already, with its connection, and may still be calling.
     library.natsSubscription_Destroy(made->value);
+    status = NATS_CONNECTION_CLOSED;
   }
-  end(context);
-  free(made);
+  complete((void *)made->number);
+  letGo(made);
   return result(nats, status, code, error, room);
 }
 
 pk_nats_result pk_nats_follow(
     pk_nats *nats, const char *stream, const char *subject, uint64_t first, pk_nats_message message, pk_nats_end end,
     void *context, pk_nats_subscription **subscription, char *error, size_t room) {
+  pk_nats_subscription *made = newSubscription(message, end, context);
+  if (!made) {
+    end(context);
+    return result(nats, NATS_NO_MEMORY, 0, error, room);
+  }
   jsSubOptions options;
   library.jsSubOptions_Init(&options);
   options.Stream = stream;
@@ -398,21 +517,22 @@ pk_nats_result pk_nats_follow(
     options.Config.OptStartSeq = first;
   }
   jsErrCode code = 0;
-  pk_nats_subscription *made = newSubscription(message, end, context);
-  natsStatus status =
-      made ? library.js_Subscribe(&made->value, nats->stream, subject, receive, made, NULL, &options, &code)
-           : NATS_NO_MEMORY;
-  return give(nats, made, subscription, status, code, end, context, error, room);
+  natsStatus status = library.js_Subscribe(
+      &made->value, nats->stream, subject, receive, (void *)made->number, NULL, &options, &code);
+  return give(nats, made, subscription, status, code, error, room);
 }
 
 pk_nats_result pk_nats_listen(
     pk_nats *nats, const char *subject, pk_nats_message message, pk_nats_end end, void *context,
     pk_nats_subscription **subscription, char *error, size_t room) {
   pk_nats_subscription *made = newSubscription(message, end, context);
-  natsStatus status = made
-      ? library.natsConnection_Subscribe(&made->value, nats->connection, subject, receive, made)
-      : NATS_NO_MEMORY;
-  return give(nats, made, subscription, status, 0, end, context, error, room);
+  if (!made) {
+    end(context);
+    return result(nats, NATS_NO_MEMORY, 0, error, room);
+  }
+  natsStatus status = library.natsConnection_Subscribe(
+      &made->value, nats->connection, subject, receive, (void *)made->number);
+  return give(nats, made, subscription, status, 0, error, room);
 }
 
 void pk_nats_stop(pk_nats_subscription *subscription) {

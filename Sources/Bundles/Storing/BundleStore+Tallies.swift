@@ -7,8 +7,23 @@ import HTTPTransport
 extension BundleStore {
   /// The installs that are counted for a release; the reports of further ones change nothing.
   package static let countedLimit = 1_000_000
-  /// The releases whose reports are kept.
+  /// The releases whose reports are kept, besides those that are halted.
   private static let tallyLimit = 16
+  /// The halted releases that are kept: whoever may halt releases of a fleet could name others without end.
+  private static let haltedLimit = 1_024
+
+  /// The report of an install about a release.
+  package struct CountedReport: Hashable, Sendable {
+    /// The identity of the release: ``SHA256Digest/init(ofContents:)``.
+    package var release: SHA256Digest
+    package var standing: ReleaseStanding
+    /// A text that is the install's own.
+    package var install: String
+
+    package init(release: SHA256Digest, standing: ReleaseStanding, install: String) {
+      (self.release, self.standing, self.install) = (release, standing, install)
+    }
+  }
 
   /// Counts a report, and halts the release if the bound is reached.
   ///
@@ -20,20 +35,42 @@ extension BundleStore {
   package func count(
     _ standing: ReleaseStanding, of contents: SHA256Digest, from install: String, bound: HaltBound
   ) async throws -> ReportTally? {
+    let report = CountedReport(release: contents, standing: standing, install: install)
+    let outcome = try await count([report], bound: bound)
+    return outcome.isNew == [true] ? outcome.tallies[contents] : nil
+  }
+
+  /// Counts reports in one transaction, and halts the releases whose bound is reached.
+  ///
+  /// - Returns: for each report, `false` if its install was counted before, or the limit is reached; and the counts of the
+  ///   releases with these reports.
+  /// - Throws: ``StoreError``.
+  package func count(
+    _ reports: [CountedReport], bound: HaltBound
+  ) async throws -> (isNew: [Bool], tallies: [SHA256Digest: ReportTally]) {
     // The name itself is nobody's business.
-    let digest = Data(try SHA256Digest(of: Array(install.utf8)).bytes.prefix(16))
+    let installs = try reports.map { Data(try SHA256Digest(of: Array($0.install.utf8)).bytes.prefix(16)) }
     return try await write { [now] db in
-      let id = try Self.tallyRow(of: contents, db)
-      var tally = try Self.tally(of: contents, db)
-      guard tally.good + tally.bad < Self.countedLimit else { return nil }
-      try db.execute(sql: "INSERT OR IGNORE INTO counted (tally, install) VALUES (?, ?)", arguments: [id, digest])
-      guard db.changesCount > 0 else { return nil }
-      if standing == .bad { tally.bad += 1 } else { tally.good += 1 }
-      if tally.haltedAt == nil, bound.isReached(by: tally) { tally.haltedAt = now() }
-      try db.execute(
-        sql: "UPDATE tally SET good = ?, bad = ?, haltedAt = ? WHERE id = ?",
-        arguments: [tally.good, tally.bad, tally.haltedAt, id])
-      return tally
+      var tallies: [SHA256Digest: ReportTally] = [:]
+      var isNew: [Bool] = []
+      for (report, install) in zip(reports, installs) {
+        let id = try Self.tallyRow(of: report.release, db)
+        var tally = try tallies[report.release] ?? Self.tally(of: report.release, db)
+        defer { tallies[report.release] = tally }
+        guard tally.good + tally.bad < Self.countedLimit else {
+          isNew.append(false)
+          continue
+        }
+        try db.execute(sql: "INSERT OR IGNORE INTO counted (tally, install) VALUES (?, ?)", arguments: [id, install])
+        isNew.append(db.changesCount > 0)
+        guard db.changesCount > 0 else { continue }
+        if report.standing == .bad { tally.bad += 1 } else { tally.good += 1 }
+        if tally.haltedAt == nil, bound.isReached(by: tally) { tally.haltedAt = now() }
+        try db.execute(
+          sql: "UPDATE tally SET good = ?, bad = ?, haltedAt = ? WHERE id = ?",
+          arguments: [tally.good, tally.bad, tally.haltedAt, id])
+      }
+      return (isNew, tallies)
     }
   }
 
@@ -66,15 +103,21 @@ extension BundleStore {
     }
   }
 
-  /// Returns the row of a release, which is made if there is none. Beyond the limit the oldest rows are removed.
+  /// Returns the row of a release, which is made if there is none. Beyond the limits the oldest rows are removed; a halted
+  /// release stays so until somebody lifts the halt.
   private static func tallyRow(of contents: SHA256Digest, _ db: Database) throws -> Int64 {
     if let id = try Int64.fetchOne(db, sql: "SELECT id FROM tally WHERE contents = ?", arguments: [contents]) {
       return id
     }
     try db.execute(sql: "INSERT INTO tally (contents) VALUES (?)", arguments: [contents])
     let id = db.lastInsertedRowID
-    try db.execute(
-      sql: "DELETE FROM tally WHERE id NOT IN (SELECT id FROM tally ORDER BY id DESC LIMIT \(tallyLimit))")
+    for (isHalted, limit) in [("haltedAt IS NULL", tallyLimit), ("haltedAt IS NOT NULL", haltedLimit)] {
+      try db.execute(
+        sql: """
+          DELETE FROM tally WHERE \(isHalted)
+            AND id NOT IN (SELECT id FROM tally WHERE \(isHalted) ORDER BY id DESC LIMIT \(limit))
+          """)
+    }
     return id
   }
 

@@ -54,10 +54,20 @@ typedef struct {
   int64_t made;
   // The sequences of the first and the last message; the first is one above the last if there is none.
   uint64_t first, last;
+  // When the stream got the last message, in nanoseconds since 1970.
+  int64_t time;
 } pk_nats_span;
 
-// `sequence` is 0 for a message that no stream keeps.
-typedef void (*pk_nats_message)(void *context, uint64_t sequence, const void *bytes, int count);
+// Where a message is in its stream. All is 0 for a message that no stream keeps.
+typedef struct {
+  uint64_t sequence;
+  // When the stream got it, in nanoseconds since 1970.
+  int64_t time;
+  // The deliveries are numbered from 1 on; they begin anew where the server has lost its record of the follower.
+  uint64_t delivery;
+} pk_nats_place;
+
+typedef void (*pk_nats_message)(void *context, pk_nats_place place, const void *bytes, int count);
 // No message comes any more.
 typedef void (*pk_nats_end)(void *context);
 // The connection is made, lost, or made again.
@@ -91,11 +101,12 @@ pk_nats_result pk_nats_replace_key(
     char *error, size_t room);
 
 // Calls for each message of a stream from a sequence on, in their order, and for those that come. Calls `end` once, also
-// where it fails.
+// where it fails; then maybe after this function has returned.
 pk_nats_result pk_nats_follow(
     pk_nats *nats, const char *stream, const char *subject, uint64_t first, pk_nats_message message, pk_nats_end end,
     void *context, pk_nats_subscription **subscription, char *error, size_t room);
-// Calls for each message of a subject that no stream keeps. Calls `end` once, also where it fails.
+// Calls for each message of a subject that no stream keeps. Calls `end` once, also where it fails; then maybe after this
+// function has returned.
 pk_nats_result pk_nats_listen(
     pk_nats *nats, const char *subject, pk_nats_message message, pk_nats_end end, void *context,
     pk_nats_subscription **subscription, char *error, size_t room);

@@ -1,22 +1,35 @@
-/// The ordered, durable log of a fleet: what all its hosts must learn, each thing once and in one order.
+/// What a fleet keeps for all its hosts: the ordered, durable logs of what they must learn, and values of keys.
 package protocol FleetJournal: Sendable {
-  /// Appends an entry, and returns when the journal has it for certain.
+  /// Appends an entry, and returns when the log has it for certain.
   ///
-  /// - Parameter id: lets the journal drop an entry that it has already: after an error the entry may have been appended,
+  /// - Parameter id: lets the log drop an entry that it has already: after an error the entry may have been appended,
   ///   and is appended again under the same id.
   /// - Returns: its sequence.
   /// - Throws: ``JournalError``.
-  func append(_ bytes: [UInt8], id: String) async throws -> UInt64
+  func append(_ bytes: [UInt8], id: String, to log: FleetLog) async throws -> UInt64
 
-  /// The sequences of the entries that the journal has now.
+  /// The sequences of the entries that a log has now.
   ///
   /// - Throws: ``JournalError``.
-  func span() async throws -> JournalSpan
+  func span(of log: FleetLog) async throws -> JournalSpan
 
-  /// The entries after a sequence, in their order, and those that come. The stream ends if one was lost on the way.
+  /// The entries after a sequence, in their order, and those that come. The stream ends if one was lost on the way, or
+  /// may have been.
   ///
   /// - Throws: ``JournalError``.
-  func entries(after sequence: UInt64) async throws -> AsyncStream<JournalEntry>
+  func entries(after sequence: UInt64, of log: FleetLog) async throws -> AsyncStream<JournalEntry>
+
+  /// - Parameter key: letters, digits, hyphens and underscores.
+  /// - Returns: `nil` if there is no such key.
+  /// - Throws: ``JournalError``.
+  func value(of key: String) async throws -> JournalValue?
+
+  /// Replaces the value of a key.
+  ///
+  /// - Parameter revision: the value's revision; `nil` for a key that is not there.
+  /// - Returns: the new revision; `nil` if the key has another one.
+  /// - Throws: ``JournalError``; the value may have been replaced even so.
+  func replace(_ key: String, _ revision: UInt64?, with bytes: [UInt8]) async throws -> UInt64?
 
   /// Sends a message that is not kept to the hosts that listen.
   ///
@@ -33,24 +46,48 @@ package protocol FleetJournal: Sendable {
   var connections: AsyncStream<Bool> { get }
 }
 
-/// An entry of a journal.
-package struct JournalEntry: Hashable, Sendable {
-  package let sequence: UInt64
-  package let bytes: [UInt8]
-
-  package init(sequence: UInt64, bytes: [UInt8]) { (self.sequence, self.bytes) = (sequence, bytes) }
+/// A log of a journal.
+package enum FleetLog: String, Hashable, Sendable, CaseIterable {
+  /// What the hosts carry out in one order: ``FleetOrder``.
+  case orders
+  /// Reports of installs, in batches: ``FleetReports``. No order is behind them.
+  case reports
 }
 
-/// The sequences that a journal has. An empty one has a `first` above its `last`.
+/// An entry of a log.
+package struct JournalEntry: Hashable, Sendable {
+  package let sequence: UInt64
+  /// When the log got it, in nanoseconds since 1970. With the sequence it tells an entry from one that has its place in a
+  /// log which was restored to an earlier state.
+  package let time: Int64
+  package let bytes: [UInt8]
+
+  package init(sequence: UInt64, time: Int64, bytes: [UInt8]) {
+    (self.sequence, self.time, self.bytes) = (sequence, time, bytes)
+  }
+}
+
+/// The sequences that a log has. An empty one has a `first` above its `last`.
 package struct JournalSpan: Hashable, Sendable {
-  /// Tells a journal from one that was made later under the same name.
+  /// When the log was made, in nanoseconds since 1970: tells it from one that was made later under the same name.
   package let journal: Int64
   package let first: UInt64
   package let last: UInt64
+  /// ``JournalEntry/time`` of the last entry; `nil` if there is none.
+  package let time: Int64?
 
-  package init(journal: Int64, first: UInt64, last: UInt64) {
+  package init(journal: Int64, first: UInt64, last: UInt64, time: Int64?) {
     (self.journal, self.first, self.last) = (journal, first, last)
+    self.time = first <= last ? time : nil
   }
+}
+
+/// The value of a key, and the revision that it is replaced by.
+package struct JournalValue: Hashable, Sendable {
+  package let bytes: [UInt8]
+  package let revision: UInt64
+
+  package init(bytes: [UInt8], revision: UInt64) { (self.bytes, self.revision) = (bytes, revision) }
 }
 
 /// The reason why a journal cannot be used.

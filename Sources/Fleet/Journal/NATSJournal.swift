@@ -3,7 +3,7 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// A journal in a stream of NATS JetStream, which is made when it is first used.
+/// A journal in streams of NATS JetStream, which are made when they are first used.
 ///
 /// libnats keeps the connection, also to the other servers of a cluster, and delivers in order. Its functions wait, so
 /// that they run on queues of their own.
@@ -14,9 +14,11 @@ package final class NATSJournal: FleetJournal {
   private let fleet: FleetName
   private let host: FleetName
   private let replicas: Int64
-  /// `true` while the stream is known to be there.
-  private let hasStream = Atomic(false)
+  /// The logs whose streams are known to be there.
+  private let made = Mutex<Set<FleetLog>>([])
   private let questions = DispatchQueue(label: "pagekit.journal.questions")
+  /// What can wait has no question about orders behind it.
+  private let others = DispatchQueue(label: "pagekit.journal.others")
   private let appends: [DispatchQueue]
   private let gate: FairGate<Int>
 
@@ -33,13 +35,29 @@ package final class NATSJournal: FleetJournal {
   private static let (width, waitingLimit) = (4, 256)
   /// The longest wait for an answer.
   private static let patience: Duration = .seconds(2)
-  /// The limits of a new stream; beyond them the oldest entries go.
-  private static let (keptBytes, keptTime): (Int64, Duration) = (256 << 20, .seconds(7 * 86_400))
+  /// The time that a new stream keeps its entries for.
+  private static let keptTime: Duration = .seconds(7 * 86_400)
   /// The servers that have an entry before it counts as appended, at most.
   private static let replicaLimit = 3
 
-  private var stream: String { "PAGEKIT_\(fleet)" }
-  private var orders: String { "pagekit.\(fleet).orders" }
+  private func stream(of log: FleetLog) -> String {
+    switch log {
+    case .orders: "PAGEKIT_\(fleet)"
+    // A fleet may be called a_REPORTS.
+    case .reports: "PAGEKIT-REPORTS_\(fleet)"
+    }
+  }
+
+  private func subject(of log: FleetLog) -> String { "pagekit.\(fleet).\(log.rawValue)" }
+
+  /// The bytes that a new stream keeps; beyond them, or when they are too old, the oldest entries go.
+  private func keptBytes(of log: FleetLog) -> Int64 {
+    switch log {
+    case .orders: 256 << 20
+    case .reports: 64 << 20
+    }
+  }
+
   private var messagesToAll: String { "pagekit-messages.\(fleet).all" }
   private func messages(to host: String) -> String { "pagekit-messages.\(fleet).to.\(host)" }
 
@@ -73,7 +91,7 @@ package final class NATSJournal: FleetJournal {
 
   // MARK: Entries
 
-  package func append(_ bytes: [UInt8], id: String) async throws -> UInt64 {
+  package func append(_ bytes: [UInt8], id: String, to log: FleetLog) async throws -> UInt64 {
     let pass: FairGate<Int>.Pass
     do {
       pass = try await gate.enter(for: 0, until: .now + Self.patience)
@@ -83,65 +101,82 @@ package final class NATSJournal: FleetJournal {
     defer { gate.leave(pass) }
     let queue = appends[Int(UniqueNumber.next() % UInt64(Self.width))]
     return try await queue.result { [self] in
-      try makeStream()
+      try makeStream(log)
       var sequence: UInt64 = 0
-      try connection.call { nats, error, room in
-        pk_nats_append(
-          nats, orders, id, Int64(Self.patience.milliseconds), bytes, Int32(bytes.count), &sequence, error, room)
+      let subject = subject(of: log)
+      do {
+        try connection.call { nats, error, room in
+          pk_nats_append(
+            nats, subject, id, Int64(Self.patience.milliseconds), bytes, Int32(bytes.count), &sequence, error, room)
+        }
+      } catch {
+        // The stream may have been removed: nobody answers then.
+        made.withLock { _ = $0.remove(log) }
+        throw error
       }
       return sequence
     }
   }
 
-  package func span() async throws -> JournalSpan {
-    try await questions.result { [self] in
-      try makeStream()
+  private func queue(of log: FleetLog) -> DispatchQueue { log == .orders ? questions : others }
+
+  package func span(of log: FleetLog) async throws -> JournalSpan {
+    try await queue(of: log).result { [self] in
+      try makeStream(log)
       do {
-        return try spanOfStream()
+        return try spanOfStream(log)
       } catch is Missing {
         // Somebody has removed it.
-        hasStream.store(false, ordering: .relaxed)
-        try makeStream()
-        return try spanOfStream()
+        made.withLock { _ = $0.remove(log) }
+        try makeStream(log)
+        return try spanOfStream(log)
       }
     }
   }
 
-  private func spanOfStream() throws -> JournalSpan {
+  private func spanOfStream(_ log: FleetLog) throws -> JournalSpan {
     var span = pk_nats_span()
+    let stream = stream(of: log)
     try connection.call { nats, error, room in
       pk_nats_get_span(nats, stream, Int64(Self.patience.milliseconds), &span, error, room)
     }
-    return JournalSpan(journal: span.made, first: span.first, last: span.last)
+    return JournalSpan(journal: span.made, first: span.first, last: span.last, time: span.time)
   }
 
-  private func makeStream() throws {
-    guard !hasStream.load(ordering: .relaxed) else { return }
-    try stream.withCString { name in
-      try orders.withCString { subject in
+  private func makeStream(_ log: FleetLog) throws {
+    guard !made.withLock({ $0.contains(log) }) else { return }
+    try stream(of: log).withCString { name in
+      try subject(of: log).withCString { subject in
         var stream = pk_nats_stream()
         (stream.name, stream.subject, stream.replicas) = (name, subject, replicas)
-        (stream.bytes, stream.age) = (Self.keptBytes, Int64(Self.keptTime.milliseconds) * 1_000_000)
+        (stream.bytes, stream.age) = (keptBytes(of: log), Int64(Self.keptTime.milliseconds) * 1_000_000)
         try connection.call { nats, error, room in pk_nats_make_stream(nats, &stream, error, room) }
       }
     }
-    hasStream.store(true, ordering: .relaxed)
+    made.withLock { _ = $0.insert(log) }
   }
 
-  package func entries(after sequence: UInt64) async throws -> AsyncStream<JournalEntry> {
+  package func entries(after sequence: UInt64, of log: FleetLog) async throws -> AsyncStream<JournalEntry> {
     let (entries, continuation) = AsyncStream<JournalEntry>.makeStream(
       bufferingPolicy: .bufferingOldest(Self.bufferLimit))
-    let receiver = Receiver { number, bytes in
+    let deliveries = Atomic<UInt64>(0)
+    let receiver = Receiver { place, bytes in
+      // libnats begins anew by itself where the server has forgotten how far it was, also in a stream that was restored.
+      let isNext = place.delivery == deliveries.add(1, ordering: .relaxed).newValue
+      guard isNext else { return continuation.finish() }
+      let entry = JournalEntry(sequence: place.sequence, time: place.time, bytes: bytes)
       // After a lost one the others would be out of order.
-      if case .dropped = continuation.yield(JournalEntry(sequence: number, bytes: bytes)) { continuation.finish() }
+      if case .dropped = continuation.yield(entry) { continuation.finish() }
     } whenEnded: {
       continuation.finish()
     }
-    try await questions.result { [self] in
+    let queue = queue(of: log)
+    try await queue.result { [self] in
+      let (stream, subject) = (stream(of: log), subject(of: log))
       let subscription = try connection.subscription(receiver) { nats, message, end, context, out, error, room in
-        pk_nats_follow(nats, stream, orders, sequence + 1, message, end, context, out, error, room)
+        pk_nats_follow(nats, stream, subject, sequence &+ 1, message, end, context, out, error, room)
       }
-      continuation.onTermination = { [questions] _ in questions.async { subscription.stop() } }
+      continuation.onTermination = { _ in queue.async { subscription.stop() } }
     }
     return entries
   }
@@ -160,17 +195,25 @@ package final class NATSJournal: FleetJournal {
   package func messages() async throws -> AsyncStream<[UInt8]> {
     let (messages, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .bufferingNewest(Self.bufferLimit))
     try await questions.result { [self] in
-      let subscriptions = try [messagesToAll, self.messages(to: host.text)].map { subject in
-        let receiver = Receiver { _, bytes in
-          continuation.yield(bytes)
-        } whenEnded: {
-          continuation.finish()
+      let (connection, subjects) = (try connection, [messagesToAll, self.messages(to: host.text)])
+      var subscriptions: [Subscription] = []
+      do {
+        for subject in subjects {
+          let receiver = Receiver { _, bytes in
+            continuation.yield(bytes)
+          } whenEnded: {
+            continuation.finish()
+          }
+          subscriptions.append(
+            try connection.subscription(receiver) { nats, message, end, context, out, error, room in
+              pk_nats_listen(nats, subject, message, end, context, out, error, room)
+            })
         }
-        return try connection.subscription(receiver) { nats, message, end, context, out, error, room in
-          pk_nats_listen(nats, subject, message, end, context, out, error, room)
-        }
+      } catch {
+        for subscription in subscriptions { subscription.stop() }
+        throw error
       }
-      continuation.onTermination = { [questions] _ in
+      continuation.onTermination = { [questions, subscriptions] _ in
         questions.async { for subscription in subscriptions { subscription.stop() } }
       }
     }
@@ -181,19 +224,10 @@ package final class NATSJournal: FleetJournal {
 // MARK: - Keys
 
 extension NATSJournal {
-  /// The value of a key, and the revision that it is replaced by.
-  package struct Value: Hashable, Sendable {
-    package let bytes: [UInt8]
-    package let revision: UInt64
-  }
-
   private var bucket: String { "pagekit_\(fleet)" }
 
-  /// - Parameter key: letters, digits, hyphens and underscores.
-  /// - Returns: `nil` if there is no such key.
-  /// - Throws: ``JournalError``.
-  package func value(of key: String) async throws -> Value? {
-    try await questions.result { [self] in
+  package func value(of key: String) async throws -> JournalValue? {
+    try await others.result { [self] in
       var (revision, bytes, count): (UInt64, UnsafeMutableRawPointer?, Int32) = (0, nil, 0)
       do {
         try connection.call { nats, error, room in
@@ -203,17 +237,12 @@ extension NATSJournal {
         return nil
       }
       defer { free(bytes) }
-      return Value(bytes: Array(UnsafeRawBufferPointer(start: bytes, count: Int(count))), revision: revision)
+      return JournalValue(bytes: Array(UnsafeRawBufferPointer(start: bytes, count: Int(count))), revision: revision)
     }
   }
 
-  /// Replaces the value of a key.
-  ///
-  /// - Parameter revision: the value's revision; `nil` for a key that is not there.
-  /// - Returns: the new revision; `nil` if the key has another one.
-  /// - Throws: ``JournalError``; the value may have been replaced even so.
   package func replace(_ key: String, _ revision: UInt64?, with bytes: [UInt8]) async throws -> UInt64? {
-    try await questions.result { [self] in
+    try await others.result { [self] in
       var revision = revision ?? 0
       do {
         try connection.call { nats, error, room in
@@ -240,11 +269,11 @@ private struct Missing: Error, CustomStringConvertible {
 
 /// The receiver of a subscription's messages. libnats calls it on a thread of its own.
 private final class Receiver: Sendable {
-  let take: @Sendable (_ sequence: UInt64, _ bytes: [UInt8]) -> Void
+  let take: @Sendable (_ place: pk_nats_place, _ bytes: [UInt8]) -> Void
   let end: @Sendable () -> Void
 
   init(
-    _ take: @escaping @Sendable (_ sequence: UInt64, _ bytes: [UInt8]) -> Void,
+    _ take: @escaping @Sendable (_ place: pk_nats_place, _ bytes: [UInt8]) -> Void,
     whenEnded end: @escaping @Sendable () -> Void
   ) {
     (self.take, self.end) = (take, end)
@@ -348,10 +377,10 @@ private final class Connection: @unchecked Sendable {
     try call { nats, error, room in
       subscribe(
         nats,
-        { context, sequence, bytes, count in
+        { context, place, bytes, count in
           guard let context else { return }
           let bytes = Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(count)))
-          Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(sequence, bytes)
+          Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(place, bytes)
         },
         { context in
           guard let context else { return }

@@ -6,6 +6,12 @@ package protocol FleetHost: Sendable {
   /// - Throws: any error if it could not be carried out: it is tried again.
   func carryOut(_ task: FleetOrder.Task) async throws -> Int
 
+  /// Counts reports of installs. They may be counted again after a crash.
+  ///
+  /// - Returns: ``FleetOrder/Report/release`` of those among the releases that are halted now.
+  /// - Throws: any error if they could not be counted: it is tried again.
+  func count(_ reports: [FleetOrder.Report]) async throws -> [String]
+
   /// Returns when what was carried out is on the disk.
   func settle() async throws
 

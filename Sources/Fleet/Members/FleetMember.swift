@@ -15,7 +15,7 @@ package final class FleetMember: Sendable {
     package var servesWhenCutOff = false
     /// The longest time until an order must be in the journal: its servers may be choosing a leader.
     package var patience: Duration = .seconds(5)
-    package var now: @Sendable () -> HTTPDate = { .now }
+    package var now: @Sendable () -> FleetTime = { .now }
 
     package init(name: FleetName, positionFile: String) { (self.name, self.positionFile) = (name, positionFile) }
   }
@@ -32,18 +32,21 @@ package final class FleetMember: Sendable {
 
   /// An order that this host has given.
   private struct Given {
-    var purged: [String: Int] = [:]
+    /// The responses that were purged, by the hosts that have confirmed, each with the journal that it follows; that is `nil`
+    /// for a host of the version before.
+    var purged: [String: (count: Int, journal: Int64?)] = [:]
+    /// The journal in which this host has found the order.
+    var journal: Int64?
     /// Tells of every confirmation.
     let news: AsyncStream<Void>.Continuation
   }
 
   /// The subjects of problems; each has at most one.
   private enum Subject: CaseIterable {
-    case journal, messages, order, position, name
+    case journal, messages, order, position, name, reports, halts
   }
 
   private struct State {
-    var position: FleetPosition
     var peers = FleetPeers()
     var given: [String: Given] = [:]
     var phase: FleetPosition.Phase = .cutOff
@@ -51,11 +54,12 @@ package final class FleetMember: Sendable {
     var receipts: [(task: FleetOrder.Task, receipt: Receipt, at: HTTPDate)] = []
     /// The present problems. Each was logged when it began.
     var problems: [Subject: String] = [:]
-    /// When another host under the same name was heard of.
-    var namesake: HTTPDate?
-    var following: Task<Void, Never>?
-    /// The position that the file has.
-    var written: FleetPosition.Saved?
+    /// ``FleetTime/uptime`` when another host under the same name was heard of.
+    var namesake: Int64?
+    /// The content of the position's file.
+    var written: PositionFile.Content?
+    /// The releases that this host has halted for all.
+    var halted: Set<String> = []
   }
 
   private let configuration: Configuration
@@ -63,12 +67,21 @@ package final class FleetMember: Sendable {
   private let file: PositionFile
   private let logger: Logger
   private let process = UUID().uuidString
+  private let orders: LogFollower
+  private let reports: LogFollower
+  private let batches: ReportBatches
   private let state: Mutex<State>
   /// Wakes the watch over the journal.
   private let wake = Signal()
 
   private static let interval: Duration = .seconds(1)
+  /// The time between two questions about reports.
+  private static let reportsInterval: Duration = .seconds(5)
+  /// The seconds by which the file's time of the clock is ahead while the host runs, so that it is seldom written.
+  private static let clockLead: Int64 = 60
   private static let receiptLimit = 20
+  /// The releases that are remembered to have been halted for all; of others the journal is asked.
+  private static let haltedLimit = 64
   /// The seconds after which another host under the same name counts as gone.
   private static let namesakeMemory: Int64 = 60
 
@@ -76,16 +89,21 @@ package final class FleetMember: Sendable {
     (self.configuration, self.journal, self.logger) = (configuration, journal, logger)
     file = PositionFile(path: configuration.positionFile)
     let saved = file.read()
-    var state = State(position: FleetPosition(saved))
-    state.written = saved
-    self.state = Mutex(state)
+    let latest = saved?.clock.map { HTTPDate(secondsSinceEpoch: $0) }
+    orders = LogFollower(
+      .orders, of: journal, from: FleetPosition(saved?.orders, latest: latest), now: configuration.now)
+    reports = LogFollower(.reports, of: journal, from: FleetPosition(saved?.reports), now: configuration.now)
+    batches = ReportBatches(journal: journal, patience: configuration.patience)
+    state = Mutex(State(written: saved))
   }
 
   package var name: String { configuration.name.text }
 
   /// The stored responses that may be used at a time.
   package func storedUse(at now: HTTPDate) -> StoredUse {
-    state.withLock { $0.position.storedUse(at: now, servesWhenCutOff: configuration.servesWhenCutOff) }
+    orders.storedUse(
+      at: FleetTime(clock: now, uptime: configuration.now().uptime),
+      servesWhenCutOff: configuration.servesWhenCutOff)
   }
 
   // MARK: Running
@@ -94,14 +112,18 @@ package final class FleetMember: Sendable {
   ///
   /// - Parameter host: carries out the orders.
   package func run(_ host: any FleetHost) async {
+    // A host without a position counts the reports that come from now on.
+    await askForReports()
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.watch(host) }
+      group.addTask { await self.watchReports() }
+      group.addTask { await self.followOrders(host) }
+      group.addTask { await self.followReports(host) }
       group.addTask { await self.noticeConnections(host) }
       group.addTask { await self.listen() }
       group.addTask { await self.beat(host) }
     }
-    state.withLock(\.following)?.cancel()
-    await save(host)
+    await save(host, isLast: true)
     var message = message()
     message.isLeaving = true
     try? await journal.send(message.bytes, to: nil)
@@ -112,20 +134,32 @@ package final class FleetMember: Sendable {
     while !Task.isCancelled {
       let seen = wake.count
       noticePhase(host)
-      let asked = configuration.now()
-      let applied = state.withLock(\.position.applied)
       do {
-        let span = try await journal.span()
-        let now = configuration.now()
-        let step = state.withLock { $0.position.answered(span, asked: asked, appliedThen: applied, at: now) }
-        if state.withLock({ $0.position.phase(at: now) }) == .current { clear(.journal) }
-        if case .follow(let sequence) = step { follow(host, after: sequence) }
+        try await orders.ask()
+        if orders.position.phase(at: configuration.now()) == .current { clear(.journal) }
       } catch {
         tell(.journal, "\(error)")
       }
       noticePhase(host)
       await save(host)
       _ = try? await within(Self.interval) { [wake] in await wake.wait(beyond: seen) }
+    }
+  }
+
+  private func watchReports() async {
+    while !Task.isCancelled {
+      let seen = wake.count
+      _ = try? await within(Self.reportsInterval) { [wake] in await wake.wait(beyond: seen) }
+      await askForReports()
+    }
+  }
+
+  private func askForReports() async {
+    do {
+      try await reports.ask()
+      clear(.reports)
+    } catch {
+      tell(.reports, "reports of installs cannot be counted now: \(error)")
     }
   }
 
@@ -137,66 +171,84 @@ package final class FleetMember: Sendable {
     }
   }
 
-  private func follow(_ host: any FleetHost, after sequence: UInt64) {
-    let task = Task {
-      do {
-        for await entry in try await journal.entries(after: sequence) { await take(entry, host) }
-      } catch {
-        tell(.journal, "\(error)")
+  private func followOrders(_ host: any FleetHost) async {
+    await orders.run { entry -> (FleetOrder, Int)? in
+      let order = FleetOrder(reading: entry.bytes)
+      if order.task == .unknown {
+        self.logger.warning(
+          "An order of the fleet is unknown to this version", metadata: ["sequence": "\(entry.sequence)"])
       }
-      if !Task.isCancelled { state.withLock { $0.position.stopFollowing() } }
+      let purged = await self.persistently(.order, "order \(entry.sequence) of the fleet cannot be carried out yet") {
+        try await host.carryOut(order.task)
+      }
+      guard let purged else { return nil }
+      if case .halt(let halt) = order.task {
+        if !halt.isHalted { self.state.withLock { _ = $0.halted.remove(halt.release) } }
+        await self.keep(halt)
+      }
+      return (order, purged)
+    } whenApplied: { _, outcome in
+      await self.confirm(outcome.0, outcome.1)
+    } whenFailed: {
+      self.tell(.journal, "\($0)")
     }
-    let former = state.withLock { state in
-      defer { state.following = task }
-      return state.following
-    }
-    former?.cancel()
   }
 
-  /// Carries out an entry; what fails is tried again until it succeeds, since what follows must not come before it.
-  private func take(_ entry: JournalEntry, _ host: any FleetHost) async {
-    let now = configuration.now()
-    guard state.withLock({ $0.position.receives(entry.sequence, at: now) }) else { return }
-    let order = FleetOrder(reading: entry.bytes)
-    if order.task == .unknown {
-      logger.warning("An order of the fleet is unknown to this version", metadata: ["sequence": "\(entry.sequence)"])
+  private func followReports(_ host: any FleetHost) async {
+    await reports.run { entry -> [String]? in
+      await self.persistently(.reports, "reports \(entry.sequence) of the fleet cannot be counted yet") {
+        try await host.count(FleetReports(reading: entry.bytes).reports)
+      }
+    } whenApplied: { _, halted in
+      for release in halted { await self.haltForAll(release) }
+    } whenFailed: {
+      self.tell(.reports, "\($0)")
     }
+  }
+
+  /// Tries until it succeeds, since what follows must not come before it.
+  ///
+  /// - Returns: `nil` if the task was cancelled before.
+  private func persistently<Value: Sendable>(
+    _ subject: Subject, _ problem: String, _ work: () async throws -> Value
+  ) async -> Value? {
     while !Task.isCancelled {
       do {
-        let purged = try await host.carryOut(order.task)
-        state.withLock { $0.position.apply(entry.sequence) }
-        clear(.order)
-        await confirm(order, purged)
-        return
+        let value = try await work()
+        clear(subject)
+        return value
       } catch {
-        tell(.order, "order \(entry.sequence) of the fleet cannot be carried out yet: \(error)")
+        tell(subject, "\(problem): \(error)")
         try? await Task.sleep(for: Self.interval)
       }
     }
+    return nil
   }
 
   private func confirm(_ order: FleetOrder, _ purged: Int) async {
     guard let giver = order.host, FleetName(giver) != nil else { return }
-    let confirmation = FleetMessage.Confirmation(order: order.id, purged: purged)
-    guard giver != name else { return note(confirmation, of: name) }
     var message = message()
-    message.confirmation = confirmation
+    guard giver != name else {
+      state.withLock { $0.given[order.id]?.journal = message.journal }
+      return note(.init(order: order.id, purged: purged), of: name, in: message.journal)
+    }
+    message.confirmation = FleetMessage.Confirmation(order: order.id, purged: purged)
     try? await journal.send(message.bytes, to: giver)
   }
 
-  private func note(_ confirmation: FleetMessage.Confirmation, of host: String) {
+  private func note(_ confirmation: FleetMessage.Confirmation, of host: String, in journal: Int64?) {
     state.withLock { state in
-      state.given[confirmation.order]?.purged[host] = confirmation.purged
+      state.given[confirmation.order]?.purged[host] = (confirmation.purged, journal)
       return state.given[confirmation.order]?.news
     }?.yield()
   }
 
   private func noticePhase(_ host: any FleetHost) {
     let now = configuration.now()
-    let (former, phase) = state.withLock { state in
-      let (former, phase) = (state.phase, state.position.phase(at: now))
-      state.phase = phase
-      return (former, phase)
+    let phase = orders.position.phase(at: now)
+    let former = state.withLock { state in
+      defer { state.phase = phase }
+      return state.phase
     }
     guard former != phase else { return }
     if former == .cutOff { host.reconnect() }
@@ -215,12 +267,23 @@ package final class FleetMember: Sendable {
 
   private func clear(_ subject: Subject) { state.withLock { _ = $0.problems.removeValue(forKey: subject) } }
 
-  private func save(_ host: any FleetHost) async {
-    guard let saved = state.withLock({ $0.position.saved != $0.written ? $0.position.saved : nil }) else { return }
+  /// Writes the position if it has changed.
+  ///
+  /// - Parameter isLast: `true` if nothing is stored after this.
+  private func save(_ host: any FleetHost, isLast: Bool = false) async {
+    let position = orders.position
+    guard let saved = position.saved else { return }
+    let written = state.withLock(\.written)
+    var content = PositionFile.Content(orders: saved, reports: reports.position.saved, clock: written?.clock)
+    if let latest = position.latestClock?.secondsSinceEpoch {
+      let isNear = written?.clock.map { latest >= $0 &- Self.clockLead / 2 } ?? true
+      if isLast { content.clock = latest } else if isNear { content.clock = latest &+ Self.clockLead }
+    }
+    guard content != written else { return }
     do {
       try await host.settle()
-      try file.write(saved)
-      state.withLock { $0.written = saved }
+      try file.write(content)
+      state.withLock { [content] in $0.written = content }
       clear(.position)
     } catch {
       tell(.position, "the position in the fleet's journal cannot be kept: \(error)")
@@ -230,14 +293,15 @@ package final class FleetMember: Sendable {
   // MARK: The other hosts
 
   private func message() -> FleetMessage {
-    FleetMessage(host: name, process: process, sequence: state.withLock { $0.position.applied ?? 0 })
+    let saved = orders.position.saved
+    return FleetMessage(host: name, process: process, sequence: saved?.applied ?? 0, journal: saved?.journal)
   }
 
   private func beat(_ host: any FleetHost) async {
     while !Task.isCancelled {
       var message = message()
       message.report = await host.report()
-      let now = configuration.now()
+      let now = configuration.now().uptime
       let period = state.withLock { $0.peers.period(at: now) }
       try? await journal.send(message.bytes, to: nil)
       forgetNamesake(at: now)
@@ -259,23 +323,31 @@ package final class FleetMember: Sendable {
     }
   }
 
-  private func forgetNamesake(at now: HTTPDate) {
-    let isGone = state.withLock { state in
-      state.namesake.map { now.secondsSinceEpoch - $0.secondsSinceEpoch > Self.namesakeMemory } ?? false
-    }
+  private func forgetNamesake(at now: Int64) {
+    let isGone = state.withLock { state in state.namesake.map { now - $0 > Self.namesakeMemory } ?? false }
     guard isGone else { return }
     state.withLock { $0.namesake = nil }
     clear(.name)
   }
 
   private func hear(_ message: FleetMessage) {
-    let now = configuration.now()
-    if message.host == name, message.process != process, message.isLeaving != true {
+    let now = configuration.now().uptime
+    if message.host == name {
+      guard message.process != process, message.isLeaving != true else {
+        state.withLock { _ = $0.peers.hear(message, at: now) }
+        return
+      }
       state.withLock { $0.namesake = now }
       tell(.name, "another host of the fleet is called \(name) too: give each a name of its own with --fleet-host")
     }
-    state.withLock { _ = $0.peers.hear(message, at: now) }
-    if let confirmation = message.confirmation { note(confirmation, of: message.host) }
+    let isKnown = state.withLock { state in
+      // A confirmation is no sign of life: whoever has only sent one is not known.
+      if message.confirmation == nil { state.peers.hear(message, at: now) }
+      return state.peers.know(message)
+    }
+    if let confirmation = message.confirmation, isKnown, message.host != name {
+      note(confirmation, of: message.host, in: message.journal)
+    }
   }
 
   // MARK: Giving orders
@@ -290,16 +362,14 @@ package final class FleetMember: Sendable {
     state.withLock { $0.given[order.id] = Given(news: continuation) }
     defer { state.withLock { _ = $0.given.removeValue(forKey: order.id) } }
     let sequence = try await JournalError.retryingWhileAway(for: configuration.patience) {
-      try await journal.append(order.bytes, id: order.id)
+      try await journal.append(order.bytes, id: order.id, to: .orders)
     }
     _ = try await within(wait) {
       if self.receipt(of: order.id, sequence).missing.isEmpty { return }
       for await _ in news where self.receipt(of: order.id, sequence).missing.isEmpty { return }
     }
     let receipt = receipt(of: order.id, sequence)
-    // Those of installs are too many to be shown.
-    if case .report = task { return receipt }
-    let now = configuration.now()
+    let now = configuration.now().clock
     state.withLock { state in
       state.receipts.insert((task, receipt, now), at: 0)
       if state.receipts.count > Self.receiptLimit { state.receipts.removeLast() }
@@ -308,15 +378,98 @@ package final class FleetMember: Sendable {
   }
 
   private func receipt(of id: String, _ sequence: UInt64) -> Receipt {
-    let now = configuration.now()
+    let now = configuration.now().uptime
     return state.withLock { state in
-      let purged = state.given[id]?.purged ?? [:]
-      let (by, notBy) = state.peers.applied(sequence, at: now)
-      let confirmed = Set(purged.keys).union(by)
-      let missing = Set(notBy + [name]).subtracting(confirmed)
+      let given = state.given[id]
+      let journal = given?.journal
+      // Whoever follows another journal has found another order there.
+      let counted = (given?.purged ?? [:]).filter { _, confirmed in
+        confirmed.journal == nil || journal == nil || confirmed.journal == journal
+      }
+      let missing = Set(state.peers.present(at: now).map(\.name) + [name]).subtracting(counted.keys)
       return Receipt(
-        sequence: sequence, purged: purged.values.reduce(0, +), confirmed: confirmed.sorted(), missing: missing.sorted()
-      )
+        sequence: sequence, purged: counted.values.reduce(0) { $0 &+ $1.count }, confirmed: counted.keys.sorted(),
+        missing: missing.sorted())
+    }
+  }
+
+  // MARK: Reports and halts
+
+  /// Tells all hosts of the report of an install.
+  ///
+  /// - Throws: ``JournalError`` if it is not in the journal for certain; it may be counted even so.
+  package func report(_ report: FleetOrder.Report) async throws { try await batches.append(report) }
+
+  /// The reports that wait until the one before them is in the journal.
+  package var waitingReports: Int { batches.waiting }
+
+  /// Halts a release on all hosts, or lifts that: also on those that join later.
+  ///
+  /// - Throws: ``JournalError`` if the order is not in the journal for certain; it may be carried out even so.
+  package func setHalted(_ halt: FleetOrder.Halt, waiting wait: Duration) async throws {
+    var halt = halt
+    halt.isKept = await keep(halt) ? true : nil
+    _ = try await give(.halt(halt), waiting: wait)
+  }
+
+  /// - Parameter release: ``FleetOrder/Halt/release``.
+  /// - Returns: `true` if a release is halted by what the journal keeps.
+  /// - Throws: ``JournalError``.
+  package func isHalted(_ release: String) async throws -> Bool {
+    guard let value = try await journal.value(of: Self.key(release)) else { return false }
+    return Self.isHalted(value)
+  }
+
+  private static func key(_ release: String) -> String { "halt_\(release)" }
+
+  private static func isHalted(_ value: JournalValue) -> Bool {
+    guard value.bytes.count <= FleetMessage.byteLimit, case .object(let members)? = try? JSONValue(reading: value.bytes)
+    else { return false }
+    return members["isHalted"] == .bool(true)
+  }
+
+  /// Has the journal keep the state of a release for hosts that join.
+  ///
+  /// - Returns: `false` if it does not. The order counts even so: it is the emergency brake.
+  @discardableResult
+  private func keep(_ halt: FleetOrder.Halt) async -> Bool {
+    guard halt.isKept != true else { return true }
+    guard halt.release.utf8.count == 64, halt.release.allSatisfy(\.isHexDigit) else { return false }
+    let (key, state) = (Self.key(halt.release), JSONValue.object(["isHalted": .bool(halt.isHalted)]).text)
+    do {
+      // Of those who write it at the same time one succeeds each time.
+      for _ in 0..<8 {
+        let known = try await journal.value(of: key)
+        if known.map(Self.isHalted) ?? false == halt.isHalted {
+          clear(.halts)
+          return true
+        }
+        if try await journal.replace(key, known?.revision, with: state) != nil {
+          clear(.halts)
+          return true
+        }
+      }
+      tell(.halts, "the halt of a release is not kept for hosts that join: others write it all the time")
+    } catch {
+      tell(.halts, "the halt of a release is not kept for hosts that join: \(error)")
+    }
+    return false
+  }
+
+  /// Halts a release for all that fails on too many installs by this host's count.
+  private func haltForAll(_ release: String) async {
+    guard state.withLock({ !$0.halted.contains(release) }) else { return }
+    do {
+      if try await !isHalted(release) {
+        try await setHalted(FleetOrder.Halt(release: release, isHalted: true), waiting: .zero)
+      }
+      state.withLock { state in
+        if state.halted.count >= Self.haltedLimit { state.halted = [] }
+        state.halted.insert(release)
+      }
+    } catch {
+      // The next report tries it again.
+      tell(.halts, "release \(release.prefix(12)) is halted by this host alone: \(error)")
     }
   }
 
@@ -324,16 +477,15 @@ package final class FleetMember: Sendable {
 
   package var status: FleetStatus {
     let now = configuration.now()
+    let position = orders.position
     return state.withLock { state in
-      let applied = state.position.applied ?? 0
+      let applied = position.applied ?? 0
       return FleetStatus(
-        host: name, phase: state.position.phase(at: now), sequence: applied,
-        behind: max(applied, state.position.last) - applied,
+        host: name, phase: position.phase(at: now), sequence: applied, behind: max(applied, position.last) - applied,
         problems: Subject.allCases.compactMap { state.problems[$0] },
-        peers: state.peers.present(at: now).map { peer in
+        peers: state.peers.present(at: now.uptime).map { peer in
           FleetStatus.Peer(
-            name: peer.name, sequence: peer.sequence,
-            silent: max(0, now.secondsSinceEpoch - peer.heard.secondsSinceEpoch), report: peer.report)
+            name: peer.name, sequence: peer.sequence, silent: max(0, now.uptime - peer.heard), report: peer.report)
         },
         orders: state.receipts.map { task, receipt, at in
           FleetStatus.Order(

@@ -32,21 +32,27 @@ package struct FleetMessage: Hashable, Codable, Sendable {
   package var process: String
   /// The sequence of the last order that was applied.
   package var sequence: UInt64
+  /// ``JournalSpan/journal`` of the orders that the host follows; `nil` if it knows none yet, or is of the version before.
+  package var journal: Int64?
   package var confirmation: Confirmation?
   package var report: Report?
   /// `true` for the last message of a host that stops.
   package var isLeaving: Bool?
 
   package static let byteLimit = 4 << 10
+  /// The most responses that a host can have purged: counts of all hosts can be added.
+  static let purgeLimit = 1 << 40
 
-  package init(host: String, process: String, sequence: UInt64) {
-    (self.host, self.process, self.sequence) = (host, process, sequence)
+  package init(host: String, process: String, sequence: UInt64, journal: Int64? = nil) {
+    (self.host, self.process, self.sequence, self.journal) = (host, process, sequence, journal)
   }
 
-  /// - Returns: `nil` for bytes that are no message.
+  /// - Returns: `nil` for bytes that are no message, or have numbers that no host sends.
   package init?(reading bytes: [UInt8]) {
     guard bytes.count <= Self.byteLimit, let value = try? JSONValue(reading: bytes),
-      let message = try? value.decoded(as: FleetMessage.self), FleetName(message.host) != nil
+      let message = try? value.decoded(as: FleetMessage.self), FleetName(message.host) != nil,
+      message.confirmation.map({ (0...Self.purgeLimit).contains($0.purged) }) ?? true,
+      message.report?.hits.map({ (0...1).contains($0) }) ?? true
     else { return nil }
     self = message
   }

@@ -7,7 +7,7 @@ package struct FleetOrder: Hashable, Sendable {
     case purge(JSONValue)
     /// Look for releases: one was published.
     case release(String)
-    /// Count the report of an install about a release.
+    /// Count the report of an install about a release. Hosts of the version before write these; now they are ``FleetReports``.
     case report(Report)
     /// Keep hosts from a release, or lift that.
     case halt(Halt)
@@ -26,14 +26,22 @@ package struct FleetOrder: Hashable, Sendable {
     package init(release: String, isBad: Bool, install: String) {
       (self.release, self.isBad, self.install) = (release, isBad, install)
     }
+
+    var json: JSONValue {
+      .object(["release": .string(release), "isBad": .bool(isBad), "install": .string(install)])
+    }
   }
 
   package struct Halt: Hashable, Codable, Sendable {
     /// ``Report/release``.
     package var release: String
     package var isHalted: Bool
+    /// `true` if the journal has kept the state of the release for hosts that join. Hosts of the version before do not.
+    package var isKept: Bool?
 
-    package init(release: String, isHalted: Bool) { (self.release, self.isHalted) = (release, isHalted) }
+    package init(release: String, isHalted: Bool, isKept: Bool? = nil) {
+      (self.release, self.isHalted, self.isKept) = (release, isHalted, isKept)
+    }
   }
 
   /// Tells an order from all others.
@@ -77,13 +85,37 @@ package struct FleetOrder: Hashable, Sendable {
     case .purge(let order): members["purge"] = order
     case .release(let name): members["release"] = .string(name)
     case .report(let report):
-      members["report"] = .object([
-        "release": .string(report.release), "isBad": .bool(report.isBad), "install": .string(report.install),
-      ])
+      members["report"] = report.json
     case .halt(let halt):
-      members["halt"] = .object(["release": .string(halt.release), "isHalted": .bool(halt.isHalted)])
+      var value: [String: JSONValue] = ["release": .string(halt.release), "isHalted": .bool(halt.isHalted)]
+      if let isKept = halt.isKept { value["isKept"] = .bool(isKept) }
+      members["halt"] = .object(value)
     case .unknown: break
     }
     return JSONValue.object(members).text
   }
+}
+
+/// Reports of installs: an entry of ``FleetLog/reports``.
+package struct FleetReports: Hashable, Sendable {
+  package let reports: [FleetOrder.Report]
+
+  /// The most reports of an entry.
+  package static let limit = 512
+
+  package init(_ reports: [FleetOrder.Report]) { self.reports = reports }
+
+  /// Reads an entry; whatever else was written into the log has no reports.
+  package init(reading bytes: [UInt8]) {
+    guard bytes.count <= FleetOrder.byteLimit,
+      case .object(let members)? = try? JSONValue(reading: bytes),
+      let found = try? members["reports"]?.decoded(as: [FleetOrder.Report].self), found.count <= Self.limit
+    else {
+      reports = []
+      return
+    }
+    reports = found
+  }
+
+  package var bytes: [UInt8] { JSONValue.object(["reports": .array(reports.map(\.json))]).text }
 }

@@ -76,18 +76,21 @@ struct FleetOrders: FleetHost {
         return 0
       }
     case .release: serving?.look()
-    case .report(let report): try await serving?.count(report)
+    // A host of the version before has given it.
+    case .report(let report): _ = try await serving?.count([report])
     case .halt(let halt): try await serving?.setHalted(halt)
     case .unknown: break
     }
     return 0
   }
 
+  func count(_ reports: [FleetOrder.Report]) async throws -> [String] { try await serving?.count(reports) ?? [] }
+
   func settle() async throws { try await gateway?.settle() }
 
   func reconnect() {
     gateway?.forgetFailures()
-    serving?.look()
+    serving?.reconnect()
   }
 
   func report() async -> FleetMessage.Report {

@@ -66,7 +66,8 @@ struct Serving: Sendable {
     let deltas = DeltaStore(store: host.store, representations: representations, variants: variants)
     let publisher = try ReleasePublisher(
       host: host, feed: feed, representations: representations, deltas: deltas, record: record,
-      signer: try ReleaseSigner(settings), statusSigner: try StatusSigner(settings), logger: logger)
+      signer: try ReleaseSigner(settings), statusSigner: try StatusSigner(settings),
+      haltsOfFleet: fleet.map(Self.halts), logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)
@@ -94,8 +95,8 @@ struct Serving: Sendable {
       guard let fleet else { return try await publisher.setHalted(isHalted) }
       let release = try await publisher.checkHalt(isHalted)
       do {
-        _ = try await fleet.give(
-          .halt(FleetOrder.Halt(release: release.identity.hex, isHalted: isHalted)), waiting: .seconds(5))
+        try await fleet.setHalted(
+          FleetOrder.Halt(release: release.identity.hex, isHalted: isHalted), waiting: .seconds(5))
       } catch let error as JournalError {
         throw ServedError.fleetNotTold(error)
       }
@@ -103,6 +104,10 @@ struct Serving: Sendable {
     }
     look = { signal.send() }
     hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
+  }
+
+  private static func halts(of fleet: FleetMember) -> @Sendable (SHA256Digest) async throws -> Bool {
+    { try await fleet.isHalted($0.hex) }
   }
 
   /// The counts of a release's reports; `nil` if none are taken and nobody has halted it.
@@ -115,10 +120,17 @@ struct Serving: Sendable {
 
   // MARK: Orders of the fleet
 
-  /// Counts the report that an install has given to some host.
+  /// Counts the reports that installs have given to some host.
   ///
+  /// - Returns: the identities of those among the releases that are halted now.
   /// - Throws: ``StoreError``.
-  func count(_ report: FleetOrder.Report) async throws { try await desk?.count(report) }
+  func count(_ reports: [FleetOrder.Report]) async throws -> [String] { try await desk?.count(reports) ?? [] }
+
+  /// The other hosts can be reached again: releases may have been published, and halted, meanwhile.
+  func reconnect() {
+    publisher.halts.askFleetAgain()
+    look()
+  }
 
   /// - Throws: ``StoreError``.
   func setHalted(_ halt: FleetOrder.Halt) async throws {

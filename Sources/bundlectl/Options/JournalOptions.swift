@@ -50,7 +50,7 @@ struct JournalOptions: ParsableArguments {
     let order = FleetOrder(.release(release), id: UUID().uuidString)
     do {
       _ = try await JournalError.retryingWhileAway(for: patience) {
-        try await journal.append(order.bytes, id: order.id)
+        try await journal.append(order.bytes, id: order.id, to: .orders)
       }
     } catch {
       Terminal.error.line("bundlectl: the hosts are not told, and look by themselves: \(error)")

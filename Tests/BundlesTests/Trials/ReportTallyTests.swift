@@ -127,4 +127,23 @@ struct ReportTallyTests {
     #expect(try SHA256Digest(ofContents: entries.reversed()) == stored)
     #expect(try SHA256Digest(ofContents: entries.dropLast()) != stored)
   }
+
+  @Test("a halt stays until it is lifted, however many other releases are reported")
+  func keptHalts() async throws {
+    let fixture = try StoreFixture()
+    let (halted, bound) = (try Self.contents("halted"), HaltBound(percent: 50, installs: 4))
+    for install in 1...4 { _ = try await fixture.store.count(.bad, of: halted, from: "\(install)", bound: bound) }
+    let reports = try (1...40).map {
+      BundleStore.CountedReport(release: try Self.contents("other \($0)"), standing: .good, install: "1")
+    }
+    #expect(try await fixture.store.count(reports, bound: bound).isNew == [Bool](repeating: true, count: 40))
+    let tally = try await fixture.store.tally(of: halted)
+    #expect((tally.bad, tally.haltedAt != nil) == (4, true))
+    #expect(try await fixture.store.count(.bad, of: halted, from: "1", bound: bound) == nil)
+    // Of the others the oldest are forgotten.
+    #expect(try await fixture.store.tally(of: reports[0].release) == ReportTally())
+    #expect(try await fixture.store.tally(of: reports[39].release) == ReportTally(good: 1))
+    try await fixture.store.forgetTally(of: halted)
+    #expect(try await fixture.store.tally(of: halted).haltedAt == nil)
+  }
 }

@@ -12,6 +12,8 @@ struct FleetHistory: Sendable {
     var ordered: Int
     /// When each host had carried it out.
     var applied: [Int: Int] = [:]
+    /// When the journal lost it, as it was restored to an earlier state.
+    var lost: Int?
   }
 
   struct Answer: Sendable {
@@ -78,7 +80,7 @@ struct FleetHistory: Sendable {
       func isOpen(_ purge: Purge) -> Bool { purge.applied[host].map { $0 >= now } ?? true }
       /// The host was told that the journal has it.
       func isAnnounced(_ purge: Purge) -> Bool {
-        guard let span, purge.journal == span.journal else { return false }
+        guard let span, purge.journal == span.journal, purge.lost == nil else { return false }
         return (span.first..<(span.last + 1)).contains(purge.sequence)
       }
       let loss = losses.last { $0.host == host && $0.at <= now }?.at ?? .min
@@ -90,6 +92,8 @@ struct FleetHistory: Sendable {
       for purge in purgesOfURL {
         let text = "host \(host) at \(now): content of \(answer.made), purge \(purge.sequence) of \(purge.ordered)"
         if !isOpen(purge) { return Contradiction(rule: .carriedOut, answer: text) }
+        // No host can know of an order that the journal has lost before it was carried out.
+        if let lost = purge.lost, lost <= now { continue }
         if answer.isFallback, isCutOff { continue }
         if now - purge.ordered > Self.patience { return Contradiction(rule: .late, answer: text) }
         if isBehind, isAnnounced(purge) { return Contradiction(rule: .behind, answer: text) }

@@ -15,7 +15,7 @@ struct FleetHistoryTests {
 
   @Test("a fleet that breaks a promise is found out", arguments: SimulatedFleet.Fault.allCases)
   func faults(_ fault: SimulatedFleet.Fault) {
-    #expect((1...1_000).contains { !SimulatedFleet.history($0, fault: fault).contradictions().isEmpty })
+    #expect((1...3_000).contains { !SimulatedFleet.history($0, fault: fault).contradictions().isEmpty })
   }
 
   @Test("a history has what can go wrong: answers while a host is cut off, catches up and falls back, and lost purges")

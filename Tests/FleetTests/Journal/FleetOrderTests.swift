@@ -9,6 +9,7 @@ struct FleetOrderTests {
       FleetOrder.Task.purge(.object(["url": .string("/a"), "soft": .bool(true)])), .release("r1"),
       .report(FleetOrder.Report(release: "ab", isBad: true, install: "cd")),
       .halt(FleetOrder.Halt(release: "ab", isHalted: false)),
+      .halt(FleetOrder.Halt(release: "ab", isHalted: true, isKept: true)),
     ])
   func orders(_ task: FleetOrder.Task) {
     let order = FleetOrder(task, from: "a", id: "1")
@@ -23,6 +24,19 @@ struct FleetOrderTests {
       #"{"release": ""# + String(repeating: "x", count: FleetOrder.byteLimit) + #""}"#,
     ])
   func foreignEntries(_ text: String) { #expect(FleetOrder(reading: Array(text.utf8)).task == .unknown) }
+
+  @Test("reports are read as they were written, and whatever else is in their log has none")
+  func reports() {
+    let reports = FleetReports([
+      .init(release: "ab", isBad: true, install: "x"), .init(release: "cd", isBad: false, install: "y"),
+    ])
+    #expect(FleetReports(reading: reports.bytes) == reports)
+    let tooMany = [FleetOrder.Report](repeating: reports.reports[0], count: FleetReports.limit + 1)
+    #expect(FleetReports(reading: FleetReports(tooMany).bytes).reports.isEmpty)
+    for text in ["", "[]", "{}", #"{"reports": 1}"#, #"{"reports": [{"release": "ab"}]}"#] {
+      #expect(FleetReports(reading: Array(text.utf8)).reports.isEmpty)
+    }
+  }
 
   @Test(
     "names are 1 to 32 letters, digits, hyphens and underscores",

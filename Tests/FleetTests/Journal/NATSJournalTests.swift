@@ -20,12 +20,12 @@ struct NATSJournalTests {
 
   private func append(_ text: String, to journal: NATSJournal, id: String? = nil) async throws -> UInt64 {
     let id = id ?? UUID().uuidString
-    return try await persistently { try await journal.append(Array(text.utf8), id: id) }
+    return try await persistently { try await journal.append(Array(text.utf8), id: id, to: .orders) }
   }
 
   private func texts(_ journal: NATSJournal, after sequence: UInt64, _ count: Int) async throws -> [String] {
     var found: [String] = []
-    for await entry in try await persistently({ try await journal.entries(after: sequence) }) {
+    for await entry in try await persistently({ try await journal.entries(after: sequence, of: .orders) }) {
       #expect(entry.sequence == sequence + UInt64(found.count) + 1)
       found.append(String(decoding: entry.bytes, as: UTF8.self))
       if found.count == count { break }
@@ -37,17 +37,25 @@ struct NATSJournalTests {
   func entries() async throws {
     try await NATSCluster.running { (cluster: NATSCluster) async throws in
       let (a, b) = (try journal(cluster), try journal(cluster, "b"))
-      let empty = try await persistently { try await a.span() }
+      let empty = try await persistently { try await a.span(of: .orders) }
       #expect((empty.first, empty.last) == (1, 0))
       for number: UInt64 in 1...20 { #expect(try await append("\(number)", to: a, id: "id\(number)") == number) }
       #expect(try await append("again", to: b, id: "id7") == 7)
-      let span = try await b.span()
-      #expect(span == JournalSpan(journal: empty.journal, first: 1, last: 20))
+      let span = try await b.span(of: .orders)
+      #expect((span.journal, span.first, span.last) == (empty.journal, 1, 20))
+      // The last entry has the same time wherever it is seen.
+      for await entry in try await b.entries(after: 19, of: .orders) {
+        #expect(entry.time == span.time)
+        break
+      }
+      // Reports are not among the orders.
+      #expect(try await persistently { try await a.append([1], id: "id7", to: .reports) } == 1)
+      #expect(try await a.span(of: .orders) == span)
       let all = (1...20).map { "\($0)" }
       #expect(try await texts(a, after: 0, 20) == all)
       #expect(try await texts(b, after: 15, 5) == Array(all.suffix(5)))
       // Another fleet on the same servers has a journal of its own.
-      #expect(try await persistently { try await journal(cluster, fleet: "other").span() }.last == 0)
+      #expect(try await persistently { try await journal(cluster, fleet: "other").span(of: .orders) }.last == 0)
     }
   }
 
@@ -55,20 +63,29 @@ struct NATSJournalTests {
   func reconnecting() async throws {
     try await NATSCluster.running { (cluster: NATSCluster) async throws in
       let (a, b) = (try journal(cluster), try journal(cluster, "b"))
-      _ = try await persistently { try await b.span() }
+      _ = try await persistently { try await b.span(of: .orders) }
       let connections = Monitor<[Bool]>([])
       let watch = Task { for await isConnected in b.connections { connections.change { $0.append(isConnected) } } }
       defer { watch.cancel() }
       let found = Monitor<[UInt64]>([])
-      let stream = try await b.entries(after: 0)
-      let reading = Task { for await entry in stream { found.change { $0.append(entry.sequence) } } }
+      let reading = Task {
+        // What is followed may end when the server has forgotten how far it was.
+        while !Task.isCancelled {
+          let last = found.read { $0.last ?? 0 }
+          guard let stream = try? await b.entries(after: last, of: .orders) else {
+            try? await Task.sleep(for: .milliseconds(50))
+            continue
+          }
+          for await entry in stream { found.change { $0.append(entry.sequence) } }
+        }
+      }
       defer { reading.cancel() }
       for number in 1...10 { _ = try await append("\(number)", to: a) }
       try await found.wait(within: .seconds(30)) { $0.count == 10 }
       await cluster.kill(0)
       try await connections.wait(within: .seconds(30)) { $0.last == false }
       do {
-        _ = try await a.append([1], id: "x")
+        _ = try await a.append([1], id: "x", to: .orders)
         Issue.record("there is no server")
       } catch let error as JournalError {
         guard case .away = error else { throw error }
@@ -101,25 +118,44 @@ struct NATSJournalTests {
     }
   }
 
-  @Test("a connection that is refused says why, and is made once the servers accept it")
-  func refusal() async throws {
+  @Test(
+    "a connection that is refused says why, all the time, and is made once the servers accept it",
+    arguments: ["user:wrong@", ""])
+  func refusal(_ login: String) async throws {
     try await NATSCluster.running { (cluster: NATSCluster) async throws in
       await cluster.kill(0)
-      try cluster.start(0, password: "another")
-      let url = "nats://user:secret@127.0.0.1:\(cluster.ports[0])"
+      try cluster.start(0, password: "secret")
+      let url = "nats://\(login)127.0.0.1:\(cluster.ports[0])"
       let journal = try NATSJournal(
         try #require(NATSServers([url])), fleet: try #require(FleetName("test")), host: try #require(FleetName("a")))
-      try await eventually("it is refused") {
+      func reason() async throws -> String {
         do {
-          _ = try await journal.span()
-          return false
+          return "\(try await journal.span(of: .orders))"
         } catch let error as JournalError {
-          return "\(error)".contains("Authorization Violation")
+          return "\(error)"
         }
       }
+      // It may not listen yet.
+      try await eventually("it is refused") { try await reason().contains("Authorization Violation") }
+      // libnats ends the connection after the second refusal, and forgets why.
+      for _ in 0..<30 {
+        #expect(try await reason() == "the journal is away: Authorization Violation")
+        try await Task.sleep(for: .milliseconds(50))
+      }
       await cluster.kill(0)
-      try cluster.start(0, password: "secret")
-      #expect(try await persistently { try await journal.span() }.last == 0)
+      try cluster.start(0, password: login.isEmpty ? nil : "wrong")
+      #expect(try await persistently { try await journal.span(of: .orders) }.last == 0)
+    }
+  }
+
+  @Test("servers that are not there are said not to answer")
+  func nobody() async throws {
+    try await NATSCluster.running { (cluster: NATSCluster) async throws in
+      await cluster.kill(0)
+      let journal = try journal(cluster)
+      for _ in 0..<3 {
+        await #expect(throws: JournalError.away("no server answers")) { try await journal.span(of: .orders) }
+      }
     }
   }
 

@@ -12,7 +12,7 @@ struct NATSKeyTests {
       let servers = try #require(NATSServers(cluster.urls))
       let (fleet, host) = (try #require(FleetName("test")), try #require(FleetName("a")))
       let journal = try NATSJournal(servers, fleet: fleet, host: host)
-      try await eventually("the server answers") { (try? await journal.span()) != nil }
+      try await eventually("the server answers") { (try? await journal.span(of: .orders)) != nil }
       #expect(try await journal.value(of: "pointer") == nil)
       let first = try #require(try await journal.replace("pointer", nil, with: [1]))
       #expect(try await journal.replace("pointer", nil, with: [2]) == nil)

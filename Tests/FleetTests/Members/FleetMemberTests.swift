@@ -20,8 +20,15 @@ struct FleetMemberTests {
     let settled = Monitor(0)
     let reconnected = Monitor(0)
     let failures = Monitor(0)
+    let counted = Monitor<[FleetOrder.Report]>([])
+    /// The releases that the next reports halt.
+    let halted = Monitor<[String]>([])
+    /// Orders wait while it is `true`.
+    let isHeld = Monitor(false)
 
     func carryOut(_ task: FleetOrder.Task) async throws -> Int {
+      // It may take long, and cannot be cancelled.
+      await Task { [isHeld] in try? await isHeld.wait(within: .seconds(60)) { !$0 } }.value
       if failures.change({ count in
         defer { count = max(0, count - 1) }
         return count > 0
@@ -30,6 +37,11 @@ struct FleetMemberTests {
       }
       done.change { $0.append(task) }
       return 2
+    }
+
+    func count(_ reports: [FleetOrder.Report]) async throws -> [String] {
+      counted.change { $0 += reports }
+      return halted.read { $0 }
     }
 
     func settle() async throws { settled.change { $0 += 1 } }
@@ -171,5 +183,167 @@ struct FleetMemberTests {
         try await eventually("it is told") { member.status.problems.contains { $0.contains("called a too") } }
       }
     }
+  }
+
+  @Test("an order whose confirmations are forged, or are of strangers, is confirmed by those who have carried it out")
+  func forgedConfirmations() async throws {
+    try await running(["a", "b"]) { hosts in
+      hosts[1].host.isHeld.change { $0 = true }
+      let stranger = journal.connection(of: "stranger")
+      let giving = Task { try await hosts[0].member.give(.release("r1"), waiting: .seconds(2)) }
+      try await eventually("it is in the journal") { journal.orders.count == 1 }
+      let id = journal.orders[0].id
+      for (host, process) in [("stranger", "1"), ("b", "forged"), ("a", "forged")] {
+        var message = FleetMessage(host: host, process: process, sequence: .max)
+        message.confirmation = .init(order: id, purged: 1 << 40)
+        for receiver in [nil, "a"] { try await stranger.send(message.bytes, to: receiver) }
+        message.confirmation?.purged = .max
+        try await stranger.send(message.bytes, to: nil)
+      }
+      let receipt = try await giving.value
+      #expect(receipt.confirmed == ["a"] && receipt.missing == ["b"] && receipt.purged == 2)
+      #expect(hosts[0].member.status.peers.map(\.name) == ["a", "b"])
+      hosts[1].host.isHeld.change { $0 = false }
+    }
+  }
+
+  @Test("numbers of a host's message that nobody can have say nothing about an order")
+  func sequences() async throws {
+    try await running(["a", "b"]) { hosts in
+      hosts[1].host.isHeld.change { $0 = true }
+      // A host of another journal, which is further, or one that lies.
+      let ghost = journal.connection(of: "ghost")
+      try await ghost.send(FleetMessage(host: "c", process: "1", sequence: .max).bytes, to: nil)
+      try await eventually("it is heard of") { hosts[0].member.status.peers.count == 3 }
+      let receipt = try await hosts[0].member.give(.release("r1"), waiting: .milliseconds(300))
+      #expect(receipt.confirmed == ["a"] && receipt.missing == ["b", "c"])
+      hosts[1].host.isHeld.change { $0 = false }
+    }
+  }
+
+  @Test(
+    "a position file with numbers beyond all that there are is one that cannot be read",
+    arguments: [
+      #"{"journal": 1, "applied": 0, "completeSince": 9223372036854775807}"#,
+      #"{"journal": 1, "applied": 0, "completeSince": -9223372036854775808}"#,
+      #"{"journal": 1, "applied": 18446744073709551615}"#,
+      #"{"journal": 1, "applied": 0, "clock": 9223372036854775807}"#,
+      #"{"journal": 1, "applied": 0, "reports": {"journal": 1, "applied": 18446744073709551615}}"#,
+    ])
+  func hugePosition(_ text: String) async throws {
+    try FileManager.default.createDirectory(atPath: folder.file("a"), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("a/fleet.json")))
+    for number in 1...3 { journal.append(FleetOrder(.release("r\(number)"), id: "\(number)")) }
+    try await running(["a"]) { hosts in
+      #expect(hosts[0].member.status.sequence == 3)
+      #expect(hosts[0].member.storedUse(at: .now).answersSince != nil)
+    }
+  }
+
+  @Test("a host validates what it has stored if the journal was restored, and has as many orders again")
+  func restoredJournal() async throws {
+    for number in 1...5 { journal.append(FleetOrder(.release("r\(number)"), id: "\(number)")) }
+    try await running(["a"]) { hosts in
+      _ = try await hosts[0].member.give(.release("last"), waiting: .seconds(30))
+    }
+    journal.restore(through: 3)
+    for number in 4...8 { journal.append(FleetOrder(.release("s\(number)"), id: "s\(number)")) }
+    try await running(["a"]) { hosts in
+      #expect(hosts[0].host.done.read { $0 } == [.release("s7"), .release("s8")])
+      #expect(hosts[0].member.storedUse(at: .now).answersSince != nil)
+    }
+  }
+
+  @Test("an order that still runs while the journal is made anew does not hide the orders of the new one")
+  func orderOfFormerJournal() async throws {
+    for number in 1...5 { journal.append(FleetOrder(.release("r\(number)"), id: "\(number)")) }
+    try await running(["a"]) { hosts in
+      let (member, host) = hosts[0]
+      host.isHeld.change { $0 = true }
+      journal.append(FleetOrder(.release("runs"), id: "runs"))
+      try await eventually("it is known") { member.status.behind == 1 || member.status.sequence == 5 }
+      journal.replace()
+      for number in 1...3 { journal.append(FleetOrder(.release("new\(number)"), id: "new\(number)")) }
+      try await eventually("the new journal is known") { member.storedUse(at: .now).answersSince != nil }
+      host.isHeld.change { $0 = false }
+      let orders: [FleetOrder.Task] = [.release("new1"), .release("new2"), .release("new3")]
+      try await host.done.wait(within: .seconds(30)) { $0.suffix(3) == orders }
+      try await eventually("its position is that of the new journal") { member.status.sequence == 3 }
+    }
+  }
+
+  @Test("reports go into a log of their own, those that wait for it in one batch, and no host is behind for them")
+  func reports() async throws {
+    try await running(["a", "b"]) { hosts in
+      let member = hosts[0].member
+      journal.setHeld(true)
+      let before = journal.appends
+      let all = (0..<1_000).map { FleetOrder.Report(release: "ab", isBad: false, install: "\($0)") }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await member.report(all[0]) }
+        try await eventually("the first one is being appended") { journal.appends == before + 1 }
+        for report in all.dropFirst() { group.addTask { try await member.report(report) } }
+        try await eventually("all wait") { member.waitingReports == 999 }
+        journal.setHeld(false)
+        try await group.waitForAll()
+      }
+      #expect(journal.reports.map(\.reports.count) == [1, 512, 487])
+      for (_, host) in hosts {
+        try await host.counted.wait(within: .seconds(30)) { Set($0) == Set(all) }
+      }
+      #expect(journal.orders == [] && hosts.allSatisfy { $0.member.status.sequence == 0 })
+      journal.cut("a")
+      await #expect(throws: JournalError.away("it is cut")) { try await member.report(all[0]) }
+    }
+  }
+
+  @Test("hosts of the version before share a fleet: their reports count, and they are told of halts by reports")
+  func versionBefore() async throws {
+    try await running(["a", "b"]) { hosts in
+      // It puts reports among the orders, and reads nothing but orders.
+      let report = FleetOrder.Report(release: String(repeating: "a", count: 64), isBad: true, install: "x")
+      journal.append(FleetOrder(.report(report), from: "old", id: "1"))
+      for (_, host) in hosts { try await host.done.wait(within: .seconds(30)) { $0 == [.report(report)] } }
+      for (_, host) in hosts { host.halted.change { $0 = [report.release] } }
+      try await hosts[0].member.report(report)
+      try await eventually("the halt is an order") {
+        journal.orders.contains { $0.task == .halt(.init(release: report.release, isHalted: true, isKept: true)) }
+      }
+      #expect(try await hosts[1].member.isHalted(report.release))
+      // It sends confirmations that do not name a journal.
+      let old = journal.connection(of: "old")
+      var message = FleetMessage(host: "old", process: "1", sequence: 0)
+      try await old.send(message.bytes, to: nil)
+      try await eventually("it is known") { hosts[0].member.status.peers.contains { $0.name == "old" } }
+      let count = journal.orders.count
+      let giving = Task { try await hosts[0].member.give(.release("r1"), waiting: .seconds(30)) }
+      try await eventually("the order is there") { journal.orders.last?.task == .release("r1") }
+      message.confirmation = .init(order: journal.orders[count].id, purged: 3)
+      try await old.send(message.bytes, to: "a")
+      let receipt = try await giving.value
+      #expect(receipt.confirmed == ["a", "b", "old"] && receipt.purged == 7)
+      // A halt that it has lifted is kept by the others.
+      journal.append(FleetOrder(.halt(.init(release: report.release, isHalted: false)), from: "old", id: "2"))
+      try await eventually("it is kept") { try await !hosts[0].member.isHalted(report.release) }
+    }
+  }
+
+  @Test("the position of a host of the version before is read, and what is written is read by it")
+  func positionOfVersionBefore() async throws {
+    for number in 1...3 { journal.append(FleetOrder(.release("r\(number)"), id: "\(number)")) }
+    let file = URL(fileURLWithPath: folder.file("a/fleet.json"))
+    try FileManager.default.createDirectory(atPath: folder.file("a"), withIntermediateDirectories: true)
+    try Data(#"{"journal": 1, "applied": 2}"#.utf8).write(to: file)
+    try await running(["a"]) { hosts in
+      #expect(hosts[0].host.done.read { $0 } == [.release("r3")])
+      #expect(hosts[0].member.storedUse(at: .now) == .unlimited)
+    }
+    struct Former: Decodable {
+      var journal: Int64
+      var applied: UInt64
+      var completeSince: Int64?
+    }
+    let former = try JSONDecoder().decode(Former.self, from: Data(contentsOf: file))
+    #expect((former.journal, former.applied) == (1, 3) && former.completeSince == nil)
   }
 }

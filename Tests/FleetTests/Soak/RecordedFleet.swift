@@ -78,7 +78,7 @@ final class RecordedFleet: Sendable {
     state.withLock { state in
       if let last = state.questions.last(where: { $0.host == index }), now - last.asked < 500 { return }
       state.questions.append(
-        .init(host: index, asked: now, answered: now, span: .init(journal: 1, first: 1, last: 0)))
+        .init(host: index, asked: now, answered: now, span: .init(journal: 1, first: 1, last: 0, time: nil)))
     }
   }
 

@@ -295,6 +295,37 @@ struct ReportTests {
     }
   }
 
+  @Test("a release that was halted by hand is halted on a host that joins the fleet, before it serves anything")
+  func joiningHost() async throws {
+    let journal = TestJournal()
+    func member(_ name: String) throws -> FleetMember {
+      FleetMember(
+        FleetMember.Configuration(name: try #require(FleetName(name)), positionFile: directory.file("\(name).json")),
+        journal: journal.connection(of: name), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+    let (one, two) = (try member("a"), try member("b"))
+    try await FaultOrigin.running { origin in
+      try publishRollout(on: origin)
+      let url = try #require(PageURL(origin.url(for: "/manifest.json")))
+      let stores = [directory.file("one"), directory.file("two")]
+      try await taking({ ($0.manifest, $0.store) = (url, StoreDirectory(stores[0])) }, fleet: one) {
+        (host: ServingFixture) async throws in
+        try await eventually("it is current") { one.status.phase == .current }
+        #expect(try await host.serving.setHalted(true) == "r2")
+        try await host.wait { $0.current?.isHalted == true }
+        try await taking({ ($0.manifest, $0.store) = (url, StoreDirectory(stores[1])) }, fleet: two) {
+          (other: ServingFixture) async throws in
+          // The fixture waits for the first release alone.
+          #expect(other.feed.current?.isHalted == true)
+          #expect(try await other.manifest().rollout?.percent == 0)
+          try await eventually("it is current") { two.status.phase == .current }
+          #expect(try await host.serving.setHalted(false) == "r2")
+          for host in [host, other] { try await host.wait { $0.current?.isHalted == false } }
+        }
+      }
+    }
+  }
+
   @Test("a manifest that names another one for older runtimes, and is no rollout, goes on naming it")
   func olderRuntime() async throws {
     try await FaultOrigin.running { origin in

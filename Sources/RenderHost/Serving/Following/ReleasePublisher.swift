@@ -32,14 +32,15 @@ struct ReleasePublisher: Sendable {
   /// - Throws: ``ServingSettingsError`` if the host has no manifest.
   init(
     host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, deltas: DeltaStore, record: HostRecord,
-    signer: ReleaseSigner? = nil, statusSigner: StatusSigner? = nil, logger: Logger
+    signer: ReleaseSigner? = nil, statusSigner: StatusSigner? = nil,
+    haltsOfFleet: (@Sendable (SHA256Digest) async throws -> Bool)? = nil, logger: Logger
   ) throws {
     guard let source = host.configuration.manifest, let preloader = host.preloader else {
       throw ServingSettingsError("a manifest is needed to serve releases")
     }
     (self.host, self.feed, self.representations, self.deltas) = (host, feed, representations, deltas)
     (self.record, self.signer, self.statusSigner, self.logger) = (record, signer, statusSigner, logger)
-    halts = ReleaseHalts(store: host.store, record: record, logger: logger)
+    halts = ReleaseHalts(store: host.store, record: record, fleet: haltsOfFleet, logger: logger)
     (self.source, self.preloader) = (source, preloader)
   }
 

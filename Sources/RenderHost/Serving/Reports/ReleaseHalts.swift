@@ -1,5 +1,6 @@
 import Bundles
 import CoreMetrics
+import Fleet
 import HTTPTransport
 import Logging
 import ServerKit
@@ -24,15 +25,28 @@ final class ReleaseHalts: Sendable {
   private struct State {
     var halts: [SHA256Digest: Halt] = [:]
     var said: [Subject: String] = [:]
+    /// The releases of which the fleet was asked; what changes after that is an order. Until the fleet was asked for the
+    /// first time, its answer is waited for.
+    var asked: Set<SHA256Digest> = []
+    var hasAsked = false
   }
 
   private let store: BundleStore
   private let record: HostRecord
+  /// Returns `true` if the fleet has halted a release; `nil` for a host of its own.
+  private let fleet: (@Sendable (SHA256Digest) async throws -> Bool)?
   private let logger: Logger
   private let state = Mutex(State())
 
-  init(store: BundleStore, record: HostRecord, logger: Logger) {
-    (self.store, self.record, self.logger) = (store, record, logger)
+  /// The longest wait for the fleet's answer: a host whose journal is away serves what it has.
+  private static let patience: Duration = .seconds(2)
+  private static let askedLimit = 64
+
+  init(
+    store: BundleStore, record: HostRecord, fleet: (@Sendable (SHA256Digest) async throws -> Bool)? = nil,
+    logger: Logger
+  ) {
+    (self.store, self.record, self.fleet, self.logger) = (store, record, fleet, logger)
   }
 
   /// Returns the halt of a release; `nil` if it is not to be halted.
@@ -43,13 +57,42 @@ final class ReleaseHalts: Sendable {
     let known = state.withLock { $0.halts[identity] }
     guard tally.haltedAt != nil else {
       // The store was lost.
-      if let known { try await store.halt(identity, otherwise: known.otherwise) }
-      return known
+      if let known {
+        try await store.halt(identity, otherwise: known.otherwise)
+        return known
+      }
+      guard await isHaltedByFleet(identity) else { return nil }
+      try await begin(identity, otherwise: nil)
+      return Halt()
     }
     let halt = Halt(otherwise: tally.otherwise ?? known?.otherwise)
     state.withLock { $0.halts[identity] = halt }
     return halt
   }
+
+  /// Asks the fleet about a release of which this host has no halt: it may have joined, or lost its store, after that.
+  private func isHaltedByFleet(_ identity: SHA256Digest) async -> Bool {
+    guard let fleet, state.withLock({ !$0.asked.contains(identity) }) else { return false }
+    let patience = state.withLock { state in
+      defer { state.hasAsked = true }
+      return state.hasAsked ? .zero : Self.patience
+    }
+    do {
+      let isHalted = try await JournalError.retryingWhileAway(for: patience) { try await fleet(identity) }
+      state.withLock { state in
+        if state.asked.count >= Self.askedLimit { state.asked = [] }
+        state.asked.insert(identity)
+      }
+      return isHalted
+    } catch {
+      // It is asked again when the journal can be reached.
+      logger.notice("the fleet cannot be asked if release \(identity.hex.prefix(12)) is halted: \(error)")
+      return false
+    }
+  }
+
+  /// Has the fleet asked again: orders may have been missed.
+  func askFleetAgain() { state.withLock { $0.asked = [] } }
 
   /// Records a halt, or lifts it.
   ///

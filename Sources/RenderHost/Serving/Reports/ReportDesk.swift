@@ -54,9 +54,10 @@ final class ReportDesk: Sendable {
   /// - Throws: ``ServedError``, ``StoreError``.
   func take(_ body: [UInt8], authorization: String?, from client: String) async throws -> Bool {
     do {
-      let pass = try await gate.enter(for: client, until: .now + .seconds(5))
-      defer { gate.leave(pass) }
-      return try await take(body, authorization: authorization)
+      let checked = try await checked(body, authorization: authorization, from: client)
+      // Reports that wait for the journal at the same time go into it together: no turn is taken for that.
+      if let report = checked.forFleet { try await tell(report) }
+      return checked.isNews
     } catch is FairGate<String>.Refusal {
       count("refused")
       throw ServedError(
@@ -67,7 +68,15 @@ final class ReportDesk: Sendable {
     }
   }
 
-  private func take(_ body: [UInt8], authorization: String?) async throws -> Bool {
+  /// A report that was checked, and counted unless there is a fleet that counts it.
+  private struct Checked {
+    var isNews: Bool
+    var forFleet: FleetOrder.Report?
+  }
+
+  private func checked(_ body: [UInt8], authorization: String?, from client: String) async throws -> Checked {
+    let pass = try await gate.enter(for: client, until: .now + .seconds(5))
+    defer { gate.leave(pass) }
     let install = try install(authorization)
     if let wait = rate.withLock({ $0.wait(for: install, at: .now) }) {
       throw ServedError(
@@ -83,56 +92,61 @@ final class ReportDesk: Sendable {
     }
     guard let current = publisher.feed.current, current.identity == report.contents else {
       count("other")
-      return false
+      return Checked(isNews: false)
     }
-    if let fleet {
-      try await tell(fleet, report, of: install)
+    var checked = Checked(isNews: true)
+    if fleet == nil {
+      let one = FleetOrder.Report(release: report.contents.hex, isBad: report.standing == .bad, install: install)
+      checked.isNews = try await countAll([one]).isNews
+      guard checked.isNews else { return checked }
     } else {
-      guard try await count(report.standing, of: report.contents, from: install) else { return false }
+      let name = try SHA256Digest(of: Array(install.utf8)).hex
+      checked.forFleet = FleetOrder.Report(
+        release: report.contents.hex, isBad: report.standing == .bad, install: String(name.prefix(32)))
     }
     if report.standing == .bad {
       logger.info(
         "The release is bad on an install",
         metadata: ["release": "\(current.name)", "reason": "\((report.failure?.description ?? "").quotedForMessage)"])
     }
-    return true
+    return checked
   }
 
-  /// - Returns: `false` if the install was counted before.
-  private func count(_ standing: ReleaseStanding, of release: SHA256Digest, from install: String) async throws -> Bool {
-    guard let tally = try await publisher.host.store.count(standing, of: release, from: install, bound: bound) else {
-      count("repeated")
-      return false
+  /// Counts reports, each install once for a release.
+  ///
+  /// - Returns: `isNews` is `false` if all were counted before; `halted` are the releases that are halted now.
+  private func countAll(_ reports: [FleetOrder.Report]) async throws -> (isNews: Bool, halted: [SHA256Digest]) {
+    let counted = reports.compactMap { report in
+      SHA256Digest(hex: report.release).map { release in
+        BundleStore.CountedReport(release: release, standing: report.isBad ? .bad : .good, install: report.install)
+      }
     }
-    count(standing.rawValue)
+    let outcome = try await publisher.host.store.count(counted, bound: bound)
+    for (report, isNew) in zip(counted, outcome.isNew) { count(isNew ? report.standing.rawValue : "repeated") }
+    let halted = outcome.tallies.filter { $0.value.haltedAt != nil }
     // The one that reaches the bound, and later ones if the halt could not be published then.
-    if tally.haltedAt != nil, let current = publisher.feed.current, current.identity == release, !current.isHalted {
+    if let current = publisher.feed.current, !current.isHalted, let tally = halted[current.identity] {
       halt(current, tally)
     }
-    return true
+    return (outcome.isNew.contains(true), Array(halted.keys))
   }
 
   // MARK: Fleets
 
-  private func tell(_ fleet: FleetMember, _ report: ReleaseReport, of install: String) async throws {
-    let name = try SHA256Digest(of: Array(install.utf8)).hex
+  private func tell(_ report: FleetOrder.Report) async throws {
     do {
-      _ = try await fleet.give(
-        .report(
-          FleetOrder.Report(
-            release: report.contents.hex, isBad: report.standing == .bad, install: String(name.prefix(32)))),
-        waiting: .zero)
+      try await fleet?.report(report)
     } catch let error as JournalError {
       throw ServedError.fleetNotTold(error, fields: [.retryAfter: "60"])
     }
   }
 
-  /// Counts a report that an install has given to some host of the fleet.
+  /// Counts reports that installs have given to some host of the fleet.
   ///
+  /// - Returns: ``FleetOrder/Report/release`` of the releases that are halted now.
   /// - Throws: ``StoreError``.
-  func count(_ report: FleetOrder.Report) async throws {
-    guard let release = SHA256Digest(hex: report.release) else { return }
-    _ = try await count(report.isBad ? .bad : .good, of: release, from: report.install)
+  func count(_ reports: [FleetOrder.Report]) async throws -> [String] {
+    try await countAll(reports).halted.map(\.hex)
   }
 
   /// Returns the install that a request's token is of.
