@@ -536,19 +536,21 @@ struct ReportTests {
     }
   }
 
+  /// Writes pages whose differences from another version take a while.
+  private func writePages(_ version: Int) throws {
+    let text = SeededText.make(bytes: 400_000)
+    for page in 0..<24 {
+      let path = directory.file("bundles/page\(page).js")
+      try ServingFixture.write("var page = \(page);\n\(text)\nvar version = \(version);", to: path)
+    }
+  }
+
   @Test("a halt does not wait for the differences of the next release")
   func differences() async throws {
-    let text = SeededText.make(bytes: 400_000)
-    func write(_ version: Int) throws {
-      for page in 0..<24 {
-        let path = directory.file("bundles/page\(page).js")
-        try ServingFixture.write("var page = \(page);\n\(text)\nvar version = \(version);", to: path)
-      }
-    }
-    try write(1)
+    try writePages(1)
     try await signing { (host: ServingFixture) async throws in
       let former = try #require(host.feed.current)
-      try write(2)
+      try writePages(2)
       try await eventually("the first difference is made, and the others are not") {
         let files = FileManager.default.enumerator(atPath: directory.file("store/variants"))?.allObjects ?? []
         return files.contains { ($0 as? String)?.hasSuffix(".dcz") == true }
