@@ -288,7 +288,7 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime"], swiftSettings: relaxed),
-    .testTarget(name: "SigningTests", dependencies: ["Signing"], swiftSettings: relaxed),
+    .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "ObjectStorageTests", dependencies: ["ObjectStorage", "CurlTransport", "PageTesting", "TestSupport"],
       swiftSettings: relaxed),

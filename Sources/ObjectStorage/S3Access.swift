@@ -14,14 +14,23 @@ package struct S3Access: Hashable, Sendable {
   ///
   /// - Throws: ``S3AccessError``.
   package init(environment: [String: String]) throws {
-    func value(_ names: String...) -> String? {
-      names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+    func value(_ names: String...) throws -> String? {
+      guard let name = names.first(where: { environment[$0]?.isEmpty == false }), let text = environment[name] else {
+        return nil
+      }
+      // It becomes a part of header fields. The message does not show it, since it may be a secret.
+      guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+        throw S3AccessError(
+          description: "\(name) has a line break or another control character, which no key, region or URL has")
+      }
+      return text
     }
-    region = value("AWS_REGION", "AWS_DEFAULT_REGION") ?? "us-east-1"
-    guard region.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "/") }) else {
+    region = try value("AWS_REGION", "AWS_DEFAULT_REGION") ?? "us-east-1"
+    // It becomes a part of the host's name.
+    guard region.utf8.allSatisfy({ $0 > 32 && $0 < 127 && !":/?#@%[]\\".utf8.contains($0) }) else {
       throw S3AccessError(description: "AWS_REGION is \(region.quotedForMessage), which is no region")
     }
-    if let text = value("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") {
+    if let text = try value("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") {
       guard let url = PageURL(text), !url.isFile, !url.text.contains("?") else {
         throw S3AccessError(
           description: "AWS_ENDPOINT_URL is \(text.quotedForMessage), which is no http or https URL of an object store")
@@ -30,10 +39,10 @@ package struct S3Access: Hashable, Sendable {
     } else {
       endpoint = nil
     }
-    switch (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY")) {
+    switch (try value("AWS_ACCESS_KEY_ID"), try value("AWS_SECRET_ACCESS_KEY")) {
     case (let accessKey?, let secretKey?):
       signing = RequestSigning(
-        accessKey: accessKey, secretKey: secretKey, sessionToken: value("AWS_SESSION_TOKEN"), region: region)
+        accessKey: accessKey, secretKey: secretKey, sessionToken: try value("AWS_SESSION_TOKEN"), region: region)
     case (nil, nil): signing = nil
     case (nil, _): throw S3AccessError(description: "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not")
     case (_, nil): throw S3AccessError(description: "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not")
@@ -59,8 +68,9 @@ package struct S3Access: Hashable, Sendable {
     return url
   }
 
-  /// A transport that signs the requests which read objects of a location. All others go out as they are: whoever may
-  /// send requests by it, such as a page, cannot change anything with the key.
+  /// A transport that signs the requests which read objects of a location. All others go out as they are.
+  ///
+  /// It is for the host's own requests: pages and clients choose URLs too, and must not read with the host's key.
   ///
   /// - Throws: ``S3AccessError``.
   package func readingTransport(

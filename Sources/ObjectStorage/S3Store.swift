@@ -79,6 +79,9 @@ package struct S3Store: Sendable {
   /// The largest size of an answer that is no object, in bytes.
   private static let answerLimit: Int64 = 1 << 20
 
+  /// The object with which ``supportsConditions()`` finds out what it says.
+  package static let conditionCheck = "condition.check"
+
   // MARK: Objects
 
   /// Reads an object.
@@ -178,7 +181,7 @@ package struct S3Store: Sendable {
   /// - Returns: `false` if it ignores conditions, or does not know them.
   /// - Throws: ``ObjectStoreError``, ``TransportError``, `CancellationError`.
   package func supportsConditions() async throws -> Bool {
-    let key = "condition.check"
+    let key = Self.conditionCheck
     do {
       try await write(
         key, .bytes([]), type: "text/plain", lifetime: .checked,
@@ -195,9 +198,9 @@ package struct S3Store: Sendable {
   // MARK: Requests
 
   private func url(of key: String) throws -> PageURL {
-    guard let url = PageURL(folder.text + key.escapedForKey) else {
-      throw TransportError.invalidURL(folder.text + key)
-    }
+    let text = folder.text + key.escapedForKey
+    // A key such as "a/../b" would be the URL of another object.
+    guard let url = PageURL(text, ignoring: []), url.text == text else { throw TransportError.invalidURL(text) }
     return url
   }
 

@@ -54,14 +54,26 @@ public final class PageHost: Sendable {
   ///   - configuration: the manifest, the store and the options.
   ///   - transport: sends requests; `nil` for libcurl.
   /// - Throws: `StoreError`, `TransportError`.
-  public init(_ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil) throws {
-    self.configuration = configuration
+  public convenience init(_ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil) throws {
     let transport =
       try transport
       ?? CurlTransport(
         .init(
           certificateAuthorities: configuration.certificateAuthorities,
           connectionsPerHost: max(16, configuration.preload.jobs)))
+    try self.init(configuration, transport: transport, releases: transport)
+  }
+
+  /// Makes a host whose requests for releases go another way than those of its pages.
+  ///
+  /// - Parameters:
+  ///   - transport: sends the requests of pages; it is shut down with the host.
+  ///   - releases: sends the requests for manifests and bundles.
+  /// - Throws: `StoreError`.
+  package init(
+    _ configuration: HostConfiguration, transport: any HTTPTransporting, releases: any HTTPTransporting
+  ) throws {
+    self.configuration = configuration
     self.transport = transport
     store = try BundleStore(
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
@@ -73,7 +85,7 @@ public final class PageHost: Sendable {
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(
-      transport, fields: originFields, limits: configuration.transfer, reachability: reachability)
+      releases, fields: originFields, limits: configuration.transfer, reachability: reachability)
     let decoder = ContentDecoder()
     let isDeciding = configuration.manifest != nil && configuration.decidesAboutReleases
     let trials = (isDeciding ? configuration.trial : nil).map { [store, broadcast] in

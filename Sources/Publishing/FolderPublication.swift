@@ -82,6 +82,7 @@ package struct FolderPublication: Sendable {
     if !options.isAlone, releases.keeper == nil, try await !store.supportsConditions() {
       throw PublishError.noConditions(store.location)
     }
+    try await releases.copyPointer()
     var attempt = 1
     while true {
       let state = try await releases.state()
@@ -101,25 +102,22 @@ package struct FolderPublication: Sendable {
     after state: PublishedReleases.State?, _ progress: @escaping @Sendable (Progress) -> Void
   ) async throws -> Report {
     let pointer = state?.pointer
-    var published: [Manifest] = []
-    for release in pointer?.releases.prefix(Self.knownReleases) ?? [] {
-      published.append(try await releases.manifest(release.manifest))
-    }
+    let (current, published, lost) = try await manifests(of: pointer)
     let signatures = "\(folder)/manifest.json\(SignatureFile.suffix)"
     if sign == nil, FileManager.default.fileExists(atPath: signatures) { throw PublishError.signedFolder(signatures) }
     let draft = try ReleaseDraft(
-      folder: folder, options: options, current: published.first, in: pointer, now: releases.now())
+      folder: folder, options: options, current: current, in: pointer, now: releases.now())
     var plan = PublishPlan(draft.manifest, published: published, collections: pointer?.collections ?? 0)
     var report = Report(
       release: draft.manifest.release, sequence: draft.manifest.sequence, isChanged: draft.isChanged)
-    if !draft.isChanged, sign == nil { return report }
-
     let checks = SignedPublication(
       folder: folder, releases: releases, signers: options.signers, statusIsElsewhere: options.statusIsElsewhere)
     let root = sign == nil ? nil : try await checks.newestRoot()
-    report.reused = Set((plan.manifest.bundles + plan.manifest.files).compactMap(\.sha256)).count - plan.missing.count
+    try await restore(plan.reused, &report)
+    if !draft.isChanged, sign == nil { return report }
+
     try await upload(plan.missing, &report, progress)
-    if let current = published.first { try await addDeltas(from: current, to: &plan, &report) }
+    if let current { try await addDeltas(from: current, to: &plan, &report) }
 
     let bytes: [UInt8]
     var signatureFile: [UInt8]?
@@ -132,7 +130,7 @@ package struct FolderPublication: Sendable {
     let reference = ManifestReference(
       url: PublishedNames.manifest(with: digest, after: pointer?.collections ?? 0), sha256: digest)
     if let signatureFile {
-      try checks.check(bytes, signatureFile, by: root, after: published.first)
+      try checks.check(bytes, signatureFile, by: root, after: current)
       try await publishRoots()
       try await write(reference.url + SignatureFile.suffix, signatureFile)
     }
@@ -142,14 +140,35 @@ package struct FolderPublication: Sendable {
       publishedAt: SignedTime(seconds: Int64(releases.now().timeIntervalSince1970)).description)
     var next = pointer ?? ReleasePointer(current: release)
     next.switchTo(release)
+    // Nobody can go back to a release without its manifest.
+    next.former.removeAll { lost.contains($0.manifest) }
     try await releases.replace(state, with: next, isAlone: options.isAlone)
     report.former = pointer?.current.release == release.release ? nil : pointer?.current.release
     return report
   }
 
+  /// Reads the manifests of the newest releases.
+  ///
+  /// - Returns: the current one, if it is there; all that are there; and those that somebody has removed from the store.
+  private func manifests(
+    of pointer: ReleasePointer?
+  ) async throws -> (current: Manifest?, published: [Manifest], lost: Set<ManifestReference>) {
+    var (current, published, lost): (Manifest?, [Manifest], Set<ManifestReference>) = (nil, [], [])
+    for release in pointer?.releases.prefix(Self.knownReleases) ?? [] {
+      do {
+        let manifest = try await releases.manifest(release.manifest)
+        if release == pointer?.current { current = manifest }
+        published.append(manifest)
+      } catch PublishError.missing {
+        lost.insert(release.manifest)
+      }
+    }
+    return (current, published, lost)
+  }
+
   /// Writes a small file that never changes.
   private func write(_ key: String, _ bytes: [UInt8]) async throws {
-    try await store.write(key, .bytes(bytes), type: "application/json", lifetime: .forever)
+    try await releases.write(json: bytes, key, lifetime: .forever)
   }
 
   /// Publishes the roots in the folder, each with its signatures.
@@ -165,53 +184,66 @@ package struct FolderPublication: Sendable {
   // MARK: Contents
 
   private func upload(
-    _ missing: [PublishPlan.Missing], _ report: inout Report, _ progress: @escaping @Sendable (Progress) -> Void
+    _ missing: [PublishPlan.Content], _ report: inout Report, _ progress: @escaping @Sendable (Progress) -> Void
   ) async throws {
     var state = Progress(allContents: missing.count, allBytes: missing.reduce(0) { $0 + $1.digests.size })
     progress(state)
-    try await withThrowingTaskGroup(of: (PublishPlan.Missing, wasThere: Bool).self) { group in
-      var rest = missing[...]
+    try await uploading(missing, unless: { $0.size == $1.size && $0.md5 == $1.md5 }) { content, wasThere in
+      if wasThere {
+        report.found += 1
+      } else {
+        report.uploaded += 1
+        report.uploadedBytes += content.digests.size
+      }
+      state.contents += 1
+      state.bytes += content.digests.size
+      progress(state)
+    }
+  }
+
+  /// Uploads the contents of former releases that somebody has removed from the store, under the names that they had.
+  private func restore(_ contents: [PublishPlan.Content], _ report: inout Report) async throws {
+    // Not by the tag: stores that encrypt give another one than the MD5, and all would be uploaded each time.
+    try await uploading(contents, unless: { $0.size == $1.size || $0.size == nil }) { content, wasThere in
+      if wasThere {
+        report.reused += 1
+      } else {
+        report.uploaded += 1
+        report.uploadedBytes += content.digests.size
+      }
+    }
+  }
+
+  /// Uploads contents, some of them at once.
+  ///
+  /// - Parameters:
+  ///   - isThere: returns `true` if an object with these properties is the content with these digests.
+  ///   - done: is called after each content.
+  private func uploading(
+    _ contents: [PublishPlan.Content],
+    unless isThere: @escaping @Sendable (S3Store.Properties, ContentDigests) -> Bool,
+    done: (_ content: PublishPlan.Content, _ wasThere: Bool) -> Void
+  ) async throws {
+    try await withThrowingTaskGroup(of: (PublishPlan.Content, wasThere: Bool).self) { group in
+      var rest = contents[...]
       func addNext() {
         guard let next = rest.popFirst() else { return }
-        group.addTask { (next, try await upload(next)) }
+        group.addTask {
+          let key = PublishedNames.blobs + next.name
+          if let known = try await store.properties(of: key), isThere(known, next.digests) { return (next, true) }
+          try await releases.write(
+            key, .file(path: "\(folder)/\(next.path)", size: next.digests.size, sha256: next.digests.sha256),
+            next.digests, type: next.kind == .bundle ? "text/javascript" : "application/octet-stream",
+            lifetime: .forever)
+          return (next, false)
+        }
       }
       for _ in 0..<Self.width { addNext() }
       for try await (content, wasThere) in group {
-        if wasThere {
-          report.found += 1
-        } else {
-          report.uploaded += 1
-          report.uploadedBytes += content.digests.size
-        }
-        state.contents += 1
-        state.bytes += content.digests.size
-        progress(state)
+        done(content, wasThere)
         addNext()
       }
     }
-  }
-
-  /// - Returns: `true` if the store had it already.
-  private func upload(_ content: PublishPlan.Missing) async throws -> Bool {
-    let key = PublishedNames.blobs + content.name
-    let digests = content.digests
-    if let known = try await store.properties(of: key), known.size == digests.size, known.md5 == digests.md5 {
-      return true
-    }
-    let tag = try await store.write(
-      key, .file(path: "\(folder)/\(content.path)", size: digests.size, sha256: digests.sha256),
-      type: content.kind == .bundle ? "text/javascript" : "application/octet-stream", lifetime: .forever)
-    // Some stores give other tags than the MD5.
-    if S3Store.md5(ofTag: tag) != digests.md5 { try await check(key, digests) }
-    return false
-  }
-
-  /// Reads an object back.
-  private func check(_ key: String, _ digests: ContentDigests) async throws {
-    let url = releases.url(of: key)
-    guard let object = try await store.object(key, upTo: digests.size) else { throw PublishError.missing(url) }
-    let found = try SHA256Digest(of: object.bytes)
-    guard found == digests.sha256 else { throw PublishError.otherBytes(url, expected: digests.sha256, found: found) }
   }
 
   // MARK: Deltas
@@ -229,9 +261,9 @@ package struct FolderPublication: Sendable {
           let delta = try await delta(to: content, from: base, named: name)
         else { continue }
         plan.manifest[keyPath: list][index].deltas[base] = Int64(delta.count)
-        try await store.write(
+        try await releases.write(
           PublishedNames.blobs + Manifest.deltaPath(to: target, from: base), .bytes(delta),
-          type: "application/octet-stream", lifetime: .forever)
+          try ContentDigests(of: delta), type: "application/octet-stream", lifetime: .forever)
         report.deltas += 1
         report.deltaBytes += Int64(delta.count)
       }
@@ -239,7 +271,7 @@ package struct FolderPublication: Sendable {
   }
 
   private func delta(
-    to content: PublishPlan.Missing, from base: SHA256Digest, named name: String
+    to content: PublishPlan.Content, from base: SHA256Digest, named name: String
   ) async throws -> [UInt8]? {
     guard content.digests.size > 0, content.digests.size <= ContentDictionary.sizeLimit,
       let former = try? await store.object(PublishedNames.blobs + name, upTo: Int64(ContentDictionary.sizeLimit)),

@@ -15,12 +15,16 @@ package struct ListedObject: Hashable, Sendable {
 extension S3Store {
   /// The largest number of objects that are looked at.
   private static let listLimit = 1_000_000
+  /// The largest number of pages, and of those that bring nothing new. A page has a thousand objects in most stores.
+  private static let (pageLimit, emptyPageLimit) = (10_000, 100)
 
   /// The objects of the location, by ListObjectsV2.
   ///
   /// - Throws: ``ListingError``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
   package func objects() async throws -> [ListedObject] {
     var objects: [ListedObject] = []
+    var (names, tokens): (Set<String>, Set<String>) = ([], [])
+    var emptyPages = 0
     var token: String?
     repeat {
       // A signature is of the parameters in their order.
@@ -28,10 +32,22 @@ extension S3Store {
         (token.map { ["continuation-token=\($0.escapedForQuery)"] } ?? [])
         + ["list-type=2", "prefix=\(location.prefix.escapedForQuery)"]
       let page = try ListPage(reading: try await list(query: parameters.joined(separator: "&")), below: location.prefix)
-      objects += page.objects
+      let new = page.objects.filter { names.insert($0.name).inserted }
+      objects += new
+      emptyPages += new.isEmpty ? 1 : 0
       token = page.next
       guard objects.count <= Self.listLimit else { throw ListingError.tooMany(location, limit: Self.listLimit) }
-    } while token != nil
+      guard let token else { break }
+      guard tokens.insert(token).inserted else {
+        throw ListingError.endless(location, reason: "it names the same next page twice")
+      }
+      guard emptyPages <= Self.emptyPageLimit else {
+        throw ListingError.endless(location, reason: "\(emptyPages) of its pages bring nothing new")
+      }
+      guard tokens.count < Self.pageLimit else {
+        throw ListingError.endless(location, reason: "it has more than \(Self.pageLimit) pages")
+      }
+    } while true
     return objects
   }
 }
@@ -41,6 +57,9 @@ struct ListPage: Hashable, Sendable {
   private(set) var objects: [ListedObject] = []
   /// The token of the next page; `nil` for the last one.
   private(set) var next: String?
+
+  /// The largest size of a token, and of an object's key as the stores limit it, in bytes.
+  private static let (tokenLimit, keyLimit) = (4096, 1024)
 
   /// - Throws: ``ListingError/unreadable(reason:)``.
   init(reading bytes: [UInt8], below prefix: String) throws {
@@ -54,6 +73,10 @@ struct ListPage: Hashable, Sendable {
     }
     (objects, next) = (reader.objects, reader.isCut ? reader.token : nil)
     if reader.isCut, next == nil { throw ListingError.unreadable(reason: "it is cut off, and has no token") }
+    // The token goes into a URL.
+    if let count = next?.utf8.count, count > Self.tokenLimit {
+      throw ListingError.unreadable(reason: "its token has \(count) bytes, more than \(Self.tokenLimit)")
+    }
   }
 
   private final class Reader: NSObject, XMLParserDelegate {
@@ -99,7 +122,8 @@ struct ListPage: Hashable, Sendable {
     }
 
     private func addObject(_ parser: XMLParser) {
-      guard let key = fields["Key"], key.hasPrefix(prefix), let size = fields["Size"].flatMap({ Int64($0) }),
+      guard let key = fields["Key"], key.hasPrefix(prefix), key.utf8.count <= ListPage.keyLimit,
+        let size = fields["Size"].flatMap({ Int64($0) }),
         let modified = fields["LastModified"].flatMap({ Self.date($0) })
       else {
         fault = "an object has no usable Key, Size or LastModified"
@@ -122,12 +146,15 @@ struct ListPage: Hashable, Sendable {
 package enum ListingError: Error, Hashable, CustomStringConvertible {
   case unreadable(reason: String)
   case tooMany(S3Location, limit: Int)
+  /// The pages have no end that the store's answers would reach.
+  case endless(S3Location, reason: String)
 
   package var description: String {
     switch self {
     case .unreadable(let reason): "the object store's list of objects cannot be read: \(reason)"
     case .tooMany(let location, let limit):
       "\(location) has more than \(limit) objects: give the releases a prefix of their own"
+    case .endless(let location, let reason): "the object store's list of \(location) has no end: \(reason)"
     }
   }
 }

@@ -9,6 +9,10 @@ package enum PublishError: Error, Hashable, CustomStringConvertible {
   case overtaken(PageURL, by: String)
   /// The store does not refuse a write whose condition does not hold.
   case noConditions(S3Location)
+  /// The pointer has no tag, so that it cannot be replaced on condition.
+  case noTag(PageURL)
+  /// The store's copy of the pointer is another one than it was given.
+  case otherCopy(PageURL)
   /// Nothing is published at the location.
   case nothingPublished(S3Location)
   case noRelease(S3Location, named: String)
@@ -36,6 +40,10 @@ package enum PublishError: Error, Hashable, CustomStringConvertible {
       "\(url): release \(release) was published meanwhile, and nothing was changed: publish again to follow it"
     case .noConditions(let location):
       "\(location): the store does not refuse a write whose If-Match does not hold, so that two publishers would not notice each other: --journal keeps the pointer in NATS instead, and with --alone nobody else may publish at the same time"
+    case .noTag(let url):
+      "\(url): the store gives no ETag for it, or a proxy before it removes that, so that two publishers would not notice each other: use the store's own URL, or --alone if nobody else publishes at the same time"
+    case .otherCopy(let url):
+      "\(url): the store gives another pointer than it was given, again and again: hosts may not see the release that is current"
     case .nothingPublished(let location):
       "\(location): nothing is published there: run \"bundlectl publish DIR \(location)\" first"
     case .noRelease(let location, let name):

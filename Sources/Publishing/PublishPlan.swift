@@ -1,10 +1,10 @@
 import Bundles
 import HTTPTransport
 
-/// The contents that a publisher uploads, and the manifest with their names.
+/// The contents of a release, those that a publisher uploads among them, and the manifest with their names.
 struct PublishPlan: Hashable, Sendable {
-  /// A content of the folder that no published release has.
-  struct Missing: Hashable, Sendable {
+  /// A content of the folder.
+  struct Content: Hashable, Sendable {
     /// The path in the folder.
     let path: String
     let kind: PageBundle.Kind
@@ -15,8 +15,10 @@ struct PublishPlan: Hashable, Sendable {
 
   /// The manifest as it is published; deltas are added to it.
   var manifest: Manifest
-  /// In the manifest's order, each content once.
-  let missing: [Missing]
+  /// The contents that no published release has. In the manifest's order, each content once.
+  let missing: [Content]
+  /// The contents of published releases, which the store should have. In the manifest's order, each content once.
+  let reused: [Content]
 
   /// - Parameters:
   ///   - manifest: the folder's, with all digests.
@@ -26,24 +28,23 @@ struct PublishPlan: Hashable, Sendable {
     let known = Self.names(of: published)
     var manifest = manifest
     manifest.blobs = PublishedNames.blobs
-    var missing: [Missing] = []
-    var new: Set<SHA256Digest> = []
+    var (missing, reused): ([Content], [Content]) = ([], [])
+    var placed: Set<SHA256Digest> = []
     func place(_ entry: inout Manifest.Entry, _ kind: PageBundle.Kind) {
       guard let sha256 = entry.sha256, let size = entry.size else { return }
-      if let name = known[sha256] {
-        entry.blob = name == sha256.hex ? nil : name
-        return
-      }
-      entry.blob = PublishedNames.blob(of: sha256, after: collections)
-      guard new.insert(sha256).inserted else { return }
-      missing.append(
-        Missing(
-          path: entry.path, kind: kind, digests: ContentDigests(md5: entry.md5, sha256: sha256, size: size),
-          name: entry.blob ?? sha256.hex))
+      let isKnown = known[sha256] != nil
+      entry.blob =
+        isKnown
+        ? known[sha256].flatMap { $0 == sha256.hex ? nil : $0 } : PublishedNames.blob(of: sha256, after: collections)
+      guard placed.insert(sha256).inserted else { return }
+      let content = Content(
+        path: entry.path, kind: kind, digests: ContentDigests(md5: entry.md5, sha256: sha256, size: size),
+        name: entry.blob ?? sha256.hex)
+      if isKnown { reused.append(content) } else { missing.append(content) }
     }
     for index in manifest.bundles.indices { place(&manifest.bundles[index], .bundle) }
     for index in manifest.files.indices { place(&manifest.files[index], .file) }
-    (self.manifest, self.missing) = (manifest, missing)
+    (self.manifest, self.missing, self.reused) = (manifest, missing, reused)
   }
 
   /// The names that contents have in published releases.

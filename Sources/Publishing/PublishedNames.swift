@@ -1,5 +1,7 @@
 import Bundles
 import HTTPTransport
+import ObjectStorage
+import Signing
 
 /// The names of the objects of published releases.
 ///
@@ -30,9 +32,42 @@ package enum PublishedNames {
     collections == 0 ? digest.hex : "\(digest.hex)-\(collections)"
   }
 
-  /// Returns `true` for the names of contents, deltas, manifests and their signatures: what a collection may remove.
-  static func isCollected(_ name: String) -> Bool {
-    if name.hasPrefix(blobs) { return true }
-    return name.hasSuffix(manifestEnd) || name.hasSuffix(manifestEnd + ".sig")
+  /// Returns `true` for the names of contents, deltas, manifests and their signatures that a collection may remove.
+  ///
+  /// - Parameter collections: the pointer's count before the collection. Names with a higher one are of publishers who
+  ///   have read a later pointer.
+  static func isCollected(_ name: String, upTo collections: Int64) -> Bool {
+    number(of: name).map { $0 <= collections } ?? false
+  }
+
+  /// Returns `true` for the names of all objects that publishers write.
+  static func isOurs(_ name: String) -> Bool {
+    if name == pointer || name == S3Store.conditionCheck || number(of: name) != nil { return true }
+    let root = name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+    return PublishedRoot.version(ofFile: root) != nil
+  }
+
+  /// Returns the number of the collection after which a content, a delta, a manifest or a signature file was uploaded;
+  /// `nil` for any other name.
+  private static func number(of name: String) -> Int64? {
+    if name.hasPrefix(blobs) {
+      let rest = name.dropFirst(blobs.count)
+      guard rest.hasPrefix(Manifest.deltaFolder + "/") else { return number(ofDigest: rest) }
+      let delta = Manifest.delta(named: rest.dropFirst(Manifest.deltaFolder.count + 1))
+      return delta.flatMap { Manifest.deltaPath(to: $0.target, from: $0.base) == rest ? 0 : nil }
+    }
+    for end in [manifestEnd, manifestEnd + SignatureFile.suffix] where name.hasSuffix(end) {
+      return number(ofDigest: name.dropLast(end.count))
+    }
+    return nil
+  }
+
+  private static func number(ofDigest text: Substring) -> Int64? {
+    let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    let number = parts.count == 1 ? 0 : Int64(parts[1])
+    guard let number, number >= 0, let digest = SHA256Digest(hex: parts[0]), numbered(digest, number) == text else {
+      return nil
+    }
+    return number
   }
 }

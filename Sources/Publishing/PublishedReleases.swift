@@ -66,47 +66,126 @@ package struct PublishedReleases: Sendable {
     return try Manifest(reading: object.bytes, limits: limits)
   }
 
+  // MARK: Writing
+
+  /// Writes an object, and makes sure that the store has it: by the checksum in its answer, or else by reading it back.
+  ///
+  /// - Parameter digests: those of the content.
+  /// - Throws: ``PublishError/missing(_:)``, ``PublishError/otherBytes(_:expected:found:)``, ``ObjectStoreError``,
+  ///   ``TransportError``, `CancellationError`.
+  func write(
+    _ key: String, _ content: S3Store.Content, _ digests: ContentDigests, type: String, lifetime: S3Store.Lifetime,
+    if condition: S3Store.Condition = .none
+  ) async throws {
+    let tag = try await store.write(key, content, type: type, lifetime: lifetime, if: condition)
+    // Some stores give other tags than the MD5.
+    guard S3Store.md5(ofTag: tag) != digests.md5 else { return }
+    let url = url(of: key)
+    guard let object = try await store.object(key, upTo: digests.size) else { throw PublishError.missing(url) }
+    let found = try SHA256Digest(of: object.bytes)
+    guard found == digests.sha256 else { throw PublishError.otherBytes(url, expected: digests.sha256, found: found) }
+  }
+
+  /// Writes an object with JSON.
+  ///
+  /// - Throws: as ``write(_:_:_:type:lifetime:if:)``.
+  func write(
+    json bytes: [UInt8], _ key: String, lifetime: S3Store.Lifetime, if condition: S3Store.Condition = .none
+  ) async throws {
+    try await write(
+      key, .bytes(bytes), try ContentDigests(of: bytes), type: "application/json", lifetime: lifetime, if: condition)
+  }
+
   /// Replaces the pointer, unless somebody else has done it.
   ///
   /// - Parameter former: the pointer that the new one is made from; `nil` if there was none.
-  /// - Throws: ``PublishError/overtaken(_:by:)``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
+  /// - Throws: ``PublishError/overtaken(_:by:)``, ``PublishError/noTag(_:)``, ``ObjectStoreError``, ``TransportError``,
+  ///   `CancellationError`.
   func replace(_ former: State?, with pointer: ReleasePointer, isAlone: Bool = false) async throws {
     if let keeper { return try await replace(former, with: pointer, in: keeper) }
-    let condition: S3Store.Condition =
-      if isAlone { .none } else { former.map { $0.etag.map { .unchanged(etag: $0) } ?? .none } ?? .isNew }
-    do {
-      try await store.write(
-        PublishedNames.pointer, .bytes(try pointer.fileBytes()), type: "application/json", lifetime: .checked,
-        if: condition)
-    } catch let error as ObjectStoreError where error.isConflict {
-      let found = try await state()?.pointer
-      // The answer to the first attempt may have been lost.
-      guard found != pointer else { return }
-      throw PublishError.overtaken(pointerURL, by: found?.current.release ?? "")
+    let bytes = try pointer.fileBytes()
+    var condition = S3Store.Condition.isNew
+    if isAlone {
+      condition = .none
+    } else if let former {
+      guard let etag = former.etag else { throw PublishError.noTag(pointerURL) }
+      condition = .unchanged(etag: etag)
     }
+    do {
+      try await write(json: bytes, PublishedNames.pointer, lifetime: .checked, if: condition)
+    } catch let error where !(error is CancellationError) {
+      if try await isReplaced(former, with: pointer, despite: error) { return }
+      throw error
+    }
+  }
+
+  /// Returns `true` if the pointer was replaced although the answer to that says otherwise: an earlier attempt may have
+  /// written it, and its answer may have been lost.
+  ///
+  /// - Throws: ``PublishError/overtaken(_:by:)`` after a conflict.
+  private func isReplaced(
+    _ former: State?, with pointer: ReleasePointer, despite error: any Error
+  ) async throws -> Bool {
+    let isConflict = (error as? ObjectStoreError)?.isConflict ?? false
+    guard let found = isConflict ? try await state()?.pointer : try? await state()?.pointer else {
+      if isConflict { throw PublishError.overtaken(pointerURL, by: "") }
+      return false
+    }
+    if found.includes(pointer, after: former?.pointer) { return true }
+    if isConflict { throw PublishError.overtaken(pointerURL, by: found.current.release) }
+    return false
   }
 
   private func replace(_ former: State?, with pointer: ReleasePointer, in keeper: any PointerKeeping) async throws {
     let bytes = try pointer.fileBytes()
-    if try await !keeper.replacePointer(former?.revision, with: bytes) {
+    let isReplaced: Bool
+    do {
+      isReplaced = try await keeper.replacePointer(former?.revision, with: bytes)
+    } catch let error where !(error is CancellationError) {
+      // The answer may have been lost.
+      guard let found = try? await state()?.pointer, found.includes(pointer, after: former?.pointer) else {
+        throw error
+      }
+      isReplaced = true
+    }
+    if !isReplaced {
       let found = try await state()?.pointer
       // The answer to the first attempt may have been lost.
-      guard found == pointer else { throw PublishError.overtaken(pointerURL, by: found?.current.release ?? "") }
+      guard let found, found.includes(pointer, after: former?.pointer) else {
+        throw PublishError.overtaken(pointerURL, by: found?.current.release ?? "")
+      }
     }
-    // Copies may be written in another order than the pointers were replaced in: the last one written is of the last.
-    var copied: [UInt8] = []
-    while let kept = try await keeper.pointer(), kept.bytes != copied {
+    try await copyPointer()
+  }
+
+  /// Lets the store's copy of a pointer that is kept beside it be the same, also if a publisher has ended before that.
+  ///
+  /// Publishers write copies in another order than they have replaced the pointer in: each looks again after it has
+  /// written one.
+  ///
+  /// - Throws: ``PublishError/otherCopy(_:)``, ``ObjectStoreError``, ``TransportError``, `CancellationError`, and the
+  ///   keeper's errors.
+  func copyPointer() async throws {
+    guard let keeper else { return }
+    for _ in 0..<Self.copyAttempts {
+      guard let kept = try await keeper.pointer() else { return }
+      let copy = try await store.object(PublishedNames.pointer, upTo: Int64(ReleasePointer.byteLimit))
+      if copy?.bytes == kept.bytes { return }
       try await store.write(
         PublishedNames.pointer, .bytes(kept.bytes), type: "application/json", lifetime: .checked)
-      copied = kept.bytes
     }
+    throw PublishError.otherCopy(pointerURL)
   }
+
+  /// The number of times that a copy is written. Each publisher at the same time may make one more necessary.
+  private static let copyAttempts = 20
 
   /// Makes a former release the current one.
   ///
   /// - Returns: the release that was current; `nil` if the release is current already.
   /// - Throws: ``PublishError``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
   package func use(_ name: String, isAlone: Bool = false) async throws -> ReleasePointer.Release? {
+    try await copyPointer()
     guard let state = try await state() else { throw PublishError.nothingPublished(store.location) }
     var pointer = state.pointer
     guard let release = pointer.releases.first(where: { $0.release == name }) else {
@@ -126,6 +205,15 @@ package struct PublishedReleases: Sendable {
 }
 
 extension ReleasePointer {
+  /// Returns `true` if this is a pointer that a publisher has written, or one that others have made from it.
+  ///
+  /// - Parameter former: the pointer that it was made from; `nil` if there was none.
+  func includes(_ written: ReleasePointer, after former: ReleasePointer?) -> Bool {
+    if self == written { return true }
+    // A release that was published before may be named for other reasons.
+    return former?.releases.contains(written.current) != true && releases.contains(written.current)
+  }
+
   /// Makes a release the current one. The one before it becomes a former one, unless both have the same sequence: then it
   /// is the same release, with another manifest.
   mutating func switchTo(_ release: Release) {

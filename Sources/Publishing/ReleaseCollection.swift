@@ -9,6 +9,8 @@ package struct ReleaseCollection: Hashable, Sendable {
   package let releases: [ReleasePointer.Release]
   /// The objects to remove.
   package let objects: [ListedObject]
+  /// The number of objects whose names publishers do not write. They stay.
+  package let others: Int
   /// The pointer without the releases that are given up.
   let pointer: ReleasePointer
 
@@ -31,11 +33,13 @@ package struct ReleaseCollection: Hashable, Sendable {
   ) {
     var next = pointer
     next.former = Array(pointer.former.prefix(count))
-    next.collections += 1
+    next.collections &+= 1
     releases = Array(pointer.former.dropFirst(count))
     self.objects = objects.filter {
-      PublishedNames.isCollected($0.name) && !needed.contains($0.name) && $0.modified < deadline
+      PublishedNames.isCollected($0.name, upTo: pointer.collections) && !needed.contains($0.name)
+        && $0.modified < deadline
     }
+    others = objects.count { !PublishedNames.isOurs($0.name) }
     self.pointer = next
   }
 }
@@ -61,6 +65,7 @@ extension PublishedReleases {
     keeping count: Int, isTrial: Bool = false, isAlone: Bool = false,
     _ removed: @escaping @Sendable (ListedObject) -> Void = { _ in }
   ) async throws -> ReleaseCollection {
+    if !isTrial { try await copyPointer() }
     guard let state = try await state() else { throw PublishError.nothingPublished(store.location) }
     let objects = try await store.objects()
     let kept = [state.pointer.current] + state.pointer.former.prefix(count)

@@ -1,10 +1,13 @@
 import Dispatch
 import Foundation
 import HTTPTransport
+import Synchronization
 
 /// A shell command that signs, for a key in a hardware module or an agent.
 ///
-/// Its standard input is the message, a file. Its output is the signature, as 64 bytes or their base64.
+/// Its standard input is the message, a file. Its output is the signature, as 64 bytes or their base64. It ends, with all
+/// that it has started, when its shell ends, when its time is over, when it writes too much, and when the task that waits
+/// for it is cancelled. A process that makes a session of its own is not found.
 package struct SigningCommand: Hashable, Sendable {
   package let command: String
   /// The key that the command has; a signature of another one is refused.
@@ -21,12 +24,29 @@ package struct SigningCommand: Hashable, Sendable {
     (self.command, self.key, self.limit, self.option) = (command, key, limit, option)
   }
 
-  private static let queue = DispatchQueue(label: "pagekit.signing")
+  /// Runs of the same command wait for each other: it may use a device. Others do not wait.
+  private static let queues = Mutex<[String: DispatchQueue]>([:])
   private static let outputLimit = 4096
+  /// The time between two looks at a command whose output has not ended.
+  private static let look: Duration = .milliseconds(50)
 
-  /// - Throws: ``SigningCommandError``.
+  private var queue: DispatchQueue {
+    Self.queues.withLock { queues in
+      if let known = queues[command] { return known }
+      let queue = DispatchQueue(label: "pagekit.signing")
+      queues[command] = queue
+      return queue
+    }
+  }
+
+  /// - Throws: ``SigningCommandError``, `CancellationError`.
   package func signature(over message: [UInt8]) async throws -> [UInt8] {
-    let output = try await Self.queue.result { try run(with: message) }
+    let run = SigningRun()
+    let output = try await withTaskCancellationHandler {
+      try await queue.result { try execute(run, with: message) }
+    } onCancel: {
+      run.cancel()
+    }
     let signature =
       output.count == VerificationKey.signatureByteCount
       ? output : Base64.decode(String(decoding: output, as: UTF8.self)) ?? []
@@ -41,13 +61,13 @@ package struct SigningCommand: Hashable, Sendable {
 
   /// Signs a file.
   ///
-  /// - Throws: ``SigningCommandError``.
+  /// - Throws: ``SigningCommandError``, `CancellationError`.
   package func sign(_ content: [UInt8], as kind: SignedKind) async throws -> SignatureFile.Signature {
     .init(keyID: key.id, bytes: try await signature(over: kind.message(content)))
   }
 
   /// Runs the command, and waits for its end. Returns its output.
-  private func run(with message: [UInt8]) throws -> [UInt8] {
+  private func execute(_ run: SigningRun, with message: [UInt8]) throws -> [UInt8] {
     // A file, since a command may write before it has read all.
     let input = FileManager.default.temporaryDirectory.appendingPathComponent("pagekit-\(UUID().uuidString)")
     let (process, pipe) = (Process(), Pipe())
@@ -55,48 +75,113 @@ package struct SigningCommand: Hashable, Sendable {
       try Data(message).write(to: input)
       process.standardInput = try FileHandle(forReadingFrom: input)
     } catch {
-      throw SigningCommandError(
-        option: option, command: command, reason: "gets no input: \(error.localizedDescription)")
+      throw failure("gets no input: \(error.localizedDescription)")
     }
     defer { try? FileManager.default.removeItem(at: input) }
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = ["-c", command]
     process.standardOutput = pipe
+    guard !run.isCancelled else { throw CancellationError() }
     do {
       try process.run()
     } catch {
-      throw SigningCommandError(
-        option: option, command: command, reason: "cannot be run: \(error.localizedDescription)")
+      throw failure("cannot be run: \(error.localizedDescription)")
     }
-    let output = contents(of: pipe.fileHandleForReading.fileDescriptor)
-    // What the command has started is in its group.
-    if output == nil, kill(-process.processIdentifier, SIGKILL) != 0 { kill(process.processIdentifier, SIGKILL) }
+    run.begin(process.processIdentifier)
+    let output = contents(of: pipe.fileHandleForReading.fileDescriptor, while: { process.isRunning })
+    // Also what the command has left: it may have the output open.
+    run.end()
     process.waitUntilExit()
-    guard let output else {
-      throw SigningCommandError(option: option, command: command, reason: "has not ended in \(limit.inSeconds)")
+    if run.isCancelled { throw CancellationError() }
+    switch output {
+    case .late: throw failure("has not ended in \(limit.inSeconds)")
+    case .tooLong: throw failure("writes more than \(Self.outputLimit) bytes, which is no signature")
+    case .whole(let output):
+      guard process.terminationStatus == 0 else { throw failure("ended with \(process.terminationStatus)") }
+      return output
     }
-    guard process.terminationStatus == 0 else {
-      throw SigningCommandError(option: option, command: command, reason: "ended with \(process.terminationStatus)")
-    }
-    return output
   }
 
-  /// Reads the output to its end; `nil` if the time is over before that.
-  private func contents(of descriptor: Int32) -> [UInt8]? {
+  private func failure(_ reason: String) -> SigningCommandError {
+    SigningCommandError(option: option, command: command, reason: reason)
+  }
+
+  private enum Output {
+    case whole([UInt8])
+    case late
+    case tooLong
+  }
+
+  /// Reads the output to its end, or to the end of the command, whose children may keep it open.
+  private func contents(of descriptor: Int32, while isRunning: () -> Bool) -> Output {
     let deadline = ContinuousClock.now + limit
     var output: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: Self.outputLimit)
     while true {
-      let rest = deadline - .now
-      guard rest > .zero else { return nil }
+      // In this order: what the command has written is there when it has ended.
+      let isLast = !isRunning()
+      let rest = min(deadline - .now, isLast ? .zero : Self.look)
+      guard isLast || rest > .zero else { return .late }
       var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&event, 1, Int32(clamping: Int64(rest / .milliseconds(1)) + 1)) != 0 else { continue }
+      guard poll(&event, 1, isLast ? 0 : Int32(clamping: Int64(rest / .milliseconds(1)) + 1)) > 0 else {
+        if isLast { return .whole(output) }
+        continue
+      }
       let count = read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR || errno == EAGAIN { continue }
-      if count <= 0 { return output }
-      if output.count < Self.outputLimit { output += buffer[..<count] }
+      if count <= 0 { return isLast || waits(until: deadline, while: isRunning) ? .whole(output) : .late }
+      output += buffer[..<count]
+      guard output.count <= Self.outputLimit else { return .tooLong }
     }
   }
+
+  /// Waits for the end of a command that has closed its output.
+  ///
+  /// - Returns: `false` if the time is over before that.
+  private func waits(until deadline: ContinuousClock.Instant, while isRunning: () -> Bool) -> Bool {
+    while isRunning() {
+      guard ContinuousClock.now < deadline else { return false }
+      usleep(2000)
+    }
+    return true
+  }
+}
+
+/// A command under way, which another thread may end.
+private final class SigningRun: Sendable {
+  private struct State {
+    var process: pid_t?
+    var isCancelled = false
+  }
+
+  private let state = Mutex(State())
+
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+  func begin(_ process: pid_t) {
+    state.withLock { state in
+      state.process = process
+      if state.isCancelled { Self.kill(process) }
+    }
+  }
+
+  func cancel() {
+    state.withLock { state in
+      state.isCancelled = true
+      if let process = state.process { Self.kill(process) }
+    }
+  }
+
+  /// Ends what is left of the command. Afterwards its number may be that of another process.
+  func end() {
+    state.withLock { state in
+      if let process = state.process { Self.kill(process) }
+      state.process = nil
+    }
+  }
+
+  /// What the command has started is in its group.
+  private static func kill(_ process: pid_t) { _ = Foundation.kill(-process, SIGKILL) }
 }
 
 /// The reason why a command has not signed.

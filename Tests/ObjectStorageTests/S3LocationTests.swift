@@ -66,9 +66,25 @@ struct S3AccessTests {
         "AWS_ENDPOINT_URL is \"minio:9000\", which is no http or https URL of an object store"
       ),
       (["AWS_REGION": "a:b"], "AWS_REGION is \"a:b\", which is no region"),
+      (["AWS_REGION": "x@other"], "AWS_REGION is \"x@other\", which is no region"),
     ] as [([String: String], String)])
   func refused(_ environment: [String: String], _ message: String) {
     let error = #expect(throws: S3AccessError.self) { try S3Access(environment: environment) }
     #expect(error?.description == message)
+  }
+
+  @Test(
+    "a line break or another control character is refused, and the text is not shown",
+    arguments: [
+      "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
+      "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
+    ], ["\n", "\r\n", "\0", "\u{7F}", "\u{85}"])
+  func controlCharacters(_ name: String, _ text: String) {
+    var environment = Self.key
+    environment[name] = "http://host/\(text)X-Other: 1"
+    let error = #expect(throws: S3AccessError.self) { try S3Access(environment: environment) }
+    #expect(
+      error?.description
+        == "\(name) has a line break or another control character, which no key, region or URL has")
   }
 }

@@ -125,7 +125,19 @@ struct S3StoreTests {
     }
   }
 
-  @Test("only reading is signed for hosts, and only below the location")
+  @Test(
+    "a key that would be the URL of another object is refused before anything is sent",
+    arguments: ["../other/x", "a/../../x", "a/./x", "..", "blobs/.."])
+  func escapingKeys(_ key: String) async throws {
+    try await Self.running { (bucket: TestBucket, store: S3Store) async throws in
+      bucket["other/x"] = [1]
+      await #expect(throws: TransportError.self) { try await store.remove(key) }
+      await #expect(throws: TransportError.self) { try await store.object(key, upTo: 10) }
+      #expect(bucket["other/x"] == [1] && bucket.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("only reading is signed for hosts, and only the plain URLs of objects below the location")
   func readingTransport() async throws {
     try await FaultOrigin.running { (origin: FaultOrigin) async throws in
       let bucket = TestBucket(on: origin)
@@ -145,6 +157,15 @@ struct S3StoreTests {
       #expect(try await status(.delete, "/bucket/app/x") == 403)
       #expect(try await status(.put, "/bucket/app/x") == 403)
       #expect(try await status(.get, "/bucket/other/x") == 403)
+      bucket["app/a b"] = [1]
+      #expect(try await status(.get, "/bucket/app/a%20b") == 200)
+      for path in ["..%2Fother/x", "..%2fother/x", "../other/x", "%2E%2E/other/x", "x?acl", "x?", "..%5Cother"] {
+        var head = HTTPRequest(
+          method: .get, scheme: "http", authority: String(origin.url(for: "").dropFirst("http://".count)),
+          path: "/bucket/app/\(path)")
+        head.headerFields[.accept] = "*/*"
+        #expect(try await transport.send(TransportRequest(head)).head.status.code == 403, "\(path)")
+      }
     }
   }
 }

@@ -50,11 +50,12 @@ struct ReleaseCollectionTests {
   func young() async throws {
     try await PublishingSite.running { (site: PublishingSite) async throws in
       try await Self.publish(1, on: site)
-      site.bucket["app/blobs/left"] = [1]
+      let left = "blobs/\(String(repeating: "0", count: 64))"
+      site.bucket["app/\(left)"] = [1]
       site.bucket.advance(by: 0.9 * Self.day)
       #expect(try await site.releases.collect(keeping: 0).objects.isEmpty)
       site.bucket.advance(by: 0.2 * Self.day)
-      #expect(try await site.releases.collect(keeping: 0).objects.map(\.name) == ["blobs/left"])
+      #expect(try await site.releases.collect(keeping: 0).objects.map(\.name) == [left])
     }
   }
 
@@ -119,6 +120,103 @@ struct ReleaseCollectionTests {
       try await site.expectComplete()
     }
   }
+}
+
+extension ReleaseCollectionTests {
+  @Test("objects with names that publishers do not write are counted, and stay")
+  func otherNames() async throws {
+    try await PublishingSite.running { (site: PublishingSite) async throws in
+      try await Self.publish(1, on: site)
+      let digits = String(repeating: "0", count: 64)
+      let names = [
+        "blobs/../../other/secret", "blobs/x", "blobs/\(digits)/x", "blobs/\(digits)-01", "blobs/\(digits)--1",
+        "blobs/\(digits)-1", "blobs/\(digits.dropLast())A", "blobs/deltas/../\(digits)", "blobs/deltas/x",
+        "../\(digits).manifest.json", "x.manifest.json", "\(digits).manifest.json.old", "blobs/%2e%2e/x",
+      ]
+      // The one with a number is of a publisher who has read a later pointer.
+      for name in names { site.bucket["app/\(name)"] = [1] }
+      site.bucket["other/secret"] = [1]
+      for name in ["1.root.json", "1.root.json.sig", "condition.check"] { site.bucket["app/\(name)"] = [1] }
+      site.bucket.advance(by: 2 * Self.day)
+      let before = site.bucket.objects.keys.sorted()
+      let collection = try await site.releases.collect(keeping: 0)
+      #expect(collection.objects.isEmpty && collection.others == names.count - 1)
+      #expect(site.bucket.objects.keys.sorted() == before)
+      for name in ["blobs/\(digits)", "\(digits).manifest.json.sig", "blobs/deltas/\(digits).\(digits).dcz"] {
+        site.bucket["app/\(name)"] = [1]
+      }
+      site.bucket.advance(by: 2 * Self.day)
+      #expect(try await site.releases.collect(keeping: 0).objects.count == 3)
+    }
+  }
+
+  @Test(
+    "a list that has no end is given up",
+    arguments: [
+      ("<NextContinuationToken>same</NextContinuationToken>", 3),
+      ("<NextContinuationToken>NUMBER</NextContinuationToken>", 102),
+      ("<NextContinuationToken>NUMBER</NextContinuationToken>OBJECT", 102),
+      ("<NextContinuationToken>\(String(repeating: "x", count: 5000))</NextContinuationToken>", 1),
+    ])
+  func endlessLists(_ members: String, _ limit: Int) async throws {
+    try await PublishingSite.running { (site: PublishingSite) async throws in
+      let count = Mutex(0)
+      site.bucket.setListing { _ in
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        let object =
+          "<Contents><Key>app/x</Key><LastModified>2026-11-26T10:00:00Z</LastModified><Size>1</Size></Contents>"
+        let text = members.replacing("NUMBER", with: "\(number)").replacing("OBJECT", with: object)
+        return "<ListBucketResult><IsTruncated>true</IsTruncated>\(text)</ListBucketResult>"
+      }
+      await #expect(throws: ListingError.self) { try await site.releases.store.objects() }
+      #expect(count.withLock { $0 } <= limit)
+    }
+  }
+
+  @Test("of two collections at once, neither removes what a publisher writes between them")
+  func twoCollections() async throws {
+    try await PublishingSite.running { (site: PublishingSite) async throws in
+      try await Self.publish(3, on: site)
+      try site.write("home.js", "// 4")
+      let (releases, bucket) = (site.releases, site.bucket)
+      let (manifestIsThere, mayEnd) = (Gate(), Gate())
+      let publication = Mutex<Task<Void, any Error>?>(nil)
+      // The second collection has read the pointer, and the first one replaces it then.
+      bucket.beforeList {
+        bucket.beforeList(nil)
+        _ = try? await releases.collect(keeping: 0)
+        let isFirst = Mutex(true)
+        bucket.beforeWrite { key in
+          let isPublisher = isFirst.withLock { isFirst in
+            defer { if key == "app/current.json" { isFirst = false } }
+            return isFirst
+          }
+          guard key == "app/current.json", isPublisher else { return }
+          manifestIsThere.open()
+          await mayEnd.wait()
+        }
+        publication.withLock { $0 = Task { _ = try await site.publish("r4") } }
+        await manifestIsThere.wait()
+        bucket.advance(by: 2 * Self.day)
+      }
+      _ = try? await releases.collect(keeping: 0)
+      mayEnd.open()
+      try await publication.withLock { $0 }?.value
+      #expect(try await site.pointer().current.release == "r4")
+      try await site.expectComplete()
+    }
+  }
+}
+
+/// Lets tasks wait until it is opened.
+private final class Gate: Sendable {
+  private let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+
+  func open() { continuation.finish() }
+  func wait() async { for await _ in stream {} }
 }
 
 struct ListPageTests {

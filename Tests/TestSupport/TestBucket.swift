@@ -22,7 +22,18 @@ package final class TestBucket: Sendable {
     var losesAnswerTo: String?
     var now = Date(timeIntervalSince1970: 1_800_000_000)
     var beforeWrite: (@Sendable (String) async -> Void)?
+    var beforeList: (@Sendable () async -> Void)?
+    var listing: (@Sendable (_ token: String) -> String)?
+    var loss: Loss = .none
+    var givesTags = true
     var pageSize = 1000
+  }
+
+  /// The part of written objects that is lost, though the answer says 200.
+  package enum Loss: Hashable, Sendable {
+    case none
+    case half
+    case all
   }
 
   package let origin: FaultOrigin
@@ -65,6 +76,17 @@ package final class TestBucket: Sendable {
   /// Calls a closure before each write, with its key.
   package func beforeWrite(_ body: (@Sendable (String) async -> Void)?) { state.withLock { $0.beforeWrite = body } }
 
+  /// Calls a closure before each list.
+  package func beforeList(_ body: (@Sendable () async -> Void)?) { state.withLock { $0.beforeList = body } }
+  /// Answers each list with the XML that a closure makes for a continuation token.
+  package func setListing(_ listing: (@Sendable (_ token: String) -> String)?) {
+    state.withLock { $0.listing = listing }
+  }
+  /// Lets writes lose bytes, and answers them with 200 and without a tag.
+  package func setLoss(_ loss: Loss) { state.withLock { $0.loss = loss } }
+  /// Pass `false` for a store whose answers have no tags, for example behind a proxy that removes them.
+  package func setGivesTags(_ givesTags: Bool) { state.withLock { $0.givesTags = givesTags } }
+
   private func answer(_ request: OriginRequest) async -> OriginResponse {
     let parts = request.path.dropFirst("/bucket/".count).split(
       separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -73,13 +95,15 @@ package final class TestBucket: Sendable {
       return Self.error(403, "AccessDenied")
     }
     switch request.method {
-    case .get where key.isEmpty: return list(parts.count > 1 ? String(parts[1]) : "")
+    case .get where key.isEmpty:
+      await state.withLock { $0.beforeList }?()
+      return list(parts.count > 1 ? String(parts[1]) : "")
     case .get, .head:
       return state.withLock { state in
         guard let object = state.objects[key] else { return Self.error(404, "NoSuchKey") }
         let tag = Self.tag(object.bytes)
         var fields = object.fields
-        fields[.eTag] = tag
+        fields[.eTag] = state.givesTags ? tag : nil
         fields[.date] = Self.httpDate(state.now)
         fields[.lastModified] = Self.httpDate(object.modified)
         if request.headers[.ifNoneMatch] == tag { return OriginResponse(status: .notModified, headers: fields) }
@@ -110,12 +134,15 @@ package final class TestBucket: Sendable {
       var fields = HTTPFields()
       fields[.contentType] = request.headers[.contentType]
       fields[.cacheControl] = request.headers[.cacheControl]
-      state.objects[key] = Object(bytes: request.body, fields: fields, modified: state.now)
+      var kept = request.body
+      if state.loss == .half { kept = Array(kept.prefix(kept.count / 2)) }
+      state.objects[key] = state.loss == .all ? nil : Object(bytes: kept, fields: fields, modified: state.now)
+      if state.loss != .none { return OriginResponse() }
       if state.losesAnswerTo == key {
         state.losesAnswerTo = nil
         return Self.error(500, "InternalError")
       }
-      return OriginResponse(headers: [.eTag: Self.tag(request.body)])
+      return OriginResponse(headers: state.givesTags ? [.eTag: Self.tag(request.body)] : [:])
     }
   }
 
@@ -127,6 +154,9 @@ package final class TestBucket: Sendable {
     }
     let (prefix, after) = (parameters["prefix"] ?? "", parameters["continuation-token"] ?? "")
     return state.withLock { state in
+      if let listing = state.listing {
+        return OriginResponse(headers: [.contentType: "application/xml"], body: listing(after).utf8)
+      }
       let keys = state.objects.keys.filter { $0.hasPrefix(prefix) && $0 > after }.sorted()
       let page = keys.prefix(state.pageSize)
       let contents = page.map { key -> String in

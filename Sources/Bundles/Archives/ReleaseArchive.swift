@@ -121,7 +121,7 @@ package final class ReleaseArchive: Sendable {
 
   // MARK: Writing
 
-  /// Makes an empty archive at a path where no file is. The bytes are on disk after ``finish()``.
+  /// Makes an archive of an empty file. The bytes are on disk after ``finish()``.
   private init(making path: String) throws {
     self.path = path
     do {
@@ -188,8 +188,14 @@ package final class ReleaseArchive: Sendable {
     guard !exists || access(path, W_OK) == 0 else { throw ArchiveError(path, "must not be written") }
     // A link stays, and the file that it leads to is replaced. SQLite takes a relative path like `file:a` for a URI.
     let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    removeLostDrafts(of: path)
     let draft = "\(path).\(UUID().uuidString.prefix(8)).part"
     defer { unlink(draft) }
+    // Locked until the end, so that others see that it is not lost. SQLite's own locks are of another kind.
+    let lock = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    guard lock >= 0 else { throw ArchiveError(path, "cannot be written: \(String(cString: strerror(errno)))") }
+    defer { close(lock) }
+    flock(lock, LOCK_EX)
     let archive = try ReleaseArchive(making: draft)
     do {
       let summary = try await archive.add(release, of: store, limits)
@@ -200,6 +206,23 @@ package final class ReleaseArchive: Sendable {
       return summary
     } catch let error as ArchiveError {
       throw error.naming(path)
+    }
+  }
+
+  /// Removes the drafts that processes have left which were killed.
+  private static func removeLostDrafts(of path: String) {
+    let file = URL(fileURLWithPath: path)
+    let folder = file.deletingLastPathComponent().path
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+      let end = name.dropFirst(file.lastPathComponent.count)
+      guard name.hasPrefix(file.lastPathComponent), end.hasPrefix("."), end.hasSuffix(".part"),
+        end.utf8.count == 14, end.dropFirst().prefix(8).allSatisfy(\.isHexDigit)
+      else { continue }
+      let draft = "\(folder)/\(name)"
+      let lock = open(draft, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+      guard lock >= 0 else { continue }
+      if flock(lock, LOCK_EX | LOCK_NB) == 0 { unlink(draft) }
+      close(lock)
     }
   }
 

@@ -49,9 +49,14 @@ package struct ManifestBuilder: Sendable {
     return manifest
   }
 
-  /// The digests of a file. A file whose name ends in `.js` must be a script.
+  /// The digests of a file. A file whose name ends in `.js` must be a script, and none may have a private key.
+  ///
+  /// - Throws: ``FolderError``.
   package func digests(of path: String) throws -> ContentDigests {
     let bytes = try read(path)
+    if Self.hasPrivateKey(bytes) {
+      throw FolderError("\(folder)/\(path) has a private key, which is not published: move it out of the folder")
+    }
     if path.hasSuffix(".js") { try checkScript(bytes, path) }
     return try ContentDigests(of: bytes)
   }
@@ -64,8 +69,52 @@ package struct ManifestBuilder: Sendable {
     hasStatus || access("\(folder)/\(ReleaseStatus.fileName)\(SignatureFile.suffix)", F_OK) == 0
   }
 
-  /// The paths of all files below the folder, sorted, without hidden files and without what is published beside a
-  /// manifest: its signatures, the roots, the status and the deltas.
+  /// Returns `true` if there is a private key in the form of PEM (RFC 7468), also as a text in a script or in JSON. The
+  /// words of its first line alone, as libraries that read keys have them, are none.
+  private static func hasPrivateKey(_ bytes: [UInt8]) -> Bool {
+    let head = Array("-----BEGIN ".utf8)
+    return bytes.withUnsafeBufferPointer { bytes in
+      var rest = bytes[...]
+      while let start = rest.firstIndex(of: UInt8(ascii: "-")) {
+        rest = rest[start...]
+        if rest.starts(with: head) {
+          rest = rest.dropFirst(head.count)
+          if isPrivateKey(String(decoding: rest.prefix(256), as: UTF8.self)) { return true }
+        } else {
+          rest = rest.dropFirst()
+        }
+      }
+      return false
+    }
+  }
+
+  /// - Parameter text: follows the words "BEGIN".
+  private static func isPrivateKey(_ text: String) -> Bool {
+    // "BLOCK" is that of OpenPGP.
+    guard let end = text.firstRange(of: "-----"),
+      ["PRIVATE KEY", "PRIVATE KEY BLOCK"].contains(where: { text[..<end.lowerBound].hasSuffix($0) })
+    else { return false }
+    // In the text of a script line breaks are written as "\n".
+    let rest = text[end.upperBound...].drop { $0.isWhitespace || $0 == "\\" || $0 == "n" || $0 == "r" }
+    // RFC 1421 §4.4: the head of an encrypted key. RFC 9580 §6.2.1: that of a key of OpenPGP.
+    if rest.hasPrefix("Proc-Type:") || rest.hasPrefix("Version:") { return true }
+    let digits = rest.utf8.prefix {
+      switch $0 {
+      case 48...57, 65...90, 97...122, UInt8(ascii: "+"), UInt8(ascii: "/"): true
+      default: false
+      }
+    }
+    return digits.count >= 32
+  }
+
+  /// Returns `true` for the names of the copies that editors and merges leave beside a file.
+  private static func isCopyOfEditor(_ name: String) -> Bool {
+    [".swp", ".orig", "~"].contains { name.hasSuffix($0) }
+      || name.count > 1 && name.hasPrefix("#") && name.hasSuffix("#")
+  }
+
+  /// The paths of all files below the folder, sorted, without hidden files, copies of editors, and what is published
+  /// beside a manifest: its signatures, the roots, the status and the deltas.
   ///
   /// - Throws: ``FolderError`` for a file that cannot be published, so that no release silently lacks it.
   private func paths() throws -> [String] {
@@ -91,7 +140,7 @@ package struct ManifestBuilder: Sendable {
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
         let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && leavesOutStatus
         let isDelta = path == Manifest.deltaFolder && Manifest.delta(named: name) != nil
-        if file != excluded, !isRoot, !isStatus, !isDelta { found.append(child) }
+        if file != excluded, !isRoot, !isStatus, !isDelta, !Self.isCopyOfEditor(name) { found.append(child) }
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

@@ -42,10 +42,18 @@ package struct SigningTransport: HTTPTransporting {
   }
 
   package func send(_ request: TransportRequest) async throws -> TransportResponse {
-    guard methods.contains(request.head.method), request.url.hasPrefix(prefix) else {
+    guard methods.contains(request.head.method), isBelow(request.url) else {
       return try await transport.send(request)
     }
     return try await transport.send(try request.signed(by: signing))
+  }
+
+  /// Returns `true` for the URL of an object below the folder, in the only form that every server reads as that object:
+  /// without a query, dot segments and escaped slashes.
+  private func isBelow(_ url: String) -> Bool {
+    guard url.hasPrefix(prefix), PageURL.isNormal(url) else { return false }
+    let rest = url.dropFirst(prefix.count)
+    return !["?", "#", "\\", "%2F", "%5C", "%00"].contains { rest.contains($0) }
   }
 
   package func shutDown() async { await transport.shutDown() }

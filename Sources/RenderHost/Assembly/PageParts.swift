@@ -39,11 +39,12 @@ struct PageParts: Sendable {
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()
     try Self.configureScripts(&configuration, settings)
-    var transport = try access.transport()
+    let transport = try access.transport()
+    var signed = transport
     if let releases = settings.releases, let store = settings.objectStore {
-      transport = try store.readingTransport(transport, for: releases)
+      signed = try store.readingTransport(transport, for: releases)
     }
-    host = try PageHost(configuration, transport: transport)
+    host = try PageHost(configuration, transport: transport, releases: signed)
     serving = try Serving(settings, host: host, record: record, fleet: fleet, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(

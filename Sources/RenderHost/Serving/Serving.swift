@@ -90,6 +90,7 @@ struct Serving: Sendable {
     releases = ReleaseRoutes(feed: feed)
     desk = try ReportDesk(settings, publisher: publisher, record: record, fleet: fleet, logger: logger)
     reports = desk.map(ReportRoutes.init)
+    if let desk { services.append(desk) }
     self.publisher = publisher
     setHalted = { isHalted in
       guard let fleet else { return try await publisher.setHalted(isHalted) }

@@ -111,7 +111,8 @@ struct ReleasesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "gc", abstract: "Give up old releases, and remove what no other one needs.",
       discussion: """
-        Files that were written in the last 24 hours stay: hosts may be fetching them.
+        Files that were written in the last 24 hours stay: hosts may be fetching them. So do files with names that \
+        "bundlectl publish" does not write.
 
         \(LocationOptions.discussion)
         """)
@@ -137,6 +138,8 @@ struct ReleasesCommand: AsyncParsableCommand {
       let dryRun: Bool
       let releases, removed: [String]
       let bytes: Int64
+      /// The number of files that no publisher has written; they stay.
+      let others: Int
     }
 
     func run() async throws {
@@ -153,7 +156,8 @@ struct ReleasesCommand: AsyncParsableCommand {
           return try JSONOutput.print(
             Output(
               location: location.location, dryRun: dryRun, releases: collection.releases.map(\.release),
-              removed: collection.objects.map(\.name), bytes: collection.bytes))
+              removed: collection.objects.map(\.name), bytes: collection.bytes,
+              others: collection.others))
         }
         let terminal = Terminal.output
         let verb = dryRun ? "would remove" : "removed"
@@ -161,6 +165,9 @@ struct ReleasesCommand: AsyncParsableCommand {
         if dryRun { for object in collection.objects { terminal.line("\(verb) \(object.name)") } }
         terminal.line(
           "\(verb) \(Formatting.count(collection.objects.count, "file")): \(Formatting.bytes(collection.bytes))")
+        if collection.others > 0 {
+          terminal.line("\(Formatting.count(collection.others, "file")) of other kinds stay")
+        }
       }
     }
   }

@@ -71,6 +71,30 @@ struct ReleaseArchiveTests {
     try DatabaseQueue(path: path).write { try $0.execute(sql: sql) }
   }
 
+  @Test("an export removes what a killed one to the same file has left, and nothing else")
+  func lostDrafts() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      #expect(try await fixture.preload().activated)
+      let release = try #require(try await fixture.store.source(try fixture.source)?.current)
+      let path = fixture.folder.file("release.sqlar")
+      let lost = "\(path).0123ABCD.part"
+      let others = [
+        "\(path).89ABCDEF.part", "\(path).part", "\(path).0123ABCX.part", fixture.folder.file("other.0123ABCD.part"),
+      ]
+      for file in [lost] + others { try Data([1]).write(to: URL(fileURLWithPath: file)) }
+      // Another process is writing this one.
+      let lock = open(others[0], O_RDWR | O_CLOEXEC)
+      #expect(flock(lock, LOCK_EX) == 0)
+      _ = try await ReleaseArchive.write(release, of: fixture.store, to: path)
+      #expect(!FileManager.default.fileExists(atPath: lost))
+      for file in others { #expect(FileManager.default.fileExists(atPath: file), "\(file)") }
+      close(lock)
+      _ = try await ReleaseArchive.write(release, of: fixture.store, to: path)
+      #expect(!FileManager.default.fileExists(atPath: others[0]))
+    }
+  }
+
   @Test("an archive brings a release to a store without network")
   func roundTrip() async throws {
     try await Self.exporting { path, source, summary in

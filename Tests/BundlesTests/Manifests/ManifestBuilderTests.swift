@@ -21,4 +21,51 @@ struct ManifestBuilderTests {
     #expect(manifest.bundles.map(\.path) == ["home.js"])
     #expect(manifest.files.map(\.path) == listed)
   }
+
+  @Test("copies that editors and merges leave are no files of a release")
+  func copiesOfEditors() throws {
+    let folder = try TemporaryDirectory()
+    for name in ["home.js", "home.js~", "home.js.swp", "home.js.orig", "#home.js#", "#", "a~b.js", "original"] {
+      try Data("var a".utf8).write(to: URL(fileURLWithPath: folder.file(name)))
+    }
+    let manifest = try ManifestBuilder(folder: folder.path).manifest(following: nil, base: "")
+    #expect(manifest.bundles.map(\.path) == ["a~b.js", "home.js"])
+    #expect(manifest.files.map(\.path) == ["#", "original"])
+  }
+
+  private static let digits = "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/v+vguoRK9JLsLMREScVpezJpGXA7rAMcrn9"
+
+  @Test(
+    "a file with a private key is refused, whatever its name",
+    arguments: [
+      "-----BEGIN PRIVATE KEY-----\n\(digits)\n-----END PRIVATE KEY-----\n",
+      "-----BEGIN RSA PRIVATE KEY-----\r\n\(digits)", "-----BEGIN OPENSSH PRIVATE KEY-----\n\(digits)",
+      "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n",
+      "x - y --\n-----BEGIN EC PRIVATE KEY-----\n\(digits)",
+      "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n\(digits)", #"{"key": "-----BEGIN PRIVATE KEY-----\n\#(digits)\n"}"#,
+    ])
+  func privateKeys(_ text: String) throws {
+    let folder = try TemporaryDirectory()
+    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("notes.txt")))
+    let error = #expect(throws: FolderError.self) {
+      try ManifestBuilder(folder: folder.path).manifest(following: nil, base: "")
+    }
+    #expect(
+      error?.description
+        == "\(folder.path)/notes.txt has a private key, which is not published: move it out of the folder")
+  }
+
+  @Test(
+    "public keys, and the words of a library that reads keys, are none",
+    arguments: [
+      "-----BEGIN PUBLIC KEY-----\n\(digits)", "-----BEGIN CERTIFICATE-----\n\(digits)",
+      #"var head = "-----BEGIN PRIVATE KEY-----\n" + text"#,
+      "-----BEGIN PRIVATE KEY-----", "PRIVATE KEY-----\n\(digits)",
+      "-----BEGIN PRIVATE KEY-----\n…\n-----END PRIVATE KEY-----", "-----BEGIN ", "-",
+    ])
+  func noPrivateKeys(_ text: String) throws {
+    let folder = try TemporaryDirectory()
+    try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("notes.txt")))
+    #expect(try ManifestBuilder(folder: folder.path).manifest(following: nil, base: "").files.count == 1)
+  }
 }

@@ -1,9 +1,11 @@
 import CurlTransport
 import Foundation
+import Logging
 import ObjectStorage
 import PageKit
 import PageTesting
 import Publishing
+import ServerKit
 import TestServers
 import TestSupport
 import Testing
@@ -55,6 +57,30 @@ struct PublishedReleasesTests {
         #expect(try await daemon.get("/bundles/home.js").text == "// two")
         #expect(try await daemon.get("/readyz").status == 200)
       }
+    }
+  }
+
+  @Test("the host's key signs its own requests, and none of a page's, also for what the host itself reads")
+  func requestsOfPages() async throws {
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws in
+      let bucket = TestBucket(on: origin)
+      try await publish("// one", "r1", to: bucket)
+      bucket["app/private.txt"] = [1]
+      var settings = Settings()
+      settings.store = StoreDirectory(folder.file("store"))
+      settings.releases = S3Location("s3://bucket/app")
+      settings.allowedOrigins = [origin.url(for: "")]
+      try settings.locateReleases(bucket.environment)
+      let parts = try #require(
+        try PageParts(
+          settings, record: HostRecord(), executable: Daemon.executable, logger: Logger(label: "test")))
+      #expect(await parts.host.preload().report().activated)
+      for path in ["current.json", "private.txt", "current.json?acl", "..%2Fapp/private.txt"] {
+        let request = ResourceRequest(origin.url(for: "/bucket/app/\(path)"))
+        let resource = try await parts.host.resources.response(for: request)
+        #expect(resource.response.status.code == 403, "\(path)")
+      }
+      await parts.host.shutDown()
     }
   }
 

@@ -542,6 +542,55 @@ struct ReportTests {
     }
   }
 
+  @Test("a halt does not wait while the command that signs the next release hangs, and the host ends with it")
+  func hangingCommand() async throws {
+    let (bundles, key) = (directory.file("bundles"), directory.file("key.pub"))
+    let (hangs, runs) = (directory.file("hangs"), directory.file("runs"))
+    let hanging = "test ! -e \(hangs) || { echo $$ >\(runs); sleep 1000; }; \(command("message"))"
+    try await taking({
+      $0.bundles = bundles
+      ($0.signWith, $0.publicKey) = (hanging, key)
+      ($0.statusSignWith, $0.statusPublicKey) = (command("status"), key)
+    }) { (host: ServingFixture) async throws in
+      let name = host.feed.current?.name
+      try ServingFixture.write("", to: hangs)
+      try host.write("// two", "home.js")
+      try await eventually("the command hangs") { FileManager.default.fileExists(atPath: runs) }
+      #expect(try await within(.seconds(30)) { try await host.serving.setHalted(true) } == name)
+      #expect(host.feed.current?.name == name && host.feed.current?.isHalted == true)
+      try FileManager.default.removeItem(atPath: hangs)
+      let process = try #require(
+        pid_t(try String(contentsOfFile: runs, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
+      kill(-process, SIGKILL)
+      try await host.waitForRelease("home.js", "// two")
+      #expect(host.feed.current?.isHalted == false)
+    }
+  }
+
+  /// Writes pages whose differences from another version take a while.
+  private func writePages(_ version: Int) throws {
+    let text = SeededText.make(bytes: 400_000)
+    for page in 0..<24 {
+      let path = directory.file("bundles/page\(page).js")
+      try ServingFixture.write("var page = \(page);\n\(text)\nvar version = \(version);", to: path)
+    }
+  }
+
+  @Test("a halt does not wait for the differences of the next release")
+  func differences() async throws {
+    try writePages(1)
+    try await signing { (host: ServingFixture) async throws in
+      let former = try #require(host.feed.current)
+      try writePages(2)
+      try await eventually("the first difference is made, and the others are not") {
+        let files = FileManager.default.enumerator(atPath: directory.file("store/variants"))?.allObjects ?? []
+        return files.contains { ($0 as? String)?.hasSuffix(".dcz") == true }
+      }
+      _ = try await host.serving.setHalted(true)
+      #expect(host.feed.current?.id == former.id && host.feed.current?.isHalted == true)
+    }
+  }
+
   @Test("a key of the status that the root does not have is named, and signs nothing")
   func otherKey() async throws {
     try Data(try tokens.verificationKey.pem().utf8).write(to: URL(fileURLWithPath: directory.file("other.pub")))

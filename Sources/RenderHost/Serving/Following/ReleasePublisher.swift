@@ -20,7 +20,8 @@ struct ReleasePublisher: Sendable {
   let statusSigner: StatusSigner?
   let halts: ReleaseHalts
   let logger: Logger
-  /// Lets one change of the served release run at a time, so that the sequences of its statuses grow.
+  /// Lets one change of the served release run at a time, so that the sequences of its statuses grow. What takes long
+  /// happens before it, so that a halt does not wait for the next release.
   private let gate = FairGate<Int>(width: 1)
 
   /// The time for which a release waits until the differences from the former ones are made.
@@ -139,39 +140,50 @@ struct ReleasePublisher: Sendable {
     }
   }
 
-  private func publish(_ release: StoredRelease, waitingForDeltas time: Duration) async throws {
+  private func publish(_ stored: StoredRelease, waitingForDeltas time: Duration) async throws {
+    let manifest = try await signedManifest(of: stored, after: served(stored))
+    try await deltas.prepare(try await snapshot(of: stored, isServed: false), for: time)
     let pass = await gate.enter(for: 0)
     defer { gate.leave(pass) }
-    let release = try await snapshot(of: release)
-    try await deltas.prepare(release, for: time)
+    let release = try await snapshot(of: stored) { isHalted in
+      try await addingStatus(to: manifest, of: stored, isHalted: isHalted)
+    }
     feed.publish(release)
     if release.isHalted { logger.warning("release \(release.name) is halted") }
   }
 
   /// Serves the current release with other signatures, roots, status or rollout, if there are others.
   private func renew(_ release: StoredRelease) async throws {
+    guard feed.current?.id == release.id else { return }
+    let manifest = try await signedManifest(of: release, after: served(release))
+    try await renew(release) { _ in manifest }
+  }
+
+  /// - Parameter manifest: returns the signed manifest that is to be served in the place of the present one.
+  private func renew(_ release: StoredRelease, with manifest: (ServedRelease) -> SignedContents?) async throws {
     let pass = await gate.enter(for: 0)
     defer { gate.leave(pass) }
     guard let current = feed.current, current.id == release.id else { return }
     let halt = try await halts.halt(of: current.identity)
-    let signed = try await signedContents(of: release, isHalted: halt != nil)
+    let signed = try await addingStatus(to: manifest(current), of: release, isHalted: halt != nil)
     if let signed {
       guard !signed.isSame(as: current.signed) else { return }
     } else if current.signed == nil, release.digest == current.stored.digest {
       guard current.isHalted != (halt != nil), reasonNotToHalt(current) == nil else { return }
     }
-    let next = try await snapshot(of: release, signed: signed)
+    let next = try await snapshot(of: release) { _ in signed }
     feed.renew(next)
     if next.isHalted, !current.isHalted { await halts.tellHalted(next) }
   }
 
   // MARK: Halts
 
-  /// Serves the present release as it is to be served now, without asking the source.
+  /// Serves the present release with its halt, or without it if that was lifted. Nothing else changes: this waits
+  /// neither for the source, nor for another signature of the manifest, nor for the next release.
   ///
-  /// - Throws: ``StoreError``, and the errors of signing a manifest.
+  /// - Throws: ``StoreError``.
   func renew() async throws {
-    if let current = feed.current { try await renew(current.stored) }
+    if let current = feed.current { try await renew(current.stored) { $0.signed } }
   }
 
   /// The reason why hosts cannot be kept from switching to a release; `nil` if they can.
@@ -251,15 +263,16 @@ struct ReleasePublisher: Sendable {
 
   /// - Parameters:
   ///   - isServed: `false` for a release whose bytes alone are served, not its manifest.
-  ///   - known: the signed manifest and its status; `nil` to make them.
+  ///   - signing: returns the signed manifest with the status of a release that is halted or not; `nil` if it has no
+  ///     signatures.
   private func snapshot(
-    of release: StoredRelease, isServed: Bool = true, signed known: SignedContents? = nil
+    of release: StoredRelease, isServed: Bool = true,
+    signing: (_ isHalted: Bool) async throws -> SignedContents? = { _ in nil }
   ) async throws -> ServedRelease {
     let (manifest, contents) = try await contents(of: release)
     let identity = try ServedRelease.identity(of: release, manifest, contents)
     let halt = isServed ? try await halts.halt(of: identity) : nil
-    var signed = known
-    if signed == nil, isServed { signed = try await signedContents(of: release, isHalted: halt != nil) }
+    var signed = try await signing(halt != nil)
     if signer == nil { signed?.paths = try SignedContents.paths(of: manifest) }
     let served = try ServedRelease(
       release, identity: identity, manifest: manifest, contents: contents, signed: signed, halt: halt,
@@ -277,10 +290,17 @@ struct ReleasePublisher: Sendable {
     return (manifest, try await host.store.recordedContents(of: release))
   }
 
-  /// Returns a release's manifest with its signatures, roots and status; `nil` if it has no signatures.
-  private func signedContents(of release: StoredRelease, isHalted: Bool) async throws -> SignedContents? {
-    let former = feed.current.flatMap { $0.id == release.id ? $0.signed : nil }
-    guard var signed = try await signedManifest(of: release, after: former) else { return nil }
+  /// Returns the signed manifest of a release as it is served now; `nil` if it is not.
+  private func served(_ release: StoredRelease) -> SignedContents? {
+    feed.current.flatMap { $0.id == release.id ? $0.signed : nil }
+  }
+
+  /// Returns a release's signed manifest with the status that it has now; `nil` if it has no signatures.
+  private func addingStatus(
+    to manifest: SignedContents?, of release: StoredRelease, isHalted: Bool
+  ) async throws -> SignedContents? {
+    guard var signed = manifest else { return nil }
+    let former = served(release)
     // What another server publishes is passed on as it is.
     signed.status = signer != nil && signed.published?.signatures == nil ? nil : signed.published
     signed.ownStatus = nil

@@ -6,11 +6,12 @@ import HTTPTypes
 import Logging
 import PageKit
 import ServerKit
+import ServiceLifecycle
 import Signing
 import Synchronization
 
 /// Takes the reports of installs, and halts the release that fails on too many of them.
-final class ReportDesk: Sendable {
+final class ReportDesk: Service {
   private let keys: [VerificationKey]
   private let bound: HaltBound
   private let publisher: ReleasePublisher
@@ -22,6 +23,8 @@ final class ReportDesk: Sendable {
   /// The reports that are checked and counted at once. The clients of the others take turns.
   private let gate = FairGate<String>(width: 8, limit: 256)
   private let halting = Mutex(Halting())
+  /// The attempts to publish a halt, until the host ends.
+  private let tasks = RunningTasks()
 
   /// The attempts to publish a halt. Reports do not wait for them.
   private struct Halting {
@@ -178,14 +181,22 @@ final class ReportDesk: Sendable {
       return true
     }
     guard begins else { return }
-    Task { [publisher, self] in
+    tasks.start { [publisher, self] in
       do {
         try await publisher.renew()
+      } catch is CancellationError where Task.isCancelled {
+        // The halt is in the store, and is published at the next start.
       } catch {
         publisher.halts.tell(.halt, "release \(release.name) fails, and is not halted yet: \(error)")
       }
       halting.withLock { $0 = Halting(last: .now) }
     }
+  }
+
+  /// Waits for the end of the host, and then ends the attempts to publish a halt.
+  func run() async throws {
+    try? await gracefulShutdown()
+    await tasks.shutDown()
   }
 
   private func count(_ result: String) { record.metrics.reports(result).increment() }
