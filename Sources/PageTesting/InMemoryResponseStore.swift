@@ -122,7 +122,7 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func touch(_ ids: [Int64]) async throws {
+  package func touch(_ ids: [Int64]) {
     state.withLock { state in
       for id in ids where state.entries[id] != nil { state.uses[id] = state.nextNumber() }
     }

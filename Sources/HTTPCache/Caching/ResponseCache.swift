@@ -71,7 +71,7 @@ public final class ResponseCache: Sendable {
 
   deinit {
     let ids = takeUses()
-    if !ids.isEmpty { Task { [store] in try? await store.touch(ids) } }
+    if !ids.isEmpty { store.touch(ids) }
   }
 
   // MARK: Regions
@@ -129,7 +129,7 @@ public final class ResponseCache: Sendable {
   ///
   /// - Throws: `StoreError`.
   public func setDiskCapacity(_ bytes: Int64) async throws {
-    await tellUses()
+    tellUses()
     try await store.setCapacity(max(0, bytes))
   }
 
@@ -261,8 +261,7 @@ public final class ResponseCache: Sendable {
       return state.uses.count >= 256
     }
     guard areMany else { return }
-    let ids = takeUses()
-    Task { [store] in try? await store.touch(ids) }
+    tellUses()
   }
 
   /// The last one last.
@@ -274,9 +273,8 @@ public final class ResponseCache: Sendable {
   }
 
   /// Before the store gives way it has to know what was used.
-  func tellUses() async {
+  func tellUses() {
     let ids = takeUses()
-    guard !ids.isEmpty else { return }
-    try? await store.touch(ids)
+    if !ids.isEmpty { store.touch(ids) }
   }
 }

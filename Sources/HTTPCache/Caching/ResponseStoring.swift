@@ -54,9 +54,9 @@ package protocol ResponseStoring: Sendable {
   /// Marks what is stored for the keys as not to be used without asking.
   func invalidate(_ keys: [CacheKey]) async throws
 
-  /// Records that entries were used, the most recent one last: eviction begins with the least recently used. This may be
-  /// in memory for a while.
-  func touch(_ ids: [Int64]) async throws
+  /// Records that entries were used, the most recent one last: eviction begins with the least recently used. It waits for
+  /// nothing: the uses are recorded before what is asked of the store next, and may be in memory for a while.
+  func touch(_ ids: [Int64])
 
   /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.
   ///

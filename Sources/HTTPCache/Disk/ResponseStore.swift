@@ -207,10 +207,11 @@ package final class ResponseStore: ResponseStoring {
 
   package func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
 
-  package func touch(_ ids: [Int64]) async throws {
+  package func touch(_ ids: [Int64]) {
     guard !ids.isEmpty else { return }
     let now = microseconds()
-    try await queues.write { [uses] in try uses.note(ids, at: now) }
+    // What cannot be recorded makes room earlier than others.
+    queues.later { [uses] in try? uses.note(ids, at: now) }
   }
 
   package func setCapacity(_ bytes: Int64) async throws {
