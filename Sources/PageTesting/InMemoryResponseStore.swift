@@ -94,6 +94,7 @@ package final class InMemoryResponseStore: ResponseStoring {
       let entry = ResponseEntry(
         id: state.nextNumber(), key: key, head: head, digest: digest, isKept: isKept, storedAt: now())
       state.insert(entry, bytes)
+      state.evictVariants(of: key)
       state.evict()
       return entry
     }

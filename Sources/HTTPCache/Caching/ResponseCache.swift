@@ -153,14 +153,19 @@ public final class ResponseCache: Sendable {
     return found
   }
 
-  /// All variants stored for a key; those in memory alone where one of them fits the request.
+  /// The most variants of a key. Clients choose the fields that responses vary by: without a limit any of them could
+  /// fill the store with one URL.
+  package static let variantLimit = 64
+
+  /// The variants stored for a key that a request with these fields may need, and at least one for each set of fields
+  /// that variants were chosen by; those in memory alone where one of them fits the request.
   package func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
     noticeForeignChanges()
     let epoch = memory.epoch(of: key)
     let inMemory = memory.variants(for: key)
     if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
     do {
-      return confirmed(try await store.responses(for: key), of: key, since: epoch)
+      return confirmed(try await store.responses(for: key, fields: fields), of: key, since: epoch)
     } catch {
       logger.warning("the response store cannot be read: \(error)")
       return inMemory
