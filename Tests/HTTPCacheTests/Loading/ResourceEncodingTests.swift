@@ -174,12 +174,13 @@ struct ResourceEncodingTests {
   private final class LonelyDecoder: BodyDecoding {
     private let callers = Atomic(0)
     private let second = DispatchSemaphore(value: 0)
-    let hasOverlapped = Atomic(false)
+    private let overlap = Atomic(false)
+    var hasOverlapped: Bool { overlap.load(ordering: .sequentiallyConsistent) }
 
     func decode(_ chunk: [UInt8]) throws -> [UInt8] {
       defer { callers.subtract(1, ordering: .sequentiallyConsistent) }
       if callers.add(1, ordering: .sequentiallyConsistent).newValue > 1 {
-        hasOverlapped.store(true, ordering: .sequentiallyConsistent)
+        overlap.store(true, ordering: .sequentiallyConsistent)
         second.signal()
       } else {
         _ = second.wait(timeout: .now() + 0.1)
@@ -200,6 +201,6 @@ struct ResourceEncodingTests {
     async let first = body.collect()
     async let second = body.collect()
     #expect(try await (first + second).sorted() == Array(1...6))
-    #expect(!decoder.hasOverlapped.load(ordering: .sequentiallyConsistent))
+    #expect(!decoder.hasOverlapped)
   }
 }
