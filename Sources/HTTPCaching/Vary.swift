@@ -12,6 +12,16 @@ package struct VaryKey: Hashable, Sendable {
   /// Creates a key from its stored ``values``.
   package init(values: [String: String?]) { self.values = values }
 
+  /// Creates the key that a request gives to the fields with these lower-case names.
+  package init(names: some Sequence<String>, _ request: HTTPFields) {
+    var values: [String: String?] = [:]
+    for name in names {
+      guard let field = HTTPField.Name(name) else { continue }
+      values[name] = .some(Self.normalised(request[values: field], of: name))
+    }
+    self.values = values
+  }
+
   /// Creates the key of a response. Returns `nil` for `Vary: *`, which no request matches.
   ///
   /// - Parameters:
@@ -19,12 +29,7 @@ package struct VaryKey: Hashable, Sendable {
   ///   - request: the fields of its request.
   package init?(vary fields: HTTPFields, request: HTTPFields) {
     guard let names = Self.names(in: fields) else { return nil }
-    var values: [String: String?] = [:]
-    for name in names {
-      guard let field = HTTPField.Name(name) else { continue }
-      values[name] = .some(Self.normalised(request[values: field], of: name))
-    }
-    self.values = values
+    self.init(names: names, request)
   }
 
   /// Returns `true` if a request with these fields selects the response. Normalised values are compared byte by byte.

@@ -94,6 +94,7 @@ package final class InMemoryResponseStore: ResponseStoring {
       let entry = ResponseEntry(
         id: state.nextNumber(), key: key, head: head, digest: digest, isKept: isKept, storedAt: now())
       state.insert(entry, bytes)
+      state.evictVariants(of: key)
       state.evict()
       return entry
     }
@@ -122,7 +123,7 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func touch(_ ids: [Int64]) async throws {
+  package func touch(_ ids: [Int64]) {
     state.withLock { state in
       for id in ids where state.entries[id] != nil { state.uses[id] = state.nextNumber() }
     }

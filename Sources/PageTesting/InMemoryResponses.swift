@@ -53,6 +53,12 @@ struct InMemoryResponses {
     if !entries.values.contains(where: { $0.place == entry.place }) { bodies[entry.place] = nil }
   }
 
+  /// Evicts the least recently used variants of a key if there are too many.
+  mutating func evictVariants(of key: CacheKey) {
+    let variants = byUse.filter { $0.key == key && !$0.isKept }
+    for entry in variants.dropLast(ResponseCache.variantLimit) { remove(entry.id) }
+  }
+
   mutating func evict() {
     for entry in byUse where !entry.isKept && bytes(isKept: false) > capacity { remove(entry.id) }
   }

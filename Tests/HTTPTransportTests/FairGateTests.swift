@@ -144,4 +144,28 @@ struct FairGateTests {
     gate.leave(third)
     #expect(gate.counts == (0, 0))
   }
+
+  @Test("an operation whose turn came before it waited runs, also if its place was lent since")
+  func lentBeforeItWaited() async throws {
+    let gate = FairGate<String>(width: 1, patience: .zero)
+    let first = await gate.enter(for: "first")
+    let (ticket, entry) = gate.take(for: "between", limit: 8)
+    #expect(entry == .waits)
+    gate.leave(first)
+    // It waits, so that the place is lent to it.
+    gate.leave(await gate.enter(for: "next"))
+    let hasRun = Atomic(false)
+    let between = Task {
+      try await gate.wait(ticket, "between") {}
+      hasRun.store(true, ordering: .releasing)
+      gate.leave(.init(ticket: ticket))
+    }
+    let deadline = ContinuousClock.now + .seconds(30)
+    while !hasRun.load(ordering: .acquiring) {
+      try #require(ContinuousClock.now < deadline, "\(gate.counts)")
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    try await between.value
+    #expect(gate.counts == (0, 0))
+  }
 }

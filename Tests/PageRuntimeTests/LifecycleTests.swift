@@ -22,6 +22,23 @@ struct LifecycleTests {
       ])
   }
 
+  @Test("a reader of a page's events that does not keep up keeps the last 10,000")
+  func unreadEvents() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      let events = page.events
+      for number in 0..<10_050 { page.feed.send(.log(level: "log", text: "\(number)")) }
+      await page.destroy()
+      var count = 0
+      var texts: [String] = []
+      for await event in events {
+        count += 1
+        if case .log(_, let text) = event { texts.append(text) }
+      }
+      #expect(count == 10_000 && texts.first != "0" && texts.last == "10049")
+    }
+  }
+
   @Test("other pages have their turn while the many changes of a page are applied")
   func turns() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -115,7 +115,7 @@ struct ReleaseCommandTests {
       let store = try BundleStore(at: StoreDirectory(site.store))
       let url = try #require(PageURL(site.origin.url(for: "/other/x.js")))
       let digests = try ContentDigests(of: Array("var x".utf8))
-      let download = try store.download(for: ExpectedContent(md5: digests.md5), url: url)
+      let download = try await store.download(for: ExpectedContent(md5: digests.md5), url: url)
       try download.begin(DownloadHead(url: url))
       try download.append(wire: Array("var x".utf8))
       _ = try await store.add(download, digests: digests, for: url)

@@ -64,7 +64,12 @@ package struct BundleFetcher: Sendable {
     var hasStalled = false
     while true {
       try Task.checkCancellation()
-      let download = try first ?? store.download(for: target.expected, url: target.url)
+      let download: any BundleDownload
+      if let given = first {
+        download = given
+      } else {
+        download = try await store.download(for: target.expected, url: target.url)
+      }
       first = nil
       tries += 1
       do {
@@ -285,7 +290,7 @@ package struct BundleFetcher: Sendable {
     _ target: FetchTarget, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     let path = target.url.filePath ?? target.url.text
-    let download = try store.download(for: target.expected, url: target.url)
+    let download = try await store.download(for: target.expected, url: target.url)
     do {
       let head = DownloadHead(url: target.url)
       let intake = try makeIntake(target, head: head, contentType: nil, download: download)

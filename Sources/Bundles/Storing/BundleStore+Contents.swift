@@ -64,6 +64,18 @@ extension BundleStore {
   /// - Throws: ``StoreError``.
   package func contents(of release: StoredRelease) async throws -> [StoredBundle] {
     let rows = try await records(of: release)
+    let (contents, moved) = try await fileQueue.result { [blobs] in Self.contents(rows, in: blobs) }
+    if !moved.isEmpty, isWritable {
+      // Files restored from a backup, for example: their bytes are right, so that the next check need not read them.
+      try await write { db in for record in moved { try record.save(db) } }
+    }
+    return contents
+  }
+
+  /// - Returns: also the records of files whose bytes are right, and whose status is another than when they were stored.
+  private static func contents(
+    _ rows: [(bundle: PageBundle, record: BlobRecord?)], in blobs: BlobDirectory
+  ) -> (contents: [StoredBundle], moved: [BlobRecord]) {
     let files = blobs.statusReader()?.withoutLinks()
     var moved: [BlobRecord] = []
     var isInPlace: [SHA256Digest: Bool] = [:]
@@ -81,11 +93,7 @@ extension BundleStore {
       }
       return StoredBundle(bundle: row.bundle, blob: isGood ? record.blob : nil)
     }
-    if !moved.isEmpty, isWritable {
-      // Files restored from a backup, for example: their bytes are right, so that the next check need not read them.
-      try await write { [moved] db in for record in moved { try record.save(db) } }
-    }
-    return contents
+    return (contents, moved)
   }
 
   package func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]] {

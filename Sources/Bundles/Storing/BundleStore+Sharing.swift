@@ -18,7 +18,7 @@ extension BundleStore {
     var size: Int64?
     var deadline = ContinuousClock.now + Self.patience
     while true {
-      if let download = try openDownload(named: name) {
+      if let download = try await openDownload(named: name) {
         // Now no other process downloads it; one may have until just now.
         guard let blob = try await blob(expected, in: release) else { return .download(download) }
         download.discard()

@@ -34,6 +34,8 @@ public final class BundleStore: BundleStoring {
   private let session: SessionFolder?
   /// The queue that waits for locks. No thread of Swift's tasks waits for one, since the lock's holder may need it.
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
+  /// Looks at many files.
+  let fileQueue = DispatchQueue(label: "pagekit.store.files")
   /// The time for which replaced releases are kept, in seconds.
   let releaseGrace: Double
   /// The number of former releases that are kept.
@@ -263,14 +265,14 @@ public final class BundleStore: BundleStoring {
 
   // MARK: Downloads
 
-  package func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
+  package func download(for expected: ExpectedContent, url: PageURL) async throws -> any BundleDownload {
     let name = try Self.downloadName(expected, url)
-    return try openDownload(named: name) ?? Download.makePrivate(named: name, in: work)
+    return try await openDownload(named: name) ?? Download.makePrivate(named: name, in: work)
   }
 
   /// Opens a download in a store that can be written; `nil` if another process uses it.
-  func openDownload(named name: String) throws -> Download? {
-    _ = try (keeper.inPlace ?? keeper.current()).writer(of: directory)
+  func openDownload(named name: String) async throws -> Download? {
+    _ = try await current().writer(of: directory)
     return try Download.open(named: name, in: work)
   }
 

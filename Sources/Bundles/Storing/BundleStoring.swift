@@ -124,7 +124,7 @@ package protocol BundleStoring: Sendable {
   // MARK: Bundles
 
   /// Returns a download that continues an earlier one of the same content, also of a process that was killed.
-  func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload
+  func download(for expected: ExpectedContent, url: PageURL) async throws -> any BundleDownload
 
   /// Returns the download of a release's entry, as ``download(for:url:)``; or its bytes, if another process has stored
   /// them. Waits for a process that downloads them, as long as bytes arrive.

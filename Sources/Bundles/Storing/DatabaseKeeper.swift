@@ -5,7 +5,7 @@ import Synchronization
 import SystemPackage
 
 /// The store's open database. If it was damaged, or was removed or replaced together with the store's folder, a new one
-/// is opened in its place. Its methods may block.
+/// is opened in its place. Its methods may block, its properties do not.
 final class DatabaseKeeper: Sendable {
   private struct Opened {
     let database: StoreDatabase
@@ -16,6 +16,8 @@ final class DatabaseKeeper: Sendable {
   /// `nil` for a database that is never replaced.
   private let recovery: Recovery?
   private let opened: Mutex<Opened>
+  /// Held while another database is opened, which may wait for other processes.
+  private let opening = Mutex(())
   /// Announces each database that replaced another one.
   let renewals = Broadcast<Void>()
   private let renewalCount = Atomic<Int>(0)
@@ -38,16 +40,14 @@ final class DatabaseKeeper: Sendable {
 
   /// The database that was opened last. Does not block.
   ///
-  /// - Returns: `nil` if its file is no longer in place, or another database is being opened.
+  /// - Returns: `nil` if its file is no longer in place.
   var inPlace: StoreDatabase? {
-    let database = opened.withLockIfAvailable { opened -> StoreDatabase? in
-      guard let recovery, !isInPlace(opened.file, recovery) else { return opened.database }
-      return nil
-    }
-    return database ?? nil
+    let opened = opened.withLock(\.self)
+    guard let recovery, !isInPlace(opened.file, recovery) else { return opened.database }
+    return nil
   }
 
-  /// The database that was opened last, whether its file is in place or not.
+  /// The database that was opened last, whether its file is in place or not. Does not block.
   var latest: StoreDatabase { opened.withLock(\.database) }
 
   private func isInPlace(_ file: FileStatus?, _ recovery: Recovery) -> Bool {
@@ -83,14 +83,16 @@ final class DatabaseKeeper: Sendable {
   private func renewed(
     if isDue: (Opened, Recovery) -> Bool, beforehand prepare: (Recovery) throws -> Void
   ) throws -> StoreDatabase {
-    try opened.withLock { opened in
-      guard let recovery, isDue(opened, recovery) else { return opened.database }
+    try opening.withLock { _ in
+      let former = opened.withLock(\.self)
+      guard let recovery, isDue(former, recovery) else { return former.database }
       try prepare(recovery)
       // Operations under way continue with the former database.
-      opened = try Self.open(recovery)
+      let next = try Self.open(recovery)
+      opened.withLock { $0 = next }
       renewalCount.add(1, ordering: .acquiringAndReleasing)
       renewals.send(())
-      return opened.database
+      return next.database
     }
   }
 

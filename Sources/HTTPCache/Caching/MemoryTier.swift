@@ -192,7 +192,7 @@ final class MemoryTier: Sendable {
       variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
       if isWelcome { variants.append(response) }
       // Variants of one key count as one: the oldest of them make room where nothing else can.
-      while variants.reduce(0, { $0 + $1.cost }) > state.capacity {
+      while variants.count > ResponseCache.variantLimit || variants.reduce(0, { $0 + $1.cost }) > state.capacity {
         variants.removeFirst()
         state.evictions += 1
       }

@@ -24,7 +24,7 @@ package struct NoResponseStore: ResponseStoring {
   package func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? { nil }
   package func invalidate(_ keys: [CacheKey]) async throws {}
   package func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int { 0 }
-  package func touch(_ ids: [Int64]) async throws {}
+  package func touch(_ ids: [Int64]) {}
   package func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool { false }
   package func remove(_ selection: ResponseSelection) async throws -> Int { 0 }
   package func setCapacity(_ bytes: Int64) async throws {}

@@ -102,7 +102,7 @@ extension ResponseCache {
     _ proposal: ProposedResponse, _ head: ResponseMetadata, _ key: CacheKey, _ writer: (any ResponseWriting)?,
     replacing replaced: [CachedResponse]
   ) async -> CachedResponse? {
-    await tellUses()
+    tellUses()
     let bytes = memoryBytes(of: proposal, writer, upTo: memoryLimit)
     let ids = Set(replaced.map(\.entry.id))
     do {

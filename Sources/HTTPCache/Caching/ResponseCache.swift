@@ -71,7 +71,7 @@ public final class ResponseCache: Sendable {
 
   deinit {
     let ids = takeUses()
-    if !ids.isEmpty { Task { [store] in try? await store.touch(ids) } }
+    if !ids.isEmpty { store.touch(ids) }
   }
 
   // MARK: Regions
@@ -129,7 +129,7 @@ public final class ResponseCache: Sendable {
   ///
   /// - Throws: `StoreError`.
   public func setDiskCapacity(_ bytes: Int64) async throws {
-    await tellUses()
+    tellUses()
     try await store.setCapacity(max(0, bytes))
   }
 
@@ -153,14 +153,19 @@ public final class ResponseCache: Sendable {
     return found
   }
 
-  /// All variants stored for a key; those in memory alone where one of them fits the request.
+  /// The most variants of a key. Clients choose the fields that responses vary by: without a limit any of them could
+  /// fill the store with one URL.
+  package static let variantLimit = 64
+
+  /// The variants stored for a key that a request with these fields may need, and at least one for each set of fields
+  /// that variants were chosen by; those in memory alone where one of them fits the request.
   package func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
     noticeForeignChanges()
     let epoch = memory.epoch(of: key)
     let inMemory = memory.variants(for: key)
     if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
     do {
-      return confirmed(try await store.responses(for: key), of: key, since: epoch)
+      return confirmed(try await store.responses(for: key, fields: fields), of: key, since: epoch)
     } catch {
       logger.warning("the response store cannot be read: \(error)")
       return inMemory
@@ -261,8 +266,7 @@ public final class ResponseCache: Sendable {
       return state.uses.count >= 256
     }
     guard areMany else { return }
-    let ids = takeUses()
-    Task { [store] in try? await store.touch(ids) }
+    tellUses()
   }
 
   /// The last one last.
@@ -274,9 +278,8 @@ public final class ResponseCache: Sendable {
   }
 
   /// Before the store gives way it has to know what was used.
-  func tellUses() async {
+  func tellUses() {
     let ids = takeUses()
-    guard !ids.isEmpty else { return }
-    try? await store.touch(ids)
+    if !ids.isEmpty { store.touch(ids) }
   }
 }

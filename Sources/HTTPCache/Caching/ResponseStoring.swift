@@ -11,8 +11,10 @@ package protocol ResponseStoring: Sendable {
   /// All variants that are stored for a key, the one stored last at the end.
   func entries(for key: CacheKey) async throws -> [ResponseEntry]
 
-  /// The same, with the bytes of the one stored last if they are short: most often they answer, and are here then.
-  func responses(for key: CacheKey) async throws -> [FoundResponse]
+  /// Those of them that may answer a request with these fields, or be confirmed for it, and of the others at least one
+  /// for each set of fields that responses were chosen by; with the bytes of one that was chosen by them, if they are
+  /// short: most often they answer, and are here then.
+  func responses(for key: CacheKey, fields: HTTPFields) async throws -> [FoundResponse]
 
   /// The same without waiting for anything, with the bytes of those that were chosen by the fields of a request, if they
   /// are short; `nil` if that is not possible.
@@ -40,7 +42,8 @@ package protocol ResponseStoring: Sendable {
   /// Makes a response visible, in the place of others, and makes room for it.
   ///
   /// - Parameter replaced: entries to remove. Entries with the same key and the same values of `Vary` are removed too,
-  ///   but a part never removes a whole response.
+  ///   but a part never removes a whole response. Of more than ``ResponseCache/variantLimit`` variants of a key the least
+  ///   recently used are evicted, unless they are kept.
   /// - Returns: `nil` if it is too large for the store, or for what is left on the file system.
   /// - Throws: ``StoreError``, also where bytes are missing.
   func commit(
@@ -54,9 +57,9 @@ package protocol ResponseStoring: Sendable {
   /// Marks what is stored for the keys as not to be used without asking.
   func invalidate(_ keys: [CacheKey]) async throws
 
-  /// Records that entries were used, the most recent one last: eviction begins with the least recently used. This may be
-  /// in memory for a while.
-  func touch(_ ids: [Int64]) async throws
+  /// Records that entries were used, the most recent one last: eviction begins with the least recently used. It waits for
+  /// nothing: the uses are recorded before what is asked of the store next, and may be in memory for a while.
+  func touch(_ ids: [Int64])
 
   /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.
   ///
@@ -95,7 +98,7 @@ package struct FoundResponse: Sendable {
 }
 
 extension ResponseStoring {
-  package func responses(for key: CacheKey) async throws -> [FoundResponse] {
+  package func responses(for key: CacheKey, fields: HTTPFields) async throws -> [FoundResponse] {
     try await entries(for: key).map { FoundResponse($0) }
   }
 

@@ -53,7 +53,12 @@ struct ResponseIndexOpening {
       pool = try openPool()
     }
     if try pool.read({ try $0.tableExists("response") }) {
-      if found == ResponseSchema.version { return pool }
+      if found == ResponseSchema.version {
+        if try !pool.read({ try $0.tableExists(ResponseVariants.table) }) {
+          try pool.write { try ResponseVariants.create($0) }
+        }
+        return pool
+      }
       logger.notice("the stored responses are of an older PageKit: those that are not kept are removed")
       try pool.close()
       for suffix in ["", "-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }

@@ -73,6 +73,21 @@ struct ResponseRow {
     try fetch(db, where: "key = ?", [key.description]).filter { $0.entry.key == key }
   }
 
+  /// The same, without most of those that a request with these fields cannot choose: ``ResponseVariants``.
+  static func fetch(_ db: Database, key: CacheKey, for request: HTTPFields) throws -> [ResponseRow] {
+    try fetch(db, ids: try ResponseVariants.ids(db, key: key, for: request), of: key)
+  }
+
+  /// The same, for those that may have been chosen by the same fields with the same values.
+  static func fetch(_ db: Database, key: CacheKey, chosenBy vary: VaryKey) throws -> [ResponseRow] {
+    try fetch(db, ids: try ResponseVariants.ids(db, key: key, chosenBy: vary), of: key)
+  }
+
+  private static func fetch(_ db: Database, ids: [Int64], of key: CacheKey) throws -> [ResponseRow] {
+    try ids.compactMap { try fetch(db, id: $0) }.filter { $0.entry.key == key }
+      .sorted { ($0.entry.storedAt, $0.usedAt) < ($1.entry.storedAt, $1.usedAt) }
+  }
+
   /// The bytes that the row of a response holds; `nil` if there is no such row, or its bytes are in a file.
   ///
   /// - Throws: ``StoredResponseBody/Damage`` if they are not those that were stored.
@@ -113,6 +128,7 @@ struct ResponseRow {
       entry.head.staleAt, inRow,
     ])
     try ResponseTags.insert(db, entry)
+    if !entry.head.vary.values.isEmpty { try ResponseVariants.save(db, entry) }
     var added = Int64(size)
     if let body {
       let size = entry.head.extent.count
@@ -135,6 +151,7 @@ struct ResponseRow {
     try db.cachedStatement(sql: "UPDATE response SET front = ?, size = ?, staleAt = ? WHERE id = ?")
       .execute(arguments: [Data(sealed), size, entry.head.staleAt, entry.id])
     try ResponseTags.replace(db, entry)
+    try ResponseVariants.save(db, entry)
     try addToTotal(db, isKept: entry.isKept, entries: 0, bytes: Int64(size) &- (former ?? 0))
   }
 

@@ -35,6 +35,7 @@ enum ResponseSchema {
         INSERT INTO change SELECT number, 0, number FROM (SELECT ABS(RANDOM() / 4) AS number);
         """)
     try ResponseTags.create(db)
+    try ResponseVariants.create(db)
     try db.execute(sql: "PRAGMA user_version = \(version)")
   }
 }

@@ -87,6 +87,22 @@ extension ResponseStore {
     return removed
   }
 
+  /// Lets go of the variants of a key that were used least recently, if there are too many.
+  func evictVariants(of key: CacheKey, _ db: Database, _ removed: inout RemovedResponses) throws {
+    let count = try Int.fetchOne(
+      db.cachedStatement(sql: "SELECT COUNT(*) FROM response WHERE key = ?"), arguments: [key.description])
+    guard let count, count > ResponseCache.variantLimit else { return }
+    let variants = try db.rows("SELECT id, usedAt FROM response WHERE key = ? AND isKept = 0", [key.description]) {
+      (id: try $0.value("id") as Int64, usedAt: try $0.value("usedAt") as Int64)
+    }
+    let byUse = variants.map { (id: $0.id, usedAt: max($0.usedAt, uses.time(of: $0.id) ?? .min)) }
+      .sorted { $0.usedAt < $1.usedAt }
+    for variant in byUse.dropLast(ResponseCache.variantLimit) {
+      try removed.delete(db, id: variant.id)
+      evictions.add(1, ordering: .relaxed)
+    }
+  }
+
   /// Changes entries, and lets go of others where those have grown beyond the capacity: a head may become longer.
   func writeWithinCapacity<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let (value, removed) = try index.write { db in (try body(db), try evict(db, toFree: 0)) }

@@ -106,21 +106,22 @@ package final class ResponseStore: ResponseStoring {
   /// turn on the store's threads.
   static let readAheadLimit: Int64 = 64 << 10
 
-  package func responses(for key: CacheKey) async throws -> [FoundResponse] {
+  package func responses(for key: CacheKey, fields: HTTPFields) async throws -> [FoundResponse] {
     guard keys.mayContain(key) else { return [] }
     return try await queues.read(key) { [index, directory] in
       // What was damaged is found, and removed, when it is asked for.
-      var (entries, bytes) = try index.read { db in
-        let entries = try ResponseRow.fetch(db, key: key).map(\.entry)
-        return (entries, entries.last.flatMap { $0.isInRow ? try? ResponseRow.bytes(db, of: $0) : nil })
+      let (entries, likely, inRow) = try index.read { db in
+        let entries = try ResponseRow.fetch(db, key: key, for: fields).map(\.entry)
+        let likely = entries.last { $0.head.vary.matches(fields) } ?? entries.last
+        return (entries, likely, likely.flatMap { $0.isInRow ? try? ResponseRow.bytes(db, of: $0) : nil })
       }
-      guard let last = entries.popLast() else { return [] }
-      if !last.isInRow, last.head.extent.count <= Self.readAheadLimit,
-        let body = try? StoredResponseBody(last, in: directory.files(isKept: last.isKept))
+      var bytes = inRow
+      if let likely, !likely.isInRow, likely.head.extent.count <= Self.readAheadLimit,
+        let body = try? StoredResponseBody(likely, in: directory.files(isKept: likely.isKept))
       {
         bytes = try? body.read(at: 0, upTo: Int(body.count))
       }
-      return entries.map { FoundResponse($0) } + [FoundResponse(last, bytes: bytes)]
+      return entries.map { FoundResponse($0, bytes: $0.id == likely?.id ? bytes : nil) }
     }
   }
 
@@ -207,10 +208,11 @@ package final class ResponseStore: ResponseStoring {
 
   package func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
 
-  package func touch(_ ids: [Int64]) async throws {
+  package func touch(_ ids: [Int64]) {
     guard !ids.isEmpty else { return }
     let now = microseconds()
-    try await queues.write { [uses] in try uses.note(ids, at: now) }
+    // What cannot be recorded makes room earlier than others.
+    queues.later { [uses] in try? uses.note(ids, at: now) }
   }
 
   package func setCapacity(_ bytes: Int64) async throws {

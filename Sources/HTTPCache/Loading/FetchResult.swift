@@ -51,8 +51,8 @@ private final class ComparedRequest: Equatable, Sendable {
 
 /// The result of an exchange with the origin, for all requests that share it.
 enum FetchResult: Sendable {
-  /// It may be stored, and is for everyone.
-  case incoming(IncomingResponse)
+  /// It may be stored, and is for everyone. The transfer goes on while this result waits for those who read it.
+  case incoming(IncomingResponse.Place)
   /// A stored response was confirmed.
   case confirmed(CachedResponse, status: Int, generation: UInt64)
   /// A stored response answers better than the server's error.

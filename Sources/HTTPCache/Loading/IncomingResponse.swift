@@ -7,7 +7,7 @@ import Synchronization
 /// A response on its way in: written once into the cache's spool, and read from there by everyone who asked for the
 /// same, each at their own pace.
 ///
-/// When the last reader has gone before all bytes have come, the transfer is cancelled.
+/// When the last ``Place`` is given back before all bytes have come, the transfer is given up.
 final class IncomingResponse: Sendable {
   let head: HTTPResponse
   /// The request, as it was asked.
@@ -29,7 +29,7 @@ final class IncomingResponse: Sendable {
     var end: Result<CachedResponse?, any Error>?
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var nextWaiter: UInt64 = 0
-    var readers = 0
+    var places = IncomingPlaces()
     var pump: Task<Void, any Error>?
     /// Bytes that no longer fit on the disk.
     var overflow: [UInt8] = []
@@ -38,10 +38,7 @@ final class IncomingResponse: Sendable {
   /// Bytes kept in memory once the disk is full.
   private static let overflowLimit = 8 << 20
 
-  /// - Parameters:
-  ///   - request: what was asked.
-  ///   - spool: may hold the beginning already.
-  init(
+  private init(
     _ head: HTTPResponse, to request: HTTPRequest, generation: UInt64, pending: PendingResponse,
     spool: any ResponseWriting
   ) {
@@ -53,6 +50,20 @@ final class IncomingResponse: Sendable {
     self.spool = spool
     resumedAt = spool.count
     state.withLock { $0.available = spool.count }
+  }
+
+  /// Makes a response whose bytes have not come yet.
+  ///
+  /// - Parameters:
+  ///   - request: what was asked.
+  ///   - spool: may hold the beginning already.
+  /// - Returns: its first place.
+  static func opened(
+    _ head: HTTPResponse, to request: HTTPRequest, generation: UInt64, pending: PendingResponse,
+    spool: any ResponseWriting
+  ) -> Place {
+    let incoming = IncomingResponse(head, to: request, generation: generation, pending: pending, spool: spool)
+    return Place(ofEntered: incoming)
   }
 
   // MARK: Writing
@@ -86,9 +97,11 @@ final class IncomingResponse: Sendable {
       landed()
       finish(failure.map { .failure($0) } ?? .success(stored))
     }
-    state.withLock { state in
+    let isGivenUp = state.withLock { state in
       if state.end == nil { state.pump = pump }
+      return state.places.areClosed
     }
+    if isGivenUp { pump.cancel() }
   }
 
   private func receive(_ chunk: [UInt8], areLast: Bool = false) throws {
@@ -149,17 +162,24 @@ final class IncomingResponse: Sendable {
     return count.flatMap { try? spool.read(at: 0, upTo: Int($0)) }
   }
 
+  /// A share in the transfer, which goes on as long as there is one: that of a reader, or of those who have been given
+  /// the response and have not begun to read.
+  final class Place: Sendable {
+    let incoming: IncomingResponse
+
+    fileprivate init(ofEntered incoming: IncomingResponse) { self.incoming = incoming }
+
+    deinit { incoming.leave() }
+  }
+
   /// Returns the body for one reader; `nil` if the transfer was given up already.
   func body() -> Body? {
     let isOpen = state.withLock { state in
-      // A transfer that was cancelled because its last reader left has no response for a new reader.
       if case .failure(let error)? = state.end, error is CancellationError { return false }
-      if state.end == nil, state.readers == 0, state.pump?.isCancelled ?? false { return false }
-      state.readers += 1
-      return true
+      return state.places.enter()
     }
     guard isOpen else { return nil }
-    let reader = Reader(self)
+    let reader = Reader(Place(ofEntered: self))
     return Body(next: { try await reader.next() })
   }
 
@@ -174,26 +194,22 @@ final class IncomingResponse: Sendable {
   }
 
   private final class Reader: Sendable {
-    private let incoming: IncomingResponse
+    private let place: Place
     private let position = Atomic<Int64>(0)
 
-    init(_ incoming: IncomingResponse) { self.incoming = incoming }
-
-    deinit { incoming.leave() }
+    init(_ place: Place) { self.place = place }
 
     func next() async throws -> [UInt8]? {
       let start = position.load(ordering: .relaxed)
-      guard let chunk = try await incoming.bytes(at: start) else { return nil }
+      guard let chunk = try await place.incoming.bytes(at: start) else { return nil }
       position.store(start + Int64(chunk.count), ordering: .relaxed)
       return chunk
     }
   }
 
   private func leave() {
-    let pump: Task<Void, any Error>? = state.withLock { state in
-      state.readers -= 1
-      return state.readers == 0 && !isComplete(state) ? state.pump : nil
-    }
+    // Decided under the lock: whoever comes before the task knows of it must not join any more.
+    let pump = state.withLock { $0.places.leave(isComplete: isComplete($0)) ? $0.pump : nil }
     pump?.cancel()
   }
 
@@ -236,6 +252,33 @@ final class IncomingResponse: Sendable {
       state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
     }
     try Task.checkCancellation()
+  }
+}
+
+/// Decides when a transfer is given up: when its last place is given back before all bytes have come. From then on nobody
+/// gets another.
+struct IncomingPlaces {
+  private var taken = 1
+  private(set) var areClosed = false
+
+  /// Takes a place.
+  ///
+  /// - Returns: `false` if the transfer was given up.
+  mutating func enter() -> Bool {
+    guard !areClosed else { return false }
+    taken += 1
+    return true
+  }
+
+  /// Gives a place back.
+  ///
+  /// - Parameter isComplete: `true` if all bytes have come.
+  /// - Returns: `true` if the transfer is given up now.
+  mutating func leave(isComplete: Bool) -> Bool {
+    taken -= 1
+    guard taken == 0, !isComplete else { return false }
+    areClosed = true
+    return true
   }
 }
 

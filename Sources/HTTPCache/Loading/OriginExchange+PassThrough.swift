@@ -80,7 +80,8 @@ extension OriginExchange {
     else { return response }
     // It is what there is since the change.
     let generation = inFlight.begin(hop.key)
-    let incoming = recorder.take(response.body, response.head, pending, writer, nil, to: request, generation)
-    return incoming.body().map { TransportResponse(head: response.head, body: $0) } ?? response
+    let place = recorder.take(response.body, response.head, pending, writer, nil, to: request, generation)
+    defer { withExtendedLifetime(place) {} }
+    return place.incoming.body().map { TransportResponse(head: response.head, body: $0) } ?? response
   }
 }

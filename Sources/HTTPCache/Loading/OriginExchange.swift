@@ -105,9 +105,12 @@ final class OriginExchange: Sendable {
       case .overtaken:
         looksLeft -= 1
         continue
-      case .incoming(let incoming):
-        guard isForUs(incoming, isCollapsed: isCollapsed) else { continue }
-        if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: isCollapsed) { return resource }
+      case .incoming(let place):
+        defer { withExtendedLifetime(place) {} }
+        guard isForUs(place.incoming, isCollapsed: isCollapsed) else { continue }
+        if let resource = resources.incoming(place.incoming, for: hop, reason, isCollapsed: isCollapsed) {
+          return resource
+        }
       case .confirmed(let confirmed, let status, let generation):
         guard !isShared || isForUs(confirmed.stored, isCollapsed: isCollapsed) else { continue }
         let cacheStatus = CacheStatus(

@@ -81,11 +81,13 @@ final class ResponseRecorder: Sendable {
   /// - Parameters:
   ///   - key: under which others find it meanwhile; `nil` if nobody may.
   ///   - generation: was begun; it is ended here.
+  /// - Returns: a place, without which the transfer is given up as soon as nobody reads it.
   func take(
     _ body: Body, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting, _ key: FlightKey?,
     to request: HTTPRequest, _ generation: UInt64
-  ) -> IncomingResponse {
-    let incoming = IncomingResponse(head, to: request, generation: generation, pending: pending, spool: spool)
+  ) -> IncomingResponse.Place {
+    let place = IncomingResponse.opened(head, to: request, generation: generation, pending: pending, spool: spool)
+    let incoming = place.incoming
     inFlight.add(incoming, for: key)
     incoming.start(body, in: tasks) { [self] isWhole, spool in
       await commit(spool, pending, isWhole: isWhole, generation)
@@ -93,7 +95,7 @@ final class ResponseRecorder: Sendable {
       inFlight.remove(incoming, for: key)
       inFlight.end(pending.hop.key)
     }
-    return incoming
+    return place
   }
 
   /// Stores what has come, unless a later request's response was there first.

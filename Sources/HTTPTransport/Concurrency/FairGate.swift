@@ -7,7 +7,7 @@ import Synchronization
 package final class FairGate<Client: Hashable & Sendable>: Sendable {
   /// The permission to run until ``FairGate/leave(_:)``.
   package struct Pass: Hashable, Sendable {
-    fileprivate let ticket: FairQueue<Client>.Ticket
+    let ticket: FairQueue<Client>.Ticket
   }
 
   /// The reason why an operation may not run.
@@ -27,6 +27,8 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     var queue: FairQueue<Client>
     var lastTicket: FairQueue<Client>.Ticket = 0
     var waiters: [FairQueue<Client>.Ticket: Waiter] = [:]
+    /// The operations whose turn came before they could be told. They may have lent their places since.
+    var untold: Set<FairQueue<Client>.Ticket> = []
     /// The times since which the running operations hold their places.
     var since: [FairQueue<Client>.Ticket: ContinuousClock.Instant] = [:]
     var alarm: ContinuousClock.Instant?
@@ -36,7 +38,11 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
       var admitted: [CheckedContinuation<Result<Void, any Error>, Never>] = []
       while let ticket = queue.next() {
         since[ticket] = now
-        if let waiter = waiters.removeValue(forKey: ticket) { admitted.append(waiter.continuation) }
+        if let waiter = waiters.removeValue(forKey: ticket) {
+          admitted.append(waiter.continuation)
+        } else {
+          untold.insert(ticket)
+        }
       }
       return admitted
     }
@@ -112,7 +118,8 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     }
   }
 
-  private func take(for client: Client, limit: Int) -> (FairQueue<Client>.Ticket, FairQueue<Client>.Entry) {
+  /// Takes a place, or one in the queue.
+  func take(for client: Client, limit: Int) -> (FairQueue<Client>.Ticket, FairQueue<Client>.Entry) {
     state.withLock { state in
       state.lastTicket += 1
       let entry = state.queue.enter(state.lastTicket, for: client, limit: limit)
@@ -121,12 +128,14 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     }
   }
 
+  /// Waits for the turn of an operation that ``take(for:limit:)`` has put in the queue.
+  ///
   /// - Parameter begun: called when the waiting operation can be refused.
-  private func wait(_ ticket: FairQueue<Client>.Ticket, _ client: Client, begun: () -> Void) async throws {
+  func wait(_ ticket: FairQueue<Client>.Ticket, _ client: Client, begun: () -> Void) async throws {
     let result = await withCheckedContinuation { continuation in
       let isAdmitted = state.withLock { state in
         // The operation's turn may have come meanwhile.
-        if state.since[ticket] != nil { return true }
+        if state.untold.remove(ticket) != nil { return true }
         state.waiters[ticket] = Waiter(client: client, continuation: continuation)
         return false
       }

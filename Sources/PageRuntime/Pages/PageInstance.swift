@@ -56,8 +56,9 @@ import ScriptEngine
   let registry: PageRegistry.Snapshot
   /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.
   let ownRegistry: PageRegistry?
-  /// Sends the page's events. A late listener gets the first 10,000; the tree has the result of later commands.
-  nonisolated let feed = Broadcast<PageEvent>(.all, replayLimit: 10_000)
+  /// Sends the page's events. A late listener gets the first 10,000, and one that does not keep up the last 10,000; the
+  /// tree has the result of all commands.
+  nonisolated let feed = Broadcast<PageEvent>(.newest(10_000), replayLimit: 10_000)
   var group: FrameworkGroup?
   /// The purpose that the group was taken for.
   var purpose: FrameworkPool.Purpose?
@@ -125,7 +126,8 @@ import ScriptEngine
   }
 
   /// The page's events from its beginning, however late they are asked for. The sequence ends when the page is destroyed.
-  /// A late reader gets the first 10,000 past events.
+  /// A late reader gets the first 10,000 past events. A reader that is more than 10,000 events behind loses the oldest of
+  /// them; ``tree`` has the result of all commands.
   public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
 
   // MARK: Opening

@@ -1,3 +1,4 @@
+import Dispatch
 import NIOCore
 import Synchronization
 
@@ -7,27 +8,43 @@ package final class ClientDisconnection: Sendable {
     var hasGone = false
     var next = 0
     var running: [Int: RunningTask] = [:]
+    /// `true` while the tasks are being cancelled.
+    var isCancelling = false
+    /// The tasks whose bodies have ended meanwhile: they must not end before that.
+    var ended: [CheckedContinuation<Void, Never>] = []
   }
 
   /// A task that runs a body.
   ///
   /// `@unchecked Sendable`: of a task that is not the current one only `cancel()` is used, which all threads may call,
-  /// and only while the body runs.
+  /// and only until ``leave(_:)`` returns, which the task waits for.
   private struct RunningTask: @unchecked Sendable {
     let task: UnsafeCurrentTask
   }
 
   private let state = Mutex(State())
+  /// Cancels tasks: their handlers may take longer than an event loop may wait.
+  private static let queue = DispatchQueue(label: "pagekit.server.disconnections")
 
   var hasHappened: Bool { state.withLock(\.hasGone) }
 
-  /// Records that the client sends nothing more and waits for no answer.
+  /// Records that the client sends nothing more and waits for no answer. The tasks are cancelled a moment later.
   func happen() {
-    state.withLock { state in
+    let running = state.withLock { state in
       state.hasGone = true
-      // The lock keeps the tasks in their bodies, where they may be cancelled.
-      for running in state.running.values { running.task.cancel() }
-      state.running = [:]
+      defer { state.running = [:] }
+      if !state.running.isEmpty { state.isCancelling = true }
+      return Array(state.running.values)
+    }
+    guard !running.isEmpty else { return }
+    Self.queue.async { [self] in
+      for running in running { running.task.cancel() }
+      let ended = state.withLock { state in
+        state.isCancelling = false
+        defer { state.ended = [] }
+        return state.ended
+      }
+      for task in ended { task.resume() }
     }
   }
 
@@ -42,8 +59,22 @@ package final class ClientDisconnection: Sendable {
         state.running[state.next] = task.map(RunningTask.init)
         return state.next
       }
-      defer { state.withLock { $0.running[number] = nil } }
-      return try await body()
+      let result: Result<Value, any Error>
+      do { result = .success(try await body()) } catch { result = .failure(error) }
+      await leave(number)
+      return try result.get()
+    }
+  }
+
+  /// Ends the use of a task. If it is being cancelled, this returns afterwards.
+  private func leave(_ number: Int) async {
+    await withCheckedContinuation { continuation in
+      let isFree = state.withLock { state in
+        state.running[number] = nil
+        if state.isCancelling { state.ended.append(continuation) }
+        return !state.isCancelling
+      }
+      if isFree { continuation.resume() }
     }
   }
 }

@@ -19,7 +19,7 @@ struct FlippedStoreTests {
       let now = texts.merging(["b": "var b = 2"]) { $1 }
       try fixture.publish(now, files: ["data.json": "[1]"], release: "r1")
       _ = try await fixture.preload()
-      let part = try fixture.store.download(for: ExpectedContent(md5: nil), url: fixture.url("/b/half.js"))
+      let part = try await fixture.store.download(for: ExpectedContent(md5: nil), url: fixture.url("/b/half.js"))
       try part.begin(DownloadHead(url: try fixture.url("/b/half.js")))
       try part.append(wire: Array("var".utf8))
       part.close()

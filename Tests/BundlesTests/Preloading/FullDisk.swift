@@ -74,8 +74,8 @@ struct FullDisk: BundleStoring {
   func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
     try await store.manifestBytes(of: release)
   }
-  func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
-    try store.download(for: expected, url: url)
+  func download(for expected: ExpectedContent, url: PageURL) async throws -> any BundleDownload {
+    try await store.download(for: expected, url: url)
   }
   func claim(
     _ expected: ExpectedContent, url: PageURL, of release: StoredRelease, progress: @Sendable () -> Void

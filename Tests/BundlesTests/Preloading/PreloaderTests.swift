@@ -80,7 +80,7 @@ struct PreloaderTests {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["a": "var a = 1"])
       let md5 = try ContentDigests(of: Array("var a = 1".utf8)).md5
-      let held = try fixture.store.download(for: ExpectedContent(md5: md5), url: fixture.url("/b/a.js"))
+      let held = try await fixture.store.download(for: ExpectedContent(md5: md5), url: fixture.url("/b/a.js"))
       let report = try await fixture.preload()
       #expect(report.failures == [] && report.downloaded == 1)
       held.close()

@@ -17,7 +17,7 @@ struct ExchangedFolderTests {
       ["old", "new"].map { try StoreFixture.bundle($0, "content of \($0)") })
     let blob = try await fixture.add("content of old", to: release)
     let store = try fixture.reopened()
-    _ = try fixture.download("content of another", of: store)
+    _ = try await fixture.download("content of another", of: store)
     let folder = name.replacing("AB", with: blob.sha256.hex.prefix(2))
     let outside = try Outside(inPlaceOf: fixture.folder.file(folder))
 

@@ -131,8 +131,8 @@ struct GarbageTests {
   @Test("a running download stays, and an abandoned one is removed")
   func downloads() async throws {
     let fixture = try StoreFixture()
-    let busy = try fixture.download("busy", of: fixture.store)
-    let abandoned = try fixture.download("abandoned", of: fixture.store)
+    let busy = try await fixture.download("busy", of: fixture.store)
+    let abandoned = try await fixture.download("abandoned", of: fixture.store)
     abandoned.close()
     _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
     let left = try fixture.names(in: "partial")
@@ -144,7 +144,7 @@ struct GarbageTests {
   @Test func bundlesOutsideManifestsStay() async throws {
     let fixture = try StoreFixture()
     let url = try #require(PageURL("http://elsewhere/x.js"))
-    let download = try fixture.download("X", of: fixture.store)
+    let download = try await fixture.download("X", of: fixture.store)
     _ = try await fixture.store.add(download, digests: ContentDigests(of: Array("X".utf8)), for: url)
     _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
     let blob = try #require(try await fixture.store.bundle(at: url)?.blob)

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPCaching
 import PageTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -34,7 +35,9 @@ struct OpeningTests {
     let blob = try #require(try await reading.contents(of: release).first?.blob)
     #expect(try await reading.bytes(of: blob).bytes == Array("A".utf8))
     await #expect(throws: StoreError.self) { try await reading.activate(release) }
-    #expect(throws: StoreError.self) { try reading.download(for: ExpectedContent(md5: nil), url: fixture.source) }
+    await #expect(throws: StoreError.self) {
+      try await reading.download(for: ExpectedContent(md5: nil), url: fixture.source)
+    }
   }
 
   @Test func aFolderThatCannotBeMadeIsNamed() throws {
@@ -99,5 +102,47 @@ struct OpeningTests {
     #expect(
       StoreDirectory.standard(environment: ["XDG_DATA_HOME": "relative", "HOME": "/h"]).path
         == "/h/.local/share/pagekit")
+  }
+
+  @Test("while a store that was removed waits for another process, the threads that all tasks share go on")
+  func waitingForAnotherProcess() async throws {
+    let folder = try TemporaryDirectory()
+    let (directory, log) = (StoreDirectory(folder.path), LogLines())
+    let store = try BundleStore(at: directory, logger: log.logger)
+    let lock = StoreLock(path: directory.lock)
+    let (isHeld, proceed) = (Mutex(false), DispatchSemaphore(value: 0))
+    Thread.detachNewThread {
+      _ = try? lock.with(.exclusive) {
+        isHeld.withLock { $0 = true }
+        _ = proceed.wait(timeout: .now() + 60)
+      }
+    }
+    try await eventually("the lock is held") { isHeld.withLock(\.self) }
+    try Damage.remove(directory.database.string)
+    let url = try #require(PageURL("http://h/a.js"))
+    let downloads = (UInt8(0)..<8).map { number in
+      Task {
+        let expected = ExpectedContent(md5: try MD5Digest(of: [number]))
+        try await store.download(for: expected, url: url).discard()
+      }
+    }
+    // Its own thread, which sees the others go on, or lets them.
+    let goesOn = await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        let deadline = ContinuousClock.now + .seconds(20)
+        func wait(until isTrue: () -> Bool) { while !isTrue(), ContinuousClock.now < deadline { usleep(1_000) } }
+        wait { log.lines.contains { $0.contains("was removed") } }
+        let hasGoneOn = Mutex(false)
+        Task.detached {
+          #expect(store.isWritable)
+          hasGoneOn.withLock { $0 = true }
+        }
+        wait { hasGoneOn.withLock(\.self) }
+        proceed.signal()
+        continuation.resume(returning: hasGoneOn.withLock(\.self))
+      }
+    }
+    #expect(goesOn)
+    for download in downloads { try await download.value }
   }
 }

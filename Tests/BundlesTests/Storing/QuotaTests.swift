@@ -34,7 +34,7 @@ struct QuotaTests {
     func addUnlisted(_ name: String, _ text: String) async throws {
       let url = try #require(PageURL("http://h/\(name).js"))
       let digests = try ContentDigests(of: Array(text.utf8))
-      let download = try store.download(for: ExpectedContent(md5: digests.md5), url: url)
+      let download = try await store.download(for: ExpectedContent(md5: digests.md5), url: url)
       try download.begin(DownloadHead(url: url))
       try download.append(wire: Array(text.utf8))
       _ = try await store.add(download, digests: digests, for: url)
@@ -74,7 +74,7 @@ struct QuotaTests {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "A"])
     for (name, text) in [("x", "A"), ("y", "B")] {
-      let download = try fixture.download(text, of: fixture.store)
+      let download = try await fixture.download(text, of: fixture.store)
       _ = try await fixture.store.add(
         download, digests: ContentDigests(of: Array(text.utf8)), for: try #require(PageURL("http://h/\(name).js")))
     }
@@ -135,10 +135,10 @@ struct QuotaTests {
     _ = try await fixture.activated(["a": "1"], named: "r1")
     _ = try await fixture.activated(["a": "2"], named: "r2")
     _ = try await fixture.register([StoreFixture.bundle("a", "3")], named: "r3")
-    let download = try fixture.download("X", of: fixture.store)
+    let download = try await fixture.download("X", of: fixture.store)
     _ = try await fixture.store.add(
       download, digests: ContentDigests(of: Array("X".utf8)), for: try #require(PageURL("http://h/x.js")))
-    let busy = try fixture.download("busy", of: fixture.store)
+    let busy = try await fixture.download("busy", of: fixture.store)
     let kept = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false).kept
     let md5 = try ContentDigests(of: Array("busy".utf8)).md5
     #expect(

@@ -159,7 +159,7 @@ struct ReleaseTests {
   func unlistedBytes() async throws {
     let fixture = try StoreFixture()
     let url = try #require(PageURL("http://h/a.js"))
-    let download = try fixture.download("old", of: fixture.store)
+    let download = try await fixture.download("old", of: fixture.store)
     let blob = try await fixture.store.add(download, digests: ContentDigests(of: Array("old".utf8)), for: url)
     _ = try await fixture.register([StoreFixture.bundle("a", "new")])
     #expect(try await fixture.store.bundle(at: url)?.blob == blob)

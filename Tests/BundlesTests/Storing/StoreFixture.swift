@@ -45,14 +45,14 @@ struct StoreFixture {
   @discardableResult
   func add(_ text: String, to release: StoredRelease, of other: BundleStore? = nil) async throws -> Blob {
     let store = other ?? store
-    let download = try self.download(text, of: store)
+    let download = try await self.download(text, of: store)
     return try await store.add(download, digests: try ContentDigests(of: Array(text.utf8)), to: release)
   }
 
-  func download(_ text: String, of store: BundleStore) throws -> any BundleDownload {
+  func download(_ text: String, of store: BundleStore) async throws -> any BundleDownload {
     let digests = try ContentDigests(of: Array(text.utf8))
     let url = try #require(PageURL("http://h/x.js"))
-    let download = try store.download(for: ExpectedContent(md5: digests.md5), url: url)
+    let download = try await store.download(for: ExpectedContent(md5: digests.md5), url: url)
     try download.begin(DownloadHead(url: url))
     try download.append(wire: Array(text.utf8))
     return download

@@ -119,7 +119,7 @@ final class HeldStore: ResponseStoring {
   func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
     try await store.markStale(selection, since: time)
   }
-  func touch(_ ids: [Int64]) async throws { try await store.touch(ids) }
+  func touch(_ ids: [Int64]) { store.touch(ids) }
   func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool { try await store.setKept(isKept, for: key) }
   func remove(_ selection: ResponseSelection) async throws -> Int { try await store.remove(selection) }
   func setCapacity(_ bytes: Int64) async throws { try await store.setCapacity(bytes) }

@@ -28,7 +28,7 @@ struct PromptReaderTests {
     _ fixture: ResponseFixture, _ key: CacheKey, _ fields: HTTPFields = [:]
   ) async throws -> [FoundResponse]? {
     let found = fixture.store.responsesAtOnce(for: key, fields: fields)
-    let waited = try await fixture.store.responses(for: key)
+    let waited = try await fixture.store.responses(for: key, fields: fields)
     #expect(found?.map(\.entry) == waited.map(\.entry))
     #expect(found?.last?.bytes == waited.last?.bytes)
     return found

@@ -36,10 +36,10 @@ struct ResponseDamageTests {
     let (short, long) = ([UInt8](repeating: 1, count: 5_000), [UInt8](repeating: 2, count: 70_000))
     let entry = try #require(try await fixture.store(short, for: CacheKey(named: "short")))
     try await fixture.store(long, for: CacheKey(named: "long"))
-    #expect(try await fixture.store.responses(for: entry.key).map(\.bytes) == [short])
-    #expect(try await fixture.store.responses(for: CacheKey(named: "long")).map(\.bytes) == [nil])
+    #expect(try await fixture.store.responses(for: entry.key, fields: [:]).map(\.bytes) == [short])
+    #expect(try await fixture.store.responses(for: CacheKey(named: "long"), fields: [:]).map(\.bytes) == [nil])
     try Harm.flipped.strike(try fixture.path(of: entry))
-    #expect(try await fixture.store.responses(for: entry.key).map(\.bytes) == [nil])
+    #expect(try await fixture.store.responses(for: entry.key, fields: [:]).map(\.bytes) == [nil])
     #expect(try await fixture.store.body(of: entry) == nil)
   }
 

@@ -211,7 +211,7 @@ struct ResponseIndexTests {
     let fixture = try await Self.filled()
     let entry = try await fixture.store("abc", for: "abc")
     try fixture.disk.index.write { try $0.execute(sql: "UPDATE response SET bytes = \(value) WHERE id = \(entry.id)") }
-    #expect(try await fixture.store.responses(for: entry.key).map(\.bytes) == [nil])
+    #expect(try await fixture.store.responses(for: entry.key, fields: [:]).map(\.bytes) == [nil])
     #expect(try await fixture.store.body(of: entry) == nil)
     #expect(try await fixture.store.entries(for: entry.key).isEmpty)
     #expect(try await fixture.text("a") == "a")
@@ -224,7 +224,7 @@ struct ResponseIndexTests {
       _ = try await fixture.store.setKept(isKept, for: CacheKey(named: "empty"))
       try await fixture.store("", for: "empty")
       #expect(try await fixture.text("empty") == "")
-      #expect(try await fixture.store.responses(for: CacheKey(named: "empty")).map(\.bytes) == [[]])
+      #expect(try await fixture.store.responses(for: CacheKey(named: "empty"), fields: [:]).map(\.bytes) == [[]])
     }
   }
 

@@ -26,7 +26,7 @@ struct ResponseRoomTests {
     let fixture = try await Self.filled(kind, 3, capacity: 33_000)
     let entries = try await fixture.store.list()
     #expect(entries.count == 3)
-    try await fixture.store.touch([entries[2].id, entries[1].id])
+    fixture.store.touch([entries[2].id, entries[1].id])
     #expect(try await fixture.names() == ["1", "0", "2"])
     try await fixture.store(Self.bytes(3), for: CacheKey(named: "3"))
     #expect(try await fixture.names() == ["3", "1", "0"])

@@ -63,7 +63,7 @@ struct ResponseUsesTests {
     for key in keys { try await fixture.store([1], for: key) }
     let before = try #require(Self.log(fixture))
     for key in keys + keys { #expect(try await fixture.bytes(key) == [1]) }
-    await fixture.cache.tellUses()
+    fixture.cache.tellUses()
     // Whatever is to be written is written before this.
     _ = try await fixture.cache.usage()
     #expect(Self.log(fixture) == before)
@@ -77,10 +77,10 @@ struct ResponseUsesTests {
     for number in 0..<6 {
       entries.append(try #require(try await fixture.store(bytes(number), for: CacheKey(named: "\(number)"))))
     }
-    try await fixture.store.touch([entries[0].id, entries[2].id])
+    fixture.store.touch([entries[0].id, entries[2].id])
     fixture.advance(-5_000)
     for number in 6..<9 { try await fixture.store(bytes(number), for: CacheKey(named: "\(number)")) }
-    try await fixture.store.touch([entries[1].id])
+    fixture.store.touch([entries[1].id])
     #expect(try await fixture.names() == ["1", "8", "7", "6", "2", "0", "5", "4", "3"])
     try await fixture.store.setCapacity(66_000)
     #expect(try await fixture.names() == ["1", "8", "7", "6", "2", "0"])
@@ -97,9 +97,9 @@ struct ResponseUsesTests {
     let first = try await fixture.store("a", for: "a")
     try await fixture.store("b", for: "b")
     for (passed, names) in [(61.0, ["b", "a"]), (3_600, ["a", "b"])] {
-      try await fixture.store.touch([first.id])
+      fixture.store.touch([first.id])
       fixture.advance(passed)
-      try await fixture.store.touch([first.id])
+      fixture.store.touch([first.id])
       _ = try await fixture.store.usage()
       #expect(try await fixture.names() == ["a", "b"])
       #expect(try await fixture.names(of: other) == names)
@@ -113,7 +113,7 @@ struct ResponseUsesTests {
     try await fixture.store("b", for: "b")
     var store: ResponseStore? = try fixture.reopened()
     fixture.advance(3_601)
-    try await store?.touch([first.id])
+    store?.touch([first.id])
     #expect(try await fixture.names() == ["b", "a"])
     store = nil
     try await eventually("the use is written") { try await fixture.names() == ["a", "b"] }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PageTesting
+import Synchronization
 import Testing
 
 @testable import HTTPCache
@@ -167,5 +168,39 @@ struct ResourceEncodingTests {
       #expect((part.status, part.bytes) == (206, Array(encoded[2...9])))
       #expect(fixture.origin.requests.last?.headers[.acceptEncoding] == "identity")
     }
+  }
+
+  /// Fails if two callers are in it at the same time; the first one waits for another for a moment.
+  private final class LonelyDecoder: BodyDecoding {
+    private let callers = Atomic(0)
+    private let second = DispatchSemaphore(value: 0)
+    private let overlap = Atomic(false)
+    var hasOverlapped: Bool { overlap.load(ordering: .sequentiallyConsistent) }
+
+    func decode(_ chunk: [UInt8]) throws -> [UInt8] {
+      defer { callers.subtract(1, ordering: .sequentiallyConsistent) }
+      if callers.add(1, ordering: .sequentiallyConsistent).newValue > 1 {
+        overlap.store(true, ordering: .sequentiallyConsistent)
+        second.signal()
+      } else {
+        _ = second.wait(timeout: .now() + 0.1)
+      }
+      return chunk
+    }
+
+    func finish() throws {}
+  }
+
+  @Test("two readers of a body that is decoded wait for each other, and each piece goes to one of them")
+  func twoReaders() async throws {
+    let left = Mutex(Array(1...6 as ClosedRange<UInt8>))
+    let source = Body(next: { left.withLock { $0.isEmpty ? nil : [$0.removeFirst()] } })
+    let decoder = LonelyDecoder()
+    let content = DecodedBody(source.reader(), decoder)
+    let body = Body(next: { try await content.next() })
+    async let first = body.collect()
+    async let second = body.collect()
+    #expect(try await (first + second).sorted() == Array(1...6))
+    #expect(!decoder.hasOverlapped)
   }
 }
