@@ -1,6 +1,7 @@
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Logging
 import Synchronization
 
 /// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
@@ -127,7 +128,8 @@ final class OriginExchange: Sendable {
         }
       case .single(let single):
         if let response = single.take(for: hop.request, isOurs: !isCollapsed) {
-          return resources.unshared(response, for: hop, reason, generation: single.generation)
+          return resources.unshared(
+            response, for: hop, reason, generation: single.generation, detail: single.detail)
         }
       }
       // It was for somebody else alone.
@@ -223,7 +225,8 @@ final class OriginExchange: Sendable {
         let storage = await recorder.storage(of: response.head, hop, times)
         note(storage, of: response.head, hop, times)
         guard case .into(let pending, let spool) = storage else {
-          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
+          let detail = if case .nothing(because: .tags) = storage { "tags" } else { nil as String? }
+          return .single(UnsharedResponse(response, to: hop.request, generation: generation, detail: detail))
         }
         validator.noteConditions(of: request, response.head, validating: cached, hop)
         isHandedOn = true
@@ -240,7 +243,11 @@ final class OriginExchange: Sendable {
   ) {
     switch storage {
     case .into: unstored.remove(hop.key)
-    case .nothing(isForAll: true) where head.status.code < 500: unstored.insert(hop.key, at: times.response)
+    case .nothing(let refusal?) where refusal.isForAll && head.status.code < 500:
+      if refusal == .tags, !unstored.contains(hop.key, at: times.response) {
+        configuration.logger.warning("a response is not stored: \(refusal.rawValue)", metadata: ["key": "\(hop.key)"])
+      }
+      unstored.insert(hop.key, at: times.response)
     case .nothing: break
     }
   }
