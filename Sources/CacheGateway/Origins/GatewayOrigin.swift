@@ -80,6 +80,7 @@ package final class GatewayOrigin: Sendable {
     configuration.bodyLimit = settings.answerLimit
     configuration.transfers = settings.connections
     configuration.waiting = settings.waiting
+    configuration.sharingPatience = settings.shareTime
     configuration.logger = logger
     (configuration.now, configuration.storedUse) = (now, storedUse)
     return configuration

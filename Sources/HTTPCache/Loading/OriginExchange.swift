@@ -1,3 +1,4 @@
+import Containers
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -93,14 +94,20 @@ final class OriginExchange: Sendable {
       }
       // Of requests that come at the same moment, the one whose exchange runs is not collapsed.
       let isOurs = Atomic(!isShared)
-      let result =
-        isShared
-        ? try await inFlight.shared(key) { [key, names, looksLeft] in
-          if looksLeft > 0, await self.isOvertaken(hop, key, chosenBy: names, after: arriving) { return .overtaken }
-          isOurs.store(true, ordering: .relaxed)
-          return try await self.result(of: hop, request, validating: cached, key)
-        }
-        : try await self.result(of: hop, request, validating: cached, key)
+      let result: FetchResult
+      do {
+        result =
+          isShared
+          ? try await inFlight.shared(key, alarm: alarm(for: key)) { [key, names, looksLeft] in
+            if looksLeft > 0, await self.isOvertaken(hop, key, chosenBy: names, after: arriving) { return .overtaken }
+            isOurs.store(true, ordering: .relaxed)
+            return try await self.result(of: hop, request, validating: cached, key)
+          }
+          : try await self.result(of: hop, request, validating: cached, key)
+      } catch is OverdueWorkError {
+        isShared = false
+        continue
+      }
       let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
       case .overtaken:
@@ -134,6 +141,20 @@ final class OriginExchange: Sendable {
       }
       // It was for somebody else alone.
       isShared = false
+    }
+  }
+
+  /// Returns when a request need not wait for an equal one any longer; `nil` if it waits for as long as that takes.
+  private func alarm(for key: FlightKey) -> (@Sendable () async -> Void)? {
+    guard let patience = configuration.sharingPatience else { return nil }
+    return { [inFlight, gate] in
+      // A request that waits for a place would only be the next in the same queue.
+      func isWaiting() -> Bool { inFlight.number(of: key).map(gate.isWaiting) ?? false }
+      var wasWaiting: Bool
+      repeat {
+        wasWaiting = isWaiting()
+        try? await Task.sleep(for: patience)
+      } while !Task.isCancelled && (wasWaiting || isWaiting())
     }
   }
 
