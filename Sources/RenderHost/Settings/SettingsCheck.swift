@@ -83,6 +83,12 @@ package enum SettingsCheck {
     return problems
   }
 
+  /// Says that the certificate has expired or is not valid yet; `nil` if it is valid, or cannot be read.
+  static func certificateProblem(of settings: Settings, at now: Date) -> String? {
+    guard let certificate = settings.certificate, let key = settings.privateKey else { return nil }
+    return try? TLSFiles(certificate: certificate, privateKey: key).validity().problem(at: now)
+  }
+
   /// The reason why the permitted number of pages exceeds the workers' memory; `nil` if it fits.
   static func crowding(of settings: Settings) -> String? {
     let (fitting, wanted) = (settings.fittingPages, settings.pageLimit)
