@@ -50,7 +50,8 @@ package struct HostServer: Sendable {
     router.add(middleware: LastResponseMiddleware())
     // Errors become responses before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
-    router.add(middleware: AccessLogMiddleware())
+    if !settings.proxies.isEmpty { router.add(middleware: ClientMiddleware(proxies: settings.proxies)) }
+    router.add(middleware: AccessLogMiddleware(proxies: settings.proxies))
     router.add(middleware: RequestMetricsMiddleware(metrics))
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
@@ -117,7 +118,9 @@ package struct HostServer: Sendable {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let application = Application(
       router: router,
-      server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
+      server: .guarded(
+        settings.limits, tls: tls, connections: connections, metrics: metrics, proxies: settings.proxies,
+        readsProxyHeader: settings.readsProxyHeader(listener.key)),
       configuration: .init(
         address: .hostname(listener.host, port: listener.port), backlog: AcceptErrorHandler.backlog,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
