@@ -12,22 +12,25 @@ package struct Gateway: Sendable {
   package let origins: [GatewayOrigin]
   private let table: OriginTable
   private let isSecure: Bool
+  private let proxies: TrustedProxies
 
   /// - Parameters:
   ///   - store: the folder of all stores.
   ///   - isSecure: `true` if clients connect over TLS.
+  ///   - proxies: the proxies in front that are trusted to name their clients.
   ///   - storedUse: which stored responses may be used at a time.
   /// - Throws: ``StoreError``, ``TransportError``.
   package init(
     _ settings: [OriginSettings], store: StoreDirectory, isSecure: Bool, record: HostRecord, logger: Logger,
     now: @escaping @Sendable () -> HTTPDate = ResourceLoader.Configuration().now,
+    proxies: TrustedProxies = TrustedProxies(),
     storedUse: @escaping @Sendable (HTTPDate) -> StoredUse = { _ in .unlimited }
   ) throws {
     origins = try settings.map {
       try GatewayOrigin($0, store: store, record: record, logger: logger, now: now, storedUse: storedUse)
     }
     table = OriginTable(settings)
-    self.isSecure = isSecure
+    (self.isSecure, self.proxies) = (isSecure, proxies)
   }
 
   /// Returns when everything that was purged is gone from the disk.
@@ -69,9 +72,8 @@ package struct Gateway: Sendable {
     limit.apply(to: &head.headerFields)
     let (path, host) = (head.path ?? "", head.host)
     let sender = ClientInfo(
-      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version,
-      disconnection: disconnection,
-      note: note, replay: replay, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
+      client: forwardedFields(client, host), version: version, disconnection: disconnection, note: note, replay: replay,
+      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
     let request = Request(head: head, body: request.body)
     if let socketBytes { return try await origin.openSocket(for: request, path: path, from: sender, socketBytes) }
     return try await origin.respond(to: request, path: path, from: sender)
@@ -83,16 +85,21 @@ package struct Gateway: Sendable {
   /// - Returns: `nil` if that is not possible without waiting.
   func answerAtOnce(_ asked: PromptAnswers.Asked) -> PromptAnswers.Answer? {
     let head = asked.head
-    let (path, host) = (head.path ?? "", head.host)
+    let (path, client) = (head.path ?? "", forwardedFields(asked.client, head.host))
     guard let origin = (try? origin(for: head, version: .http11, .unbounded)) ?? nil,
       // All that follows would be done again by the long way.
-      origin.mayBeStored(head, path: path, host: host)
+      origin.mayBeStored(head, path: path, client: client)
     else { return nil }
     let sender = ClientInfo(
-      client: ForwardedFields(client: asked.client, host: host, isSecure: isSecure), version: .http11,
+      client: client, version: .http11,
       disconnection: asked.disconnection, note: asked.note, replay: asked.replay,
       trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
     return origin.answerAtOnce(head, path: path, from: sender)
+  }
+
+  private func forwardedFields(_ client: String?, _ host: String?) -> ForwardedFields {
+    ForwardedFields(
+      client: client, host: host, isSecure: isSecure, isTrusted: client.map { proxies.contains($0) } ?? false)
   }
 
   /// Returns the origin that a request is for; `nil` if the gateway answers it itself.

@@ -18,7 +18,7 @@ package struct GatewayServer: Sendable {
   let answers = RawResponseCache(capacity: 64 << 20)
   /// Answers requests on their event loops, if nothing has to be waited for.
   let prompt: PromptAnswers
-  private let log = AccessLogMiddleware()
+  private let log: AccessLogMiddleware
   private let requests: RequestMetricsMiddleware
   /// Called with the address that it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
@@ -33,6 +33,7 @@ package struct GatewayServer: Sendable {
     self.logger = logger
     self.whenRunning = whenRunning
     requests = RequestMetricsMiddleware(metrics, route: "gateway")
+    log = AccessLogMiddleware(proxies: settings.proxies)
     prompt = PromptAnswers(limits: settings.limits, metrics: requests, log: log, logger: logger) {
       gateway.answerAtOnce($0)
     }
@@ -45,7 +46,8 @@ package struct GatewayServer: Sendable {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
-      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]),
+      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), proxies: settings.proxies,
+      readsProxyHeader: settings.readsProxyHeader(.gateway),
       handlers: { [prompt, limits = settings.limits] in
         [ReadableFieldsHandler(), PromptHandler(prompt, idle: limits.idle)]
       }
@@ -110,7 +112,7 @@ package struct GatewayServer: Sendable {
       next: (Request, HostRequestContext) async throws -> Response
     ) async throws -> Response {
       try await gateway.respond(
-        to: request, client: context.remoteAddress?.ipAddress, version: context.version,
+        to: request, client: context.peer, version: context.version,
         disconnection: context.disconnection, socketBytes: context.socketBytes, note: context.note,
         replay: context.replay)
     }

@@ -68,14 +68,29 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
   @inlinable
   public init() {}
 
+  /// - Parameter alarm: returns when a caller that shares another one's work need not wait any longer; `nil` if it
+  ///   waits for as long as the work takes.
+  /// - Throws: ``OverdueWorkError`` after the alarm, `CancellationError`, and the error of the work.
   @inlinable
-  public func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+  public func value(
+    for key: Key, alarm: (@Sendable () async -> Void)? = nil, _ work: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
     let (flight, caller, isFirst) = state.withLock { $0.join(key) }
     if isFirst { begin(flight, work) }
+    var timer: Task<Void, Never>?
+    defer { timer?.cancel() }
+    if !isFirst, let alarm {
+      timer = Task {
+        await alarm()
+        if !Task.isCancelled { leave(flight, caller, isOverdue: true) }
+      }
+    }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let result: Result<Value, any Error>? = state.withLock { state in
-          guard state.flights[flight]?.callers[caller] != nil else { return .failure(CancellationError()) }
+          guard state.flights[flight]?.callers[caller] != nil else {
+            return .failure(Task.isCancelled ? CancellationError() : OverdueWorkError())
+          }
           if let result = state.flights[flight]?.result {
             state.remove(caller, from: flight)
             return result
@@ -124,8 +139,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
   }
 
   /// Removes a caller while others wait; the last one stays, and cancels the work.
+  ///
+  /// - Parameter isOverdue: `true` if the caller has waited for too long: the last one then goes on waiting.
   @inlinable
-  func leave(_ flight: UInt64, _ caller: UInt64) {
+  func leave(_ flight: UInt64, _ caller: UInt64, isOverdue: Bool = false) {
     let (waiter, task): (Waiter?, Task<Void, Never>?) = state.withLock { state in
       guard let left = state.flights[flight], left.result == nil, let waiter = left.callers[caller] else {
         return (nil, nil)
@@ -134,10 +151,17 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         state.remove(caller, from: flight)
         return (waiter, nil)
       }
+      guard !isOverdue else { return (nil, nil) }
       state.close(flight, of: left.key)
       return (nil, left.task)
     }
-    waiter?.resume(throwing: CancellationError())
+    waiter?.resume(throwing: isOverdue ? OverdueWorkError() : CancellationError())
     task?.cancel()
   }
+}
+
+/// The work of another caller takes too long to wait for.
+public struct OverdueWorkError: Error {
+  @inlinable
+  public init() {}
 }

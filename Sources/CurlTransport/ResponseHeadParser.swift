@@ -52,12 +52,15 @@ struct ResponseHeadParser {
   mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
     size += line.count
     guard size <= Self.limit else { throw .tooLong }
-    let line = Self.withoutEnd(line)
     let text = { [isPassedOn] in Self.text(of: $0, isPassedOn: isPassedOn) }
     if isComplete {
-      trailers.append(line, text: text)
+      // libcurl joins the trailers that come while the transfer is paused.
+      for part in line.split(separator: UInt8(ascii: "\n")) {
+        trailers.append(Self.withoutEnd(UnsafeRawBufferPointer(rebasing: part)), text: text)
+      }
       return nil
     }
+    let line = Self.withoutEnd(line)
     guard response != nil else {
       let text = text(line)
       response = try Self.statusLine(text)

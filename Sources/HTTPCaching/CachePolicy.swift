@@ -60,6 +60,8 @@ package struct CachePolicy: Hashable, Sendable {
 extension HTTPField.Name {
   /// `CDN-Cache-Control`, the targeted field for shared caches of an origin's own network. RFC 9213 §3.1.
   package static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")
+  /// `Content-Digest`, the digest of the bytes of one message. RFC 9530 §2.
+  package static let contentDigest = HTTPField.Name("Content-Digest")
 }
 
 // MARK: - Invalidation

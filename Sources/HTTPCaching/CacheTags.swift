@@ -3,26 +3,41 @@ import HTTPTypes
 /// The names by which an origin groups responses, to purge them together: those of `Surrogate-Key`, separated by
 /// spaces, and those of `Cache-Tag`, separated by commas. They are case-sensitive. No RFC defines them.
 package enum CacheTags {
-  /// The number of tags of a response; further ones are ignored.
+  /// The number of tags that are kept of a response.
   package static let limit = 256
-  /// The length of a tag in bytes; longer ones are ignored.
+  /// The length of a tag in bytes; longer ones are not kept.
   package static let lengthLimit = 256
 
   private static let surrogateKey = HTTPField.Name("Surrogate-Key")
   private static let cacheTag = HTTPField.Name("Cache-Tag")
 
-  /// Returns the tags in order, without repetitions.
-  package static func of(_ fields: HTTPFields) -> [String] {
+  /// Returns the tags that are kept, in order, without repetitions.
+  package static func of(_ fields: HTTPFields) -> [String] { read(fields).tags }
+
+  /// Returns `true` if all tags of a response are kept. A purge by one that is not would miss the response.
+  package static func areAllKept(_ fields: HTTPFields) -> Bool { read(fields).areAll }
+
+  private static func read(_ fields: HTTPFields) -> (tags: [String], areAll: Bool) {
     var (tags, known): ([String], Set<String>) = ([], [])
+    var areAll = true
     func add(_ names: [Substring]) {
-      for name in names where tags.count < limit {
-        guard let tag = accepted(name), known.insert(tag).inserted else { continue }
+      for name in names where areAll || tags.count < limit {
+        guard let tag = accepted(name) else {
+          if !name.trimmingSpaces.isEmpty { areAll = false }
+          continue
+        }
+        guard !known.contains(tag) else { continue }
+        guard tags.count < limit else {
+          areAll = false
+          continue
+        }
+        known.insert(tag)
         tags.append(tag)
       }
     }
     for value in values(of: surrogateKey, in: fields) { add(value.split { $0 == " " || $0 == "\t" }) }
     for value in values(of: cacheTag, in: fields) { add(value.split(separator: ",")) }
-    return tags
+    return (tags, areAll)
   }
 
   /// Returns the tag without surrounding spaces; `nil` if no response can have it.

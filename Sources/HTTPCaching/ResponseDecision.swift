@@ -160,7 +160,9 @@ extension CachePolicy {
 /// The fields of a stored response after a newer head of the same content. RFC 9111 §3.2.
 enum UpdatedFields {
   /// Fields that describe the stored bytes, and therefore stay.
-  private static let bound: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentRange]
+  private static let bound = Set(
+    [HTTPField.Name.contentLength, .contentEncoding, .contentRange]
+      + [HTTPField.Name.contentDigest].compactMap(\.self))
 
   static func of(_ stored: HTTPFields, by new: HTTPFields, at now: HTTPDate, policy: CachePolicy) -> HTTPFields {
     let storable = StoredFields.of(new, policy: policy, received: now)

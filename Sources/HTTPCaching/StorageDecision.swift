@@ -15,8 +15,8 @@ package enum StorageDecision: Equatable, Sendable {
     case method = "responses to this method are not stored"
     /// The status is 1xx.
     case interim = "an interim response is not stored"
-    /// The status is 304, 412 or 416, or the response has `must-understand` and an unknown status, or it is a 206 that
-    /// does not fit its request.
+    /// The status is 304, 412, 416 or above 599, or the response has `must-understand` and an unknown status, or it is a
+    /// 206 that does not fit its request.
     case notUnderstood = "the status is not understood"
     /// The request has `no-store`.
     case requestNoStore = "the request says no-store"
@@ -32,11 +32,13 @@ package enum StorageDecision: Equatable, Sendable {
     case varies = "the response says Vary: *"
     /// The response has no lifetime, and its status is not heuristically cacheable.
     case nothingAllows = "nothing makes the status cacheable"
+    /// The response has more or longer tags than ``CacheTags`` keeps, and the cache is shared.
+    case tags = "it has more or longer tags than are kept, so that a purge by one of them would miss it"
 
     /// `true` if the response forbids storing, whatever was asked.
     package var isForAll: Bool {
       switch self {
-      case .responseNoStore, .isPrivate, .setsCookie, .varies: true
+      case .responseNoStore, .isPrivate, .setsCookie, .varies, .tags: true
       case .method, .interim, .notUnderstood, .requestNoStore, .authorized, .nothingAllows: false
       }
     }
@@ -50,7 +52,7 @@ package enum StorageDecision: Equatable, Sendable {
       case .setsCookie: "RFC 9111 §7.3"
       case .authorized: "RFC 9111 §3.5"
       case .varies: "RFC 9111 §4.1"
-      case .method, .interim, .notUnderstood, .nothingAllows: "RFC 9111 §3"
+      case .method, .interim, .notUnderstood, .nothingAllows, .tags: "RFC 9111 §3"
       }
     }
   }
@@ -86,11 +88,14 @@ extension CachePolicy {
     // RFC 9111 §3: a 304 updates a stored response and is not stored itself. 412 and 416 answer a condition or a range,
     // and would be wrong for a request without it. must-understand requires a known status.
     if [304, 412, 416].contains(status) || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
+    // RFC 9110 §15: a status above 599 is invalid, and counts as an error of the server.
+    if status > 599 { return .refuse(.notUnderstood) }
     if asked.noStore { return .refuse(.requestNoStore) }
     if forbidsStoring(control, status) { return .refuse(.responseNoStore) }
     // RFC 9111 §4.1: no request would ever select it.
     if VaryKey.isUnmatchable(fields) { return .refuse(.varies) }
     if mode == .shared {
+      if !CacheTags.areAllKept(fields) { return .refuse(.tags) }
       if control.isPrivate == .response { return .refuse(.isPrivate) }
       if request.headerFields.contains(.authorization), !allowsSharingAuthorized(control) {
         return .refuse(.authorized)
@@ -108,13 +113,16 @@ extension CachePolicy {
     }
     kept[.contentRange] = nil
     kept[.contentLength] = range.size.map { String($0) }
+    // RFC 9530 §2: it speaks of the bytes of this message alone.
+    if let digest = HTTPField.Name.contentDigest { kept[digest] = nil }
     return .storePart(range, kept)
   }
 
   /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it.
   /// Until its removal, it is not used without validation. RFC 9111 §5.2.2.5, §5.2.2.7.
   package func mayBeKept(_ stored: StoredResponse) -> Bool {
-    !forbidsStoring(stored.control, stored.status) && (mode == .private || stored.control.isPrivate != .response)
+    !forbidsStoring(stored.control, stored.status)
+      && (mode == .private || stored.control.isPrivate != .response && stored.areTagsKept)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
   }
 

@@ -66,6 +66,8 @@ package struct StoredAnswer: Equatable, Sendable {
     var fields = fields
     fields[.contentRange] = ContentRange(range, size: stored.extent.size).description
     fields[.contentLength] = String(range.upperBound - range.lowerBound)
+    // RFC 9530 §2: the stored one is of the whole content.
+    if let digest = HTTPField.Name.contentDigest { fields[digest] = nil }
     self.init(status: 206, fields: fields, body: .bytes(stored.offset(of: range)))
   }
 

@@ -31,6 +31,8 @@ package struct StoredResponse: Hashable, Sendable {
   package let validators: Validators
   /// When the origin made the response: its `Date`, or else its arrival.
   package let date: HTTPDate
+  /// `false` if a purge by one of its tags would miss the response.
+  let areTagsKept: Bool
 
   /// Creates the description of a stored response, for ``CachePolicy/decision(for:among:at:lifetime:)``.
   ///
@@ -64,6 +66,7 @@ package struct StoredResponse: Hashable, Sendable {
     age = Age(of: fields, times: times)
     validators = Validators(of: fields)
     date = HTTPDate(singleIn: fields, .date, now: times.response) ?? times.response
+    areTagsKept = CacheTags.areAllKept(fields)
   }
 
   package static func == (left: StoredResponse, right: StoredResponse) -> Bool {

@@ -34,6 +34,46 @@ struct SingleFlightTests {
     for task in tasks { #expect(try await task.value >= 1) }
   }
 
+  @Test("a caller that shares another one's work need not wait longer than its alarm")
+  func overdueWork() async throws {
+    let flights = SingleFlight<String, Int>()
+    let gate = Gate()
+    let alarm = AsyncStream.makeStream(of: Void.self)
+    let wait: @Sendable () async -> Void = { for await _ in alarm.stream {} }
+    let leader = Task { try await flights.value(for: "k", alarm: wait) { try await gate.work() } }
+    await gate.waitForStart()
+    let follower = Task { try await flights.value(for: "k", alarm: wait) { try await gate.work() } }
+    while flights.passengers(of: "k") < 2 { await Task.yield() }
+    alarm.continuation.finish()
+    await #expect(throws: OverdueWorkError.self) { try await follower.value }
+    #expect(flights.passengers(of: "k") == 1)
+    // One whose time is over before it waits.
+    await #expect(throws: OverdueWorkError.self) {
+      try await flights.value(for: "k", alarm: {}) { try await gate.work() }
+    }
+    gate.open()
+    #expect(try await leader.value == 1)
+    #expect(flights.passengers(of: "k") == 0)
+  }
+
+  @Test("a caller that is left alone with the work waits for its end")
+  func lastOverdueCaller() async throws {
+    let flights = SingleFlight<String, Int>()
+    let gate = Gate()
+    let alarm = AsyncStream.makeStream(of: Void.self)
+    let leader = Task { try await flights.value(for: "k") { try await gate.work() } }
+    await gate.waitForStart()
+    let follower = Task {
+      try await flights.value(for: "k", alarm: { for await _ in alarm.stream {} }) { try await gate.work() }
+    }
+    while flights.passengers(of: "k") < 2 { await Task.yield() }
+    leader.cancel()
+    await #expect(throws: CancellationError.self) { try await leader.value }
+    alarm.continuation.finish()
+    gate.open()
+    #expect(try await follower.value == 1)
+  }
+
   @Test("a cancelled caller does not end the work for the others")
   func cancelledCaller() async throws {
     let flights = SingleFlight<String, Int>()

@@ -126,6 +126,14 @@ struct ResponseHeadParserTests {
     #expect(parser.trailers.fields == [.vary: "a, b"])
   }
 
+  @Test("trailers that come in one piece are told apart")
+  func joinedTrailers() throws {
+    var parser = ResponseHeadParser()
+    _ = try Self.feed(["HTTP/1.1 200 OK", ""], to: &parser)
+    _ = try parser.receive(bytes: Array("ETag: 1\r\nVary: a,\r\n b\r\nAge: 2\r\n\r\n".utf8))
+    #expect(parser.trailers.fields == [.eTag: "1", .vary: "a, b", .age: "2"])
+  }
+
   @Test func aHeadMayHaveAsManyBytesAsTheLimit() throws {
     var parser = ResponseHeadParser()
     let start = Array("HTTP/1.1 200 OK\r\n".utf8)

@@ -49,4 +49,15 @@ struct CacheTagsTests {
     ).fields
     #expect(CacheTags.of(fields) == Array(names.prefix(256)))
   }
+
+  @Test(
+    "tags that are not kept are noticed",
+    arguments: [
+      (Row([], []), true), (Row([("Cache-Tag", ",\t, ,")], []), true),
+      (Row([("Cache-Tag", (0..<256).map { "t\($0)" }.joined(separator: ",") + ",t0,t255")], []), true),
+      (Row([("Cache-Tag", (0...256).map { "t\($0)" }.joined(separator: ","))], []), false),
+      (Row([("Surrogate-Key", (0..<256).map { "t\($0)" }.joined(separator: " ")), ("Cache-Tag", "more")], []), false),
+      (Row([("Surrogate-Key", long + " a")], []), true), (Row([("Surrogate-Key", "a " + long + "x")], []), false),
+    ])
+  func unkeptTags(_ row: Row, _ areAllKept: Bool) { #expect(CacheTags.areAllKept(row.fields) == areAllKept) }
 }

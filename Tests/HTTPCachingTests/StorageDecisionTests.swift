@@ -55,6 +55,50 @@ struct StorageDecisionTests {
     }
   }
 
+  /// RFC 9110 §15.
+  @Test("a status above 599 is not stored", arguments: [600, 799, 999])
+  func invalidStatuses(_ status: Int) {
+    for mode in [CachePolicy.Mode.private, .shared] {
+      #expect(Self.decide("public, max-age=60", mode: mode, status: status) == .notUnderstood)
+    }
+  }
+
+  @Test("a shared cache stores no response with tags that it does not keep")
+  func tags() throws {
+    let name = try #require(HTTPField.Name("Surrogate-Key"))
+    func fields(_ count: Int) -> HTTPFields { [name: (0..<count).map { "t\($0)" }.joined(separator: " ")] }
+    #expect(Self.decide("max-age=60", mode: .shared, more: fields(256)) == nil)
+    #expect(Self.decide("max-age=60", mode: .shared, more: fields(257)) == .tags)
+    #expect(Self.decide("max-age=60", more: fields(257)) == nil)
+    // A 304 may bring more.
+    let stored = Sample.stored("max-age=60", fields(257), mode: .shared)
+    #expect(!CachePolicy(mode: .shared).mayBeKept(stored) && CachePolicy(mode: .private).mayBeKept(stored))
+    let decision = CachePolicy(mode: .shared).decision(for: Sample.request(), among: [stored], at: Sample.time(1))
+    #expect(decision.servesNothing)
+  }
+
+  /// RFC 9530 §2.
+  @Test("a digest of the content stays with the content that it is of")
+  func contentDigest() throws {
+    let name = try #require(HTTPField.Name.contentDigest)
+    let part = CachePolicy(mode: .shared).storage(
+      of: Sample.answer(206, [name: "sha-256=:AA==:", .contentRange: "bytes 0-4/10", .cacheControl: "max-age=60"]),
+      to: Sample.request([.range: "bytes=0-4"]), received: Sample.time(0))
+    guard case .storePart(_, let fields) = part else {
+      Issue.record("\(part)")
+      return
+    }
+    #expect(!fields.contains(name))
+    let stored = Sample.stored("max-age=60", [.eTag: "\"v\"", name: "sha-256=:AA==:"])
+    let whole = StoredAnswer(to: Sample.request(), from: stored, age: 0)
+    let range = StoredAnswer(to: Sample.request([.range: "bytes=0-4"]), from: stored, age: 0)
+    #expect(whole.head.headerFields.contains(name) && !range.head.headerFields.contains(name))
+    #expect(range.head.status == .partialContent)
+    let updated = UpdatedFields.of(
+      stored.fields, by: [name: "sha-256=:BB==:"], at: Sample.time(1), policy: CachePolicy(mode: .shared))
+    #expect(updated[name] == "sha-256=:AA==:")
+  }
+
   @Test("private forbids storing in shared caches only")
   func privateResponses() {
     #expect(Self.decide("private, max-age=60", mode: .shared) == .isPrivate)

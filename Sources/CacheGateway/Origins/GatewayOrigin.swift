@@ -80,6 +80,7 @@ package final class GatewayOrigin: Sendable {
     configuration.bodyLimit = settings.answerLimit
     configuration.transfers = settings.connections
     configuration.waiting = settings.waiting
+    configuration.sharingPatience = settings.shareTime
     configuration.logger = logger
     (configuration.now, configuration.storedUse) = (now, storedUse)
     return configuration
@@ -137,14 +138,14 @@ package final class GatewayOrigin: Sendable {
   ///
   /// - Parameters:
   ///   - path: the target of the request.
-  ///   - host: the host that the client requests.
-  func mayBeStored(_ head: HTTPRequest, path: String, host: String?) -> Bool {
-    loader.mayBeStored(target(head, path: path, host: host))
+  ///   - client: the client, and the host that it requests.
+  func mayBeStored(_ head: HTTPRequest, path: String, client: ForwardedFields) -> Bool {
+    loader.mayBeStored(target(head, path: path, client))
   }
 
   /// The request by which the stored responses are looked up, and which is sent if none answers.
   private func resourceRequest(_ head: HTTPRequest, path: String, from sender: ClientInfo) -> ResourceRequest {
-    var resource = target(head, path: path, host: sender.client.host)
+    var resource = target(head, path: path, sender.client)
     resource.fields = GatewayFields.request(
       head, from: sender.client, settings.forwarding, version: sender.version, codings: settings.codings)
     sender.trace.add(to: &resource.fields)
@@ -153,13 +154,13 @@ package final class GatewayOrigin: Sendable {
   }
 
   /// The same without its fields.
-  private func target(_ head: HTTPRequest, path: String, host: String?) -> ResourceRequest {
+  private func target(_ head: HTTPRequest, path: String, _ client: ForwardedFields) -> ResourceRequest {
     var resource = ResourceRequest(
       base + path, type: .other, method: head.method, followsRedirects: false, keepsContentEncoding: true)
     resource.target = path
     // RFC 9111 §2: the URI that a client requests includes its host, which may be forwarded to the origin.
-    resource.host = settings.forwarding == .none ? "" : host?.lowercased() ?? ""
-    resource.clientHost = host
+    resource.host = settings.forwarding == .none ? "" : client.keyHost(in: head.headerFields)
+    resource.clientHost = client.host
     if !PageURL.isNormal(resource.reference) {
       // RFC 3986 §6.2: the URL is equivalent to its normal form, but an origin may distinguish the two.
       (resource.behavior, resource.isStored) = (.networkOnly, false)

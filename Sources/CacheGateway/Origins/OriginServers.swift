@@ -33,11 +33,11 @@ final class OriginServers: Sendable {
   ///
   /// - Parameters:
   ///   - url: the requested URL, for errors.
-  ///   - mayGoOn: returns `true` if another server may be tried.
+  ///   - mayGoOn: returns `true` if another server may be tried after an error.
   ///   - body: is given the URL of a server, and its scheme and authority.
   /// - Throws: the error of the last server; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
-    for url: @autoclosure () -> String, mayGoOn: () -> Bool = { true },
+    for url: @autoclosure () -> String, mayGoOn: (any Error) -> Bool = { Reachability.meansAway($0) },
     _ body: (PageURL, _ target: HTTPRequest?) async throws -> Value
   ) async throws -> Value {
     var failure: (any Error)?
@@ -51,8 +51,8 @@ final class OriginServers: Sendable {
         return value
       } catch {
         reachability.record(error, for: server)
-        // Only a failed connection guarantees that nothing was sent to the server.
-        guard Reachability.meansAway(error), mayGoOn() else { throw error }
+        if error is ServerBusyError { reachability.recordSuccess(server) }
+        guard mayGoOn(error) else { throw error }
         failure = error
       }
     }
@@ -60,16 +60,65 @@ final class OriginServers: Sendable {
   }
 }
 
+/// A server has answered 503, and another one may be asked.
+private struct ServerBusyError: Error {}
+
 /// Sends each request to one of an origin's servers.
+///
+/// A request that changes nothing is sent to one further server if the first one closes the connection without an
+/// answer, or answers 503: one, since the request itself may be the cause.
 struct ServersTransport: HTTPTransporting {
   let base: any HTTPTransporting
   let servers: OriginServers
 
+  /// The longest body of a 503 that is kept while another server is asked, in bytes, and the time for it.
+  private static let keptBytes: Int64 = 64 << 10
+  private static let keepingTime = Duration.seconds(1)
+
   func send(_ request: TransportRequest) async throws -> TransportResponse {
-    try await servers.first(for: request.url, mayGoOn: { request.stream?.isTaken != true }) { _, target in
-      var outgoing = request
-      (outgoing.head.scheme, outgoing.head.authority) = (target?.scheme, target?.authority)
-      return try await base.send(outgoing)
+    var mayRepeat = servers.urls.count > 1 && Self.isRepeatable(request)
+    var refusal: TransportResponse?
+    do {
+      return try await servers.first(for: request.url) { error in
+        // Only a failed connection guarantees that nothing was sent to the server.
+        if Reachability.meansAway(error) { return request.stream?.isTaken != true }
+        guard mayRepeat, error is ServerBusyError || Self.isClosed(error) else { return false }
+        mayRepeat = false
+        return true
+      } _: { _, target in
+        var outgoing = request
+        (outgoing.head.scheme, outgoing.head.authority) = (target?.scheme, target?.authority)
+        let response = try await base.send(outgoing)
+        guard mayRepeat, response.head.status == .serviceUnavailable else { return response }
+        refusal = try await Self.kept(response)
+        throw ServerBusyError()
+      }
+    } catch let error where !(error is CancellationError) {
+      // No other server had an answer.
+      if let refusal { return refusal }
+      guard error is ServerBusyError else { throw error }
+      throw TransportError.closedEarly(url: request.url, received: 0, reason: "it answers 503")
+    }
+  }
+
+  /// RFC 9110 §9.2.1.
+  private static func isRepeatable(_ request: TransportRequest) -> Bool {
+    [.get, .head, .options, .trace].contains(request.head.method) && request.stream == nil && request.body.isEmpty
+  }
+
+  private static func isClosed(_ error: any Error) -> Bool {
+    if case TransportError.closedEarly = error { true } else { false }
+  }
+
+  /// The response with its whole body, so that it takes up no connection; `nil` if that is long or slow.
+  private static func kept(_ response: TransportResponse) async throws -> TransportResponse? {
+    do {
+      let body = try await within(keepingTime) { try await response.body.collect(upTo: keptBytes) }
+      return body.map { TransportResponse(head: response.head, body: Body($0), version: response.version) }
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      return nil
     }
   }
 

@@ -24,6 +24,8 @@ package struct OriginSettings: Sendable {
   package var connectTime: Duration = .seconds(5)
   /// The longest time without a byte.
   package var idleTime: Duration = .seconds(60)
+  /// The longest wait for the answer to an equal request of another client.
+  package var shareTime: Duration = .seconds(10)
   /// The limit of a response's body in bytes.
   package var answerLimit: Int64 = 1 << 30
   /// The capacities of the stored responses in memory and on disk, in bytes.

@@ -68,6 +68,7 @@ package enum OriginsFile {
     try object.take("idle-time", into: &origin.idleTime, expecting: "a time of at least 1 second, like 5 or 10m") {
       time($0).flatMap { $0 >= .seconds(1) ? $0 : nil }
     }
+    try object.take("share-time", into: &origin.shareTime, expecting: expectedTime, time)
     try object.take("max-answer", into: &origin.answerLimit, expecting: expectedSize, SettingText.size)
     try object.take("memory", into: &origin.memory, expecting: "a size of at least 1MB", bytes(atLeast: 1 << 20))
     try object.take("disk", into: &origin.disk, expecting: "a size of at least 1MB") {

@@ -68,12 +68,17 @@ final class UnsharedResponse: Sendable {
   private let answer: Mutex<TransportResponse?>
   private let request: HTTPRequest
   let generation: UInt64
+  /// The detail for `Cache-Status`; `nil` for none.
+  let detail: String?
 
-  /// - Parameter request: what was asked, with all its fields.
-  init(_ answer: TransportResponse, to request: HTTPRequest, generation: UInt64) {
+  /// - Parameters:
+  ///   - request: what was asked, with all its fields.
+  ///   - detail: for `Cache-Status`.
+  init(_ answer: TransportResponse, to request: HTTPRequest, generation: UInt64, detail: String? = nil) {
     self.answer = Mutex(answer)
     self.request = request
     self.generation = generation
+    self.detail = detail
   }
 
   /// Returns `nil` if the request differs, or the response was already taken.

@@ -28,10 +28,14 @@ final class InFlightRequests: Sendable {
   // MARK: Shared exchanges
 
   /// The result of an exchange that equal requests share.
+  ///
+  /// - Parameter alarm: returns when a request need not wait for another one's exchange any longer.
+  /// - Throws: `OverdueWorkError` then, and the errors of the exchange.
   func shared(
-    _ key: FlightKey, _ exchange: @escaping @Sendable () async throws -> FetchResult
+    _ key: FlightKey, alarm: (@Sendable () async -> Void)? = nil,
+    _ exchange: @escaping @Sendable () async throws -> FetchResult
   ) async throws -> FetchResult {
-    try await flights.value(for: key, exchange)
+    try await flights.value(for: key, alarm: alarm, exchange)
   }
 
   /// How many wait for the result of the exchange.

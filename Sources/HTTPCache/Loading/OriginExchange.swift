@@ -1,6 +1,8 @@
+import Containers
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Logging
 import Synchronization
 
 /// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
@@ -92,14 +94,20 @@ final class OriginExchange: Sendable {
       }
       // Of requests that come at the same moment, the one whose exchange runs is not collapsed.
       let isOurs = Atomic(!isShared)
-      let result =
-        isShared
-        ? try await inFlight.shared(key) { [key, names, looksLeft] in
-          if looksLeft > 0, await self.isOvertaken(hop, key, chosenBy: names, after: arriving) { return .overtaken }
-          isOurs.store(true, ordering: .relaxed)
-          return try await self.result(of: hop, request, validating: cached, key)
-        }
-        : try await self.result(of: hop, request, validating: cached, key)
+      let result: FetchResult
+      do {
+        result =
+          isShared
+          ? try await inFlight.shared(key, alarm: alarm(for: key)) { [key, names, looksLeft] in
+            if looksLeft > 0, await self.isOvertaken(hop, key, chosenBy: names, after: arriving) { return .overtaken }
+            isOurs.store(true, ordering: .relaxed)
+            return try await self.result(of: hop, request, validating: cached, key)
+          }
+          : try await self.result(of: hop, request, validating: cached, key)
+      } catch is OverdueWorkError {
+        isShared = false
+        continue
+      }
       let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
       case .overtaken:
@@ -130,11 +138,26 @@ final class OriginExchange: Sendable {
         }
       case .single(let single):
         if let response = single.take(for: hop.request, isOurs: !isCollapsed) {
-          return resources.unshared(response, for: hop, reason, generation: single.generation)
+          return resources.unshared(
+            response, for: hop, reason, generation: single.generation, detail: single.detail)
         }
       }
       // It was for somebody else alone.
       isShared = false
+    }
+  }
+
+  /// Returns when a request need not wait for an equal one any longer; `nil` if it waits for as long as that takes.
+  private func alarm(for key: FlightKey) -> (@Sendable () async -> Void)? {
+    guard let patience = configuration.sharingPatience else { return nil }
+    return { [inFlight, gate] in
+      // A request that waits for a place would only be the next in the same queue.
+      func isWaiting() -> Bool { inFlight.number(of: key).map(gate.isWaiting) ?? false }
+      var wasWaiting: Bool
+      repeat {
+        wasWaiting = isWaiting()
+        try? await Task.sleep(for: patience)
+      } while !Task.isCancelled && (wasWaiting || isWaiting())
     }
   }
 
@@ -226,7 +249,8 @@ final class OriginExchange: Sendable {
         let storage = await recorder.storage(of: response.head, hop, times)
         note(storage, of: response.head, hop, times)
         guard case .into(let pending, let spool) = storage else {
-          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
+          let detail = if case .nothing(because: .tags) = storage { "tags" } else { nil as String? }
+          return .single(UnsharedResponse(response, to: hop.request, generation: generation, detail: detail))
         }
         validator.noteConditions(of: request, response.head, validating: cached, hop)
         isHandedOn = true
@@ -243,7 +267,11 @@ final class OriginExchange: Sendable {
   ) {
     switch storage {
     case .into: unstored.remove(hop.key)
-    case .nothing(isForAll: true) where head.status.code < 500: unstored.insert(hop.key, at: times.response)
+    case .nothing(let refusal?) where refusal.isForAll && head.status.code < 500:
+      if refusal == .tags, !unstored.contains(hop.key, at: times.response) {
+        configuration.logger.warning("a response is not stored: \(refusal.rawValue)", metadata: ["key": "\(hop.key)"])
+      }
+      unstored.insert(hop.key, at: times.response)
     case .nothing: break
     }
   }

@@ -103,9 +103,9 @@ final class ResourceFactory: Sendable {
       && !hop.request.headerFields.contains { $0.name.canonicalName == "pragma" }
   }
 
-  /// RFC 9111 §5.2.1.7.
-  func gatewayTimeout(_ hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64) -> Resource {
-    let status = CacheStatus(.forwarded(reason), detail: "only-if-cached")
+  /// RFC 9111 §5.2.1.7. Nothing was forwarded: RFC 9211 §2.2.
+  func gatewayTimeout(_ hop: OutgoingRequest, generation: UInt64) -> Resource {
+    let status = CacheStatus(.generated, detail: "only-if-cached")
     let fields = status.added(to: [.contentLength: "0", .date: now().description])
     return Resource(
       url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: Body([]),
@@ -127,10 +127,14 @@ final class ResourceFactory: Sendable {
   }
 
   /// A response that is not stored.
+  ///
+  /// - Parameter detail: for `Cache-Status`.
   func unshared(
-    _ response: TransportResponse, for hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64
+    _ response: TransportResponse, for hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64,
+    detail: String? = nil
   ) -> Resource {
-    received(response.head, response.body, hop, CacheStatus(.forwarded(reason)), generation: generation)
+    let status = CacheStatus(.forwarded(reason), detail: detail)
+    return received(response.head, response.body, hop, status, generation: generation)
   }
 
   private func received(

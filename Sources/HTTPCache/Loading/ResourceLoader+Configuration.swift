@@ -34,6 +34,9 @@ extension ResourceLoader {
     public var transfers = 64
     /// Requests that may wait for one of those; more get ``LoadError/busy(_:limit:)``.
     public var waiting = Int.max
+    /// The longest wait for the response to an equal request that was sent before; then the request is sent itself.
+    /// `nil` for as long as that takes. The time in which neither could be sent does not count.
+    package var sharingPatience: Duration?
     /// The longest wait of a request for a response that is complete to be stored: an app may take its time to decide
     /// about it.
     package var storingPatience: Duration = .seconds(1)

@@ -240,7 +240,7 @@ public final class ResourceLoader: Sendable {
         return try await ask(hop, request, validating: errorAnswer(to: hop, among: found, reason), found, reason)
       case .gatewayTimeout(let reason):
         guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason: reason.rawValue) }
-        return resources.gatewayTimeout(hop, reason, generation: inFlight.currentGeneration)
+        return resources.gatewayTimeout(hop, generation: inFlight.currentGeneration)
       }
     }
   }

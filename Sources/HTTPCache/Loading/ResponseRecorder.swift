@@ -23,27 +23,27 @@ final class ResponseRecorder: Sendable {
     case into(PendingResponse, any ResponseWriting)
     /// It is not stored.
     ///
-    /// - Parameter isForAll: `true` if the response itself forbids it, whoever asks.
-    case nothing(isForAll: Bool)
+    /// - Parameter refusal: the rule that forbids it; `nil` if something else does.
+    case nothing(because: StorageDecision.Refusal?)
   }
 
   /// Decides what is to be stored of a response, and opens a file for it.
   ///
   /// The client's request decides; the conditions that were added to revalidate do not matter for storing.
   func storage(of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
-    guard hop.isStored else { return .nothing(isForAll: false) }
+    guard hop.isStored else { return .nothing(because: nil) }
     let pending: PendingResponse
     switch hop.storagePolicy.storage(of: head, to: hop.request, received: times.response) {
-    case .refuse(let refusal): return .nothing(isForAll: refusal.isForAll)
+    case .refuse(let refusal): return .nothing(because: refusal)
     case .store(let status, let fields):
-      if head.status.code >= 400, await hasGoodResponse(hop) { return .nothing(isForAll: false) }
+      if head.status.code >= 400, await hasGoodResponse(hop) { return .nothing(because: nil) }
       let size = head.headerFields[.contentLength].flatMap { Int64($0) }
       pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
     case .storePart(let range, let fields):
       let shape = PendingResponse.Shape.part(range.range, of: range.size)
       pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
     }
-    return cache.writer().map { .into(pending, $0) } ?? .nothing(isForAll: false)
+    return cache.writer().map { .into(pending, $0) } ?? .nothing(because: nil)
   }
 
   /// The same for the response to a POST, which is stored for GET. RFC 9110 §9.3.3.
@@ -90,7 +90,7 @@ final class ResponseRecorder: Sendable {
     let incoming = place.incoming
     inFlight.add(incoming, for: key)
     incoming.start(body, in: tasks) { [self] isWhole, spool in
-      await commit(spool, pending, isWhole: isWhole, generation)
+      await commit(spool, pending, sent: isWhole ? head.headerFields : nil, generation)
     } landed: { [inFlight] in
       inFlight.remove(incoming, for: key)
       inFlight.end(pending.hop.key)
@@ -99,9 +99,12 @@ final class ResponseRecorder: Sendable {
   }
 
   /// Stores what has come, unless a later request's response was there first.
+  ///
+  /// - Parameter sent: the fields of the response; `nil` if it was cut short.
   private func commit(
-    _ spool: any ResponseWriting, _ pending: PendingResponse, isWhole: Bool, _ generation: UInt64
+    _ spool: any ResponseWriting, _ pending: PendingResponse, sent: HTTPFields?, _ generation: UInt64
   ) async -> CachedResponse? {
+    let isWhole = sent != nil
     // RFC 9111 §3.3: a beginning is of use only where the rest can be asked for.
     guard let arrival = pending.arrival(count: spool.count, isWhole: isWhole),
       isWhole || spool.count > 0 && Validators(of: arrival.fields).strongETag != nil
@@ -109,7 +112,7 @@ final class ResponseRecorder: Sendable {
       spool.discard()
       return nil
     }
-    guard validator.isIntact(arrival, spool) else {
+    guard validator.isIntact(arrival, spool, sent: sent) else {
       spool.discard()
       // The beginning it was made of is no better.
       if pending.isCompletion { await cache.removeParts(for: arrival.key, fields: arrival.request.headerFields) }

@@ -51,31 +51,44 @@ final class ResponseValidator: Sendable {
 
   /// Returns `true` if bytes are those that their head promises, and are encoded as it says: what is cut or damaged must
   /// not take the place of something good.
-  func isIntact(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
-    !arrival.extent.isWhole || isAsPromised(arrival, spool) && isDecodable(arrival, spool)
+  ///
+  /// - Parameter sent: the fields of the message whose bytes have all come; `nil` if it was cut short.
+  func isIntact(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting, sent: HTTPFields?) -> Bool {
+    isAsPromised(arrival, spool, sent: sent) && (!arrival.extent.isWhole || isDecodable(arrival, spool))
   }
 
-  /// Checks `Repr-Digest`. RFC 7231 took `Content-MD5` out of HTTP, since servers disagreed on what it speaks of.
-  private func isAsPromised(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
-    var fields = arrival.fields
-    if let name = AnswerDigest.contentMD5 { fields[name] = nil }
-    guard case .promised(let expected)? = AnswerDigest(fields, isEncoded: false) else { return true }
-    let found: ContentDigests
+  /// Checks `Content-Digest`, which speaks of the bytes of a message, and `Repr-Digest`, which speaks of the whole
+  /// representation. RFC 9530 §2, §3. RFC 7231 took `Content-MD5` out of HTTP, since servers disagreed on what it speaks
+  /// of.
+  private func isAsPromised(
+    _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting, sent: HTTPFields?
+  ) -> Bool {
+    let promises = [
+      sent.flatMap { FieldDigests($0, .contentDigest) },
+      arrival.extent.isWhole ? FieldDigests(arrival.fields, AnswerDigest.reprDigest) : nil,
+    ].compactMap(\.self)
+    guard !promises.isEmpty else { return true }
+    let (found, sha512): (ContentDigests, SHA512Digest)
     do {
       var digester = try ContentDigester()
+      var longDigester = try Digester.sha512()
       var position: Int64 = 0
       while case let chunk = try spool.read(at: position, upTo: 256 << 10), !chunk.isEmpty {
         digester.update(chunk)
+        longDigester.update(chunk)
         position += Int64(chunk.count)
       }
-      found = try digester.finish()
+      (found, sha512) = (try digester.finish(), try longDigester.finish())
     } catch {
       logger.warning(
         "a response could not be compared with its digest, and is not stored: \(error)",
         metadata: ["key": "\(arrival.key)"])
       return false
     }
-    let isRight = expected.sha256.map { $0 == found.sha256 } ?? true && expected.md5.map { $0 == found.md5 } ?? true
+    let isRight = promises.allSatisfy { promised in
+      (promised.md5 ?? found.md5, promised.sha256 ?? found.sha256, promised.sha512 ?? sha512)
+        == (found.md5, found.sha256, sha512)
+    }
     if !isRight {
       logger.warning(
         "a response does not have the digest that it promises, and is not stored", metadata: ["key": "\(arrival.key)"])

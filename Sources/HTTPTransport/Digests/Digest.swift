@@ -28,6 +28,18 @@ public struct SHA256Digest: FixedSizeDigest {
   }
 }
 
+/// A SHA-512 digest, which servers may give for a response. RFC 9530.
+package struct SHA512Digest: FixedSizeDigest {
+  package static let byteCount = 64
+  package let bytes: [UInt8]
+
+  package init?(bytes: some Sequence<UInt8>) {
+    let bytes = Array(bytes)
+    guard bytes.count == Self.byteCount else { return nil }
+    self.bytes = bytes
+  }
+}
+
 /// A digest of a fixed size. Its text, also in JSON, is lower-case hexadecimal.
 public protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The digest's size in bytes.

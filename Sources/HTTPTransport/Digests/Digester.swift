@@ -48,6 +48,11 @@ extension Digester where Digest == SHA256Digest {
   package static func sha256() throws -> Self { try Self(.sha256) }
 }
 
+extension Digester where Digest == SHA512Digest {
+  /// - Throws: ``DigestError`` if libcrypto was built without SHA-512.
+  package static func sha512() throws -> Self { try Self(.sha512) }
+}
+
 /// libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode forbids MD5 as a
 /// protection against attacks, but here it is only the checksum that a server gives.
 ///
@@ -79,6 +84,7 @@ private struct DigestAlgorithm: @unchecked Sendable {
 
   static let md5 = DigestAlgorithm("MD5")
   static let sha256 = DigestAlgorithm("SHA256")
+  static let sha512 = DigestAlgorithm("SHA512")
 }
 
 /// Computes MD5 and SHA-256 in one pass over the bytes.

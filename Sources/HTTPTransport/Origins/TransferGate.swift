@@ -115,6 +115,9 @@ package final class TransferGate: Sendable {
     }
   }
 
+  /// Returns `true` if a transfer waits by this number.
+  package func isWaiting(_ number: UInt64) -> Bool { state.withLock { $0.waiting[number] != nil } }
+
   /// Raises the priority of a number: a more urgent request waits for the same transfer.
   package func raise(_ number: UInt64, to priority: LoadPriority) {
     state.withLock { state in

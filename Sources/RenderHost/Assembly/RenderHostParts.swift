@@ -38,7 +38,8 @@ struct RenderHostParts: Sendable {
     }
     let gateway = try Gateway(
       settings.gateway.origins, store: settings.store, isSecure: settings.certificate != nil, record: record,
-      logger: logger, storedUse: fleet?.storedUse ?? ResourceLoader.Configuration().storedUse)
+      logger: logger, proxies: settings.proxies, storedUse: fleet?.storedUse ?? ResourceLoader.Configuration().storedUse
+    )
     self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
   }
 

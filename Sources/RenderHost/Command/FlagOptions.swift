@@ -112,6 +112,8 @@ struct SecurityFlags: FlagOptions {
   @Option(.adminToken) var adminToken: String?
   @Option(.adminTokenFile) var adminTokenFile: String?
   @Flag(.insecureAdmin) var insecureAdmin = false
+  @Option(.trustedProxies) var trustedProxies: [String] = []
+  @Option(.proxyProtocol) var proxyProtocol: [String] = []
   @Option(.webhookSecret) var webhookSecret: String?
   @Option(.webhookSecretFile) var webhookSecretFile: String?
 }

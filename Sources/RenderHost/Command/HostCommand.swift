@@ -82,7 +82,9 @@ package struct HostCommand: AsyncParsableCommand {
   }
 
   private func warnings(_ settings: Settings) -> [String] {
+    // A certificate that has expired keeps nothing down that need not be: some clients do not check it.
     ProcessLimits.current.warnings(settings) + ListenerPlan(settings.server).warnings
+      + [SettingsCheck.certificateProblem(of: settings, at: Date())].compactMap(\.self)
   }
 
   private func merged() throws -> SettingsReader.Merged {

@@ -1,3 +1,4 @@
+import Foundation
 import Hummingbird
 import ServerKit
 
@@ -14,7 +15,14 @@ struct StatusRoutes: Sendable {
       router.get("/") { _, _ in dashboard.response }
     }
     let hasPages = routes.carries(.pages)
-    routes.add(.status) { $0.get("/status") { _, _ in JSONAnswer.json(await status(hasPages: hasPages)) } }
+    let tls = routes.tls
+    routes.add(.status) { router in
+      router.get("/status") { _, _ in
+        var status = await status(hasPages: hasPages)
+        status.certificate = tls.map { HostStatus.Certificate($0.validity, at: Date()) }
+        return JSONAnswer.json(status)
+      }
+    }
   }
 
   /// - Parameter hasPages: `true` if the same listener serves the previews of pages.

@@ -47,6 +47,13 @@ package enum SettingsCheck {
     if settings.fleet.servers == nil, let name = settings.fleet.named {
       throw SettingsError.combination("\(name.flag) needs --journal: only that makes the host one of a fleet")
     }
+    if !settings.proxyListeners.isEmpty, settings.proxies.isEmpty {
+      throw SettingsError.combination(
+        "--proxy-protocol needs --trusted-proxies: a PROXY header is read from these alone")
+    }
+    if settings.proxyListeners.contains(.gateway), settings.gateway.address == nil {
+      throw SettingsError.combination("--proxy-protocol gateway needs --gateway")
+    }
     if (settings.certificate == nil) != (settings.privateKey == nil) {
       throw SettingsError.combination("--tls-cert and --tls-key belong together: one of them is missing")
     }
@@ -81,6 +88,12 @@ package enum SettingsCheck {
       }
     }
     return problems
+  }
+
+  /// Says that the certificate has expired or is not valid yet; `nil` if it is valid, or cannot be read.
+  static func certificateProblem(of settings: Settings, at now: Date) -> String? {
+    guard let certificate = settings.certificate, let key = settings.privateKey else { return nil }
+    return try? TLSFiles(certificate: certificate, privateKey: key).validity().problem(at: now)
   }
 
   /// The reason why the permitted number of pages exceeds the workers' memory; `nil` if it fits.

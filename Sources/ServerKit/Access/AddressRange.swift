@@ -1,5 +1,5 @@
 /// A range of addresses with a common prefix: `10.0.0.0/8`.
-package struct AddressRange: Hashable, Sendable {
+package struct AddressRange: Hashable, Sendable, CustomStringConvertible {
   package let base: HostAddress
   /// The number of significant bits.
   package let length: Int
@@ -14,6 +14,8 @@ package struct AddressRange: Hashable, Sendable {
     self.base = base
     self.length = length
   }
+
+  package var description: String { "\(base.text)/\(length)" }
 
   package func contains(_ address: HostAddress) -> Bool {
     guard address.bytes.count == base.bytes.count else { return false }

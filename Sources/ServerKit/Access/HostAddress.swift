@@ -39,12 +39,21 @@ package struct HostAddress: Hashable, Sendable {
   /// The IPv4 address that is embedded in an IPv6 address; `nil` if there is none.
   package var embedded: HostAddress? {
     guard bytes.count == 16 else { return nil }
-    // RFC 4291 §2.5.5.2: ::ffff:a.b.c.d. RFC 6052 §2.1: 64:ff9b::a.b.c.d.
-    let mapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff
+    if let mapped { return mapped }
+    // RFC 6052 §2.1: 64:ff9b::a.b.c.d.
     let translated = Array(bytes[..<12]) == [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
-    if mapped || translated { return HostAddress(bytes: Array(bytes[12...])) }
+    if translated { return HostAddress(bytes: Array(bytes[12...])) }
     // RFC 3056 §2: 2002:a.b:c.d::/48.
     return bytes[0] == 0x20 && bytes[1] == 0x02 ? HostAddress(bytes: Array(bytes[2..<6])) : nil
+  }
+
+  /// The IPv4 address that an IPv6 address stands for on this machine, `::ffff:a.b.c.d`; `nil` for any other. RFC 4291
+  /// §2.5.5.2.
+  var mapped: HostAddress? {
+    guard bytes.count == 16, bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xff, bytes[11] == 0xff else {
+      return nil
+    }
+    return HostAddress(bytes: Array(bytes[12...]))
   }
 
   /// The address as sockets write it.

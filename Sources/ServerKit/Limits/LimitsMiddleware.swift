@@ -51,10 +51,12 @@ package struct LimitsMiddleware: RouterMiddleware {
       let reason = "the header fields have \(header) bytes, the limit is \(limits.header)"
       return ("header", closing(.requestHeaderFieldsTooLarge, reason))
     }
-    if let length = head.headerFields[.contentLength].flatMap({ Int($0) }), length > limits.body {
-      return ("body", LimitedBody.error(limit: limits.body))
+    guard let text = head.headerFields[.contentLength] else { return nil }
+    // Of HTTP/1 such a head comes no further than its connection's handler.
+    guard let length = Int(text), length >= 0 else {
+      return ("unclear", closing(.badRequest, AmbiguousRequestError.badLength))
     }
-    return nil
+    return length > limits.body ? ("body", LimitedBody.error(limit: limits.body)) : nil
   }
 
   static func closing(_ status: HTTPResponse.Status, _ reason: String) -> HTTPError {

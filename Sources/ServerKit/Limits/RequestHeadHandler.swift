@@ -39,6 +39,8 @@ struct AmbiguousRequestError: Error, Equatable {
   let status: HTTPResponse.Status
   let reason: String
 
+  static let badLength = "the request's Content-Length is not a number of bytes that can be counted"
+
   init(status: HTTPResponse.Status, reason: String) { (self.status, self.reason) = (status, reason) }
 
   private static func endsHost(_ byte: UInt8) -> Bool {
@@ -59,6 +61,11 @@ struct AmbiguousRequestError: Error, Equatable {
     }
     if let host = hosts.first, host.utf8.contains(where: { Self.endsHost($0) }) {
       self.init(status: .badRequest, reason: "the Host field is not a valid host")
+      return
+    }
+    // The decoder counts up to 2^64-1, and all that follows up to 2^63-1.
+    if let length = head.headers.first(name: "content-length"), Int64(length) == nil {
+      self.init(status: .badRequest, reason: Self.badLength)
       return
     }
     let codings = head.headers[canonicalForm: "transfer-encoding"].map { $0.lowercased() }

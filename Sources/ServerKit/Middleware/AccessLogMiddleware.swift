@@ -15,8 +15,10 @@ package struct AccessLogMiddleware: RouterMiddleware {
   private static let refusing: Set<Int> = [429, 503]
 
   private let refusals = LogThrottles()
+  private let proxies: TrustedProxies
 
-  package init() {}
+  /// - Parameter proxies: the proxies whose clients are named in the lines.
+  package init(proxies: TrustedProxies = TrustedProxies()) { self.proxies = proxies }
 
   package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
@@ -27,7 +29,7 @@ package struct AccessLogMiddleware: RouterMiddleware {
       let line = line(
         for: request.head, version: context.version, status: response.status.code, note: context.note, context.logger)
     else { return response }
-    let address = context.remoteAddress?.ipAddress ?? "-"
+    let address = context.peer ?? "-"
     response.whenDone { [id = context.requestID] bytes, isAborted in
       line.write(bytes, isAborted: isAborted, since: start, address: address, id: id)
     }
@@ -44,7 +46,8 @@ package struct AccessLogMiddleware: RouterMiddleware {
     let isRefused = Self.refusing.contains(status)
     guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return nil }
     return AccessLogLine(
-      head, version, status: status, times: isRefused ? times : nil, note: note, level: level, logger: logger)
+      head, version, status: status, times: isRefused ? times : nil, note: note, proxies: proxies, level: level,
+      logger: logger)
   }
 }
 
@@ -58,18 +61,27 @@ struct AccessLogLine: Sendable {
   private let details: (@Sendable () -> Logger.Metadata)?
   private let level: Logger.Level
   private let logger: Logger
+  private let proxies: TrustedProxies
+  /// The fields in which a proxy names its client.
+  private let forwarded: HTTPFields
 
   fileprivate init(
     _ head: HTTPRequest, _ version: RequestVersion, status: Int, times: Int?, note: AccessLogNote?,
-    level: Logger.Level, logger: Logger
+    proxies: TrustedProxies, level: Logger.Level, logger: Logger
   ) {
+    self.proxies = proxies
+    forwarded =
+      proxies.isEmpty
+      ? [:] : HTTPFields(head.headerFields.filter { TrustedProxies.fieldNames.contains($0.name.canonicalName) })
     method = head.method.rawValue
     path = String(URI(head.path ?? "").path.prefix(512))
     (self.status, self.times, self.level, self.logger) = (status, times, level, logger)
     details = note.map { Self.details($0, head, version) }
   }
 
-  /// - Parameter id: of the request.
+  /// - Parameters:
+  ///   - address: the address of the other side.
+  ///   - id: of the request.
   func write(
     _ bytes: Int, isAborted: Bool, since start: ContinuousClock.Instant, address: String, id: String? = nil
   ) {
@@ -78,7 +90,8 @@ struct AccessLogLine: Sendable {
     let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
     var metadata: Logger.Metadata = [
       "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
-      "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds), "address": .string(address),
+      "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds),
+      "address": .string(proxies.client(of: forwarded, from: address)),
     ]
     if let details { metadata.merge(details()) { first, _ in first } }
     if let times { metadata["times"] = .stringConvertible(times) }

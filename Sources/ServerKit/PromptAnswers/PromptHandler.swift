@@ -18,7 +18,6 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
   private var lastLongWay = ContinuousClock.now
   /// `nil` on a stream of HTTP/2, each of which has a task anyway.
   private var common: ConnectionContext?
-  private var address: String?
   /// The head of a request without a body whose end has not come.
   private var held: HTTPRequest?
   /// The requests that went on, and whose responses have not ended.
@@ -35,7 +34,6 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
     // A stream has no such handler.
     guard let connection = try? context.pipeline.syncOperations.handler(type: ConnectionHandler.self) else { return }
     common = connection.common
-    address = context.channel.remoteAddress?.ipAddress
   }
 
   package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -84,7 +82,7 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
     let channel = common.context(of: context.channel)
     guard !channel.hasLast,
       let answer = answers.answer(
-        to: head, since: started, address: address, replay: channel.replay, disconnection: channel.disconnection)
+        to: head, since: started, address: common.address, replay: channel.replay, disconnection: channel.disconnection)
     else { return false }
     context.write(wrapOutboundOut(.head(answer.head)), promise: nil)
     if let body = answer.body { context.write(wrapOutboundOut(.body(body)), promise: nil) }

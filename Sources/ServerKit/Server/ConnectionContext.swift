@@ -20,16 +20,24 @@ final class ConnectionContext: Sendable {
   }
 
   private struct State {
+    var address: String
     var channels: [ObjectIdentifier: ChannelContext] = [:]
     var date = (second: 0, text: "")
   }
 
   let memory: RawResponseCache
   /// The address of the client.
-  let address: String
-  private let state = Mutex(State())
+  var address: String { state.withLock(\.address) }
+  private let state: Mutex<State>
 
-  init(memory: RawResponseCache, address: String) { (self.memory, self.address) = (memory, address) }
+  /// - Parameter address: the address of the other side.
+  init(memory: RawResponseCache, address: String) {
+    self.memory = memory
+    state = Mutex(State(address: address))
+  }
+
+  /// The other side is a proxy, which has named its client.
+  func forwards(for client: String) { state.withLock { $0.address = client } }
 
   /// Changes the state of a channel. It is forgotten when the channel is closed.
   func change(_ channel: any Channel, _ body: (inout ChannelContext) -> Void) {

@@ -24,8 +24,11 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   /// `true` if the connection is being closed after the response to an earlier request.
   let followsLast: Bool
 
+  /// The address of the other side of the connection, or of the client that its proxy names in a PROXY header; `nil` if
+  /// it is unknown.
+  package let peer: String?
   /// The key by which clients take turns: all clients of one address share one.
-  package var client: String { remoteAddress?.ipAddress ?? "" }
+  package var client: String
 
   /// Logs with the request's id. A logger that gets it formats all that it adds to its lines; so only a request that logs
   /// gives it one.
@@ -45,8 +48,11 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     self.version = version
     coreContext = .init(source: source)
     channel = source.channel
-    let common = ConnectionContext.current?.context(of: source.channel) ?? .init()
+    let connection = ConnectionContext.current
+    let common = connection?.context(of: source.channel) ?? .init()
     (replay, disconnection, followsLast) = (common.replay, common.disconnection, common.hasLast)
     remoteAddress = source.channel.remoteAddress
+    peer = connection?.address ?? remoteAddress?.ipAddress
+    client = peer ?? ""
   }
 }

@@ -43,19 +43,22 @@ package struct HostServer: Sendable {
   }
 
   /// Returns the middleware and the routes of a listener; further routes can be added.
-  package func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
+  ///
+  /// - Parameter tls: the certificate of the listeners with TLS; `nil` if there is none.
+  package func routes(of listener: ListenerPlan.Listener, tls: TLSReloader? = nil) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: LastResponseMiddleware())
     // Errors become responses before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
-    router.add(middleware: AccessLogMiddleware())
+    if !settings.proxies.isEmpty { router.add(middleware: ClientMiddleware(proxies: settings.proxies)) }
+    router.add(middleware: AccessLogMiddleware(proxies: settings.proxies))
     router.add(middleware: RequestMetricsMiddleware(metrics))
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
     router.add(middleware: PacedBodyMiddleware())
     let routes = ListenerRoutes(
       router: router, listener: listener, rules: SiteRules(hosts: [listener.host] + settings.hosts),
-      authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics)
+      authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics, tls: tls)
     OperatingRoutes(controls: controls, metrics: metrics, report: report, adminToken: settings.adminToken)
       .add(to: routes)
     partRoutes(routes)
@@ -81,7 +84,7 @@ package struct HostServer: Sendable {
     let tls = try tlsReloader()
     let readiness = ReadinessService(notifier, checks: controls.checks, listeners: plan.listeners.count)
     var listeners: [any Service] = plan.listeners.map { listener in
-      let routes = routes(of: listener)
+      let routes = routes(of: listener, tls: tls)
       add(routes)
       return server(of: listener, routes.router, tls: listener.isSecure ? tls : nil, readiness: readiness)
     }
@@ -115,7 +118,9 @@ package struct HostServer: Sendable {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let application = Application(
       router: router,
-      server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
+      server: .guarded(
+        settings.limits, tls: tls, connections: connections, metrics: metrics, proxies: settings.proxies,
+        readsProxyHeader: settings.readsProxyHeader(listener.key)),
       configuration: .init(
         address: .hostname(listener.host, port: listener.port), backlog: AcceptErrorHandler.backlog,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),

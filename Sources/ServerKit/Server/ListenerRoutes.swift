@@ -10,6 +10,8 @@ package struct ListenerRoutes {
   /// Checks the token; `nil` if none is set.
   let authenticator: AdminAuthenticator?
   package let metrics: HostMetrics
+  /// The certificate of the listeners with TLS; `nil` if there is none.
+  package let tls: TLSReloader?
 
   package func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
 

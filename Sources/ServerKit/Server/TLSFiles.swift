@@ -1,3 +1,4 @@
+import Foundation
 import NIOSSL
 
 /// The PEM files of a server: its certificate with the chain, and its key.
@@ -12,10 +13,15 @@ package struct TLSFiles: Sendable {
     self.privateKey = privateKey
   }
 
-  /// Reads both files and checks that they belong together.
-  ///
-  /// - Throws: ``TLSFilesError``.
-  package func context() throws -> NIOSSLContext {
+  /// The suites of TLS 1.2: RFC 9113 §9.2.2 forbids HTTP/2 all others, and without an ephemeral key whoever gets the
+  /// private key can read what was recorded. Those of TLS 1.3 cannot be chosen.
+  private static let suites: [NIOTLSCipher] = [
+    .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+    .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+  ]
+
+  private func chain() throws -> [NIOSSLCertificate] {
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMFile(certificate) } catch {
       throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "is not a PEM file with a certificate")
@@ -23,6 +29,25 @@ package struct TLSFiles: Sendable {
     guard !chain.isEmpty else {
       throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "has no certificate")
     }
+    return chain
+  }
+
+  /// The time in which the certificate and those of its chain are all valid.
+  ///
+  /// - Throws: ``TLSFilesError``.
+  package func validity() throws -> CertificateValidity {
+    let chain = try chain()
+    func date(_ time: time_t) -> Date { Date(timeIntervalSince1970: Double(time)) }
+    return CertificateValidity(
+      file: certificate, from: chain.map { date($0.notValidBefore) }.max() ?? .distantPast,
+      until: chain.map { date($0.notValidAfter) }.min() ?? .distantFuture)
+  }
+
+  /// Reads both files and checks that they belong together.
+  ///
+  /// - Throws: ``TLSFilesError``.
+  package func context() throws -> NIOSSLContext {
+    let chain = try chain()
     let key: NIOSSLPrivateKey
     do { key = try NIOSSLPrivateKey(file: privateKey, format: .pem) } catch {
       throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "is not a PEM file with a private key")
@@ -31,10 +56,27 @@ package struct TLSFiles: Sendable {
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
     // RFC 8996: TLS 1.0 and 1.1 must not be used.
     configuration.minimumTLSVersion = .tlsv12
+    configuration.cipherSuiteValues = Self.suites
     configuration.applicationProtocols = SecureChannel.protocols
     do { return try NIOSSLContext(configuration: configuration) } catch {
       throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "does not belong to \(certificate)")
     }
+  }
+}
+
+/// The time in which a certificate is valid.
+package struct CertificateValidity: Equatable, Sendable {
+  package let file: String
+  package let from: Date
+  package let until: Date
+
+  package init(file: String, from: Date, until: Date) { (self.file, self.from, self.until) = (file, from, until) }
+
+  /// Says in one sentence that clients refuse the certificate now; `nil` if it is valid.
+  package func problem(at now: Date) -> String? {
+    if now > until { return "--tls-cert: \(file) has expired on \(until.formatted(.iso8601)): clients refuse it" }
+    if now < from { return "--tls-cert: \(file) is not valid before \(from.formatted(.iso8601)): clients refuse it" }
+    return nil
   }
 }
 

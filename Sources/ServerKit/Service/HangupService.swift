@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -24,6 +25,7 @@ package struct HangupService: Service {
       do {
         try tls.reload()
         logger.notice("The certificate was read again")
+        if let problem = tls.validity.problem(at: Date()) { logger.warning("\(problem)") }
       } catch {
         logger.error("The former certificate stays: \(error)")
       }

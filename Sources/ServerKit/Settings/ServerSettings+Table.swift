@@ -11,6 +11,8 @@ extension SettingKey {
   package static let adminToken = Self("admin-token")
   package static let adminTokenFile = Self("admin-token-file")
   package static let insecureAdmin = Self("insecure-admin")
+  package static let trustedProxies = Self("trusted-proxies")
+  package static let proxyProtocol = Self("proxy-protocol")
   package static let maxBody = Self("max-body")
   package static let maxHeader = Self("max-header")
   package static let maxURL = Self("max-url")
@@ -100,6 +102,30 @@ extension ServerSettings {
       $1.allowsInsecureAdmin = try $0.truth()
     } show: {
       "\($0.allowsInsecureAdmin)"
+    },
+    Setting(
+      .trustedProxies, form: .list,
+      help: "The addresses of proxies in front, such as 10.0.0.0/8, separated by commas; may be repeated.",
+      discussion:
+        "Their X-Forwarded-For (or else Forwarded) names the client in the log and where clients take turns, and the "
+        + "gateway passes their fields on. From others the gateway replaces X-Forwarded-For, Forwarded and X-Real-IP.",
+      valueName: "addresses"
+    ) { value, settings in
+      let former = value.isFirst ? [] : settings.proxies.ranges
+      settings.proxies = TrustedProxies(former + (try value.ranges()))
+    } show: {
+      $0.proxies.isEmpty ? nil : $0.proxies.ranges.map(\.description).joined(separator: ", ")
+    },
+    Setting(
+      .proxyProtocol, form: .list,
+      help: "Listeners where connections of trusted proxies begin with a PROXY header (version 1 or 2): "
+        + "\(ProxiedListener.allCases.map(\.rawValue).joined(separator: ", ")); may be repeated.",
+      discussion: "A connection of a trusted proxy without one is closed there.", valueName: "listeners"
+    ) { value, settings in
+      settings.proxyListeners = try value.listeners().union(value.isFirst ? [] : settings.proxyListeners)
+    } show: { settings in
+      let listeners = ProxiedListener.allCases.filter(settings.proxyListeners.contains)
+      return listeners.isEmpty ? nil : listeners.map(\.rawValue).joined(separator: ", ")
     },
   ]
 
@@ -196,6 +222,30 @@ extension GivenValue {
           throw bad("one or several of \(RouteGroup.guarded.list)", given: name)
         }
         return group
+      })
+  }
+
+  /// Reads addresses and ranges, separated by commas.
+  fileprivate func ranges() throws -> [AddressRange] {
+    try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+      let text = part.trimmingCharacters(in: .whitespaces)
+      guard let range = AddressRange(text) else {
+        throw bad("addresses or ranges of them, like 10.0.0.0/8 or 2001:db8::/32", given: text)
+      }
+      return range
+    }
+  }
+
+  /// Reads names of listeners, separated by commas.
+  fileprivate func listeners() throws -> Set<ServerSettings.ProxiedListener> {
+    Set(
+      try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+        let name = part.trimmingCharacters(in: .whitespaces)
+        guard let listener = ServerSettings.ProxiedListener(rawValue: name) else {
+          let names = ServerSettings.ProxiedListener.allCases.map(\.rawValue).joined(separator: ", ")
+          throw bad("one or several of \(names)", given: name)
+        }
+        return listener
       })
   }
 

@@ -21,6 +21,10 @@ package struct ServerSettings: Sendable {
   /// The token for admin routes, and for pages, dashboard, status and metrics if other machines can reach them; without
   /// one there are no admin routes.
   package var adminToken: String?
+  /// The proxies in front whose word on their clients counts.
+  package var proxies = TrustedProxies()
+  /// The listeners on which connections of ``proxies`` begin with a PROXY header.
+  package var proxyListeners: Set<ProxiedListener> = []
   package var limits = Limits()
   /// The time limit of requests under way at shutdown.
   package var shutdownTime: Duration = .seconds(30)
@@ -32,6 +36,16 @@ package struct ServerSettings: Sendable {
 
   package var logLevel: Logger.Level = .info
   package var logFormat: LogFormat = .text
+
+  /// A listener that a proxy may connect to, by the setting with its address.
+  package enum ProxiedListener: String, CaseIterable, Sendable {
+    case listen, admin = "admin-listen", gateway
+  }
+
+  /// Returns `true` if connections of trusted proxies to a listener begin with a PROXY header.
+  package func readsProxyHeader(_ listener: SettingKey) -> Bool {
+    ProxiedListener(rawValue: listener.rawValue).map(proxyListeners.contains) ?? false
+  }
 
   /// The format of log lines.
   package enum LogFormat: String, CaseIterable, Sendable {

@@ -28,6 +28,67 @@ struct CoalescingTests {
     }
   }
 
+  @Test("a request goes out itself if the one that it shares takes too long")
+  func slowLeader() async throws {
+    try await ResourceFixture.running(configuring: { configuration, _ in
+      configuration.sharingPatience = .milliseconds(50)
+    }) { fixture in
+      fixture.serve("/a", "text", cacheControl: "max-age=60")
+      fixture.origin.script("/a", [.stallBeforeHead])
+      let request = fixture.request("/a")
+      let leader = Task { try await fixture.load(request) }
+      try await eventually("the leader is at the origin") { fixture.origin.requestCount(path: "/a") == 1 }
+      let followers = (0..<3).map { _ in Task { try await fixture.load(request) } }
+      for follower in followers {
+        let answer = try await follower.value
+        #expect(answer.text == "text")
+      }
+      #expect((2...4).contains(fixture.origin.requestCount(path: "/a")))
+      #expect(try await fixture.load(request).source.isCache)
+      leader.cancel()
+      await #expect(throws: CancellationError.self) { try await leader.value }
+      try await fixture.waitUntilIdle()
+    }
+  }
+
+  @Test("requests that wait for no other are all answered, one after the other")
+  func impatientRequests() async throws {
+    try await ResourceFixture.running(configuring: { configuration, _ in
+      (configuration.sharingPatience, configuration.transfers) = (.milliseconds(1), 1)
+    }) { fixture in
+      fixture.serve("/a", "text", cacheControl: "max-age=60")
+      fixture.origin.hold("/a")
+      let request = fixture.request("/a")
+      let tasks = (0..<10).map { _ in Task { try await fixture.load(request).text } }
+      try await eventually("the first is at the origin") { fixture.origin.requestCount(path: "/a") == 1 }
+      try await eventually("the others wait for its place") { fixture.loader.gate.counts.waiting == 9 }
+      fixture.origin.release("/a")
+      for task in tasks { #expect(try await task.value == "text") }
+      try await fixture.waitUntilIdle()
+    }
+  }
+
+  @Test("requests that wait for a place share it for as long as that takes")
+  func waitingLeader() async throws {
+    try await ResourceFixture.running(configuring: { configuration, _ in
+      (configuration.sharingPatience, configuration.transfers) = (.milliseconds(20), 1)
+    }) { fixture in
+      for path in ["/a", "/b"] { fixture.serve(path, "text", cacheControl: "max-age=60") }
+      fixture.origin.hold("/b")
+      let other = Task { try await fixture.load("/b") }
+      try await eventually("the place is taken") { fixture.origin.requestCount(path: "/b") == 1 }
+      let request = fixture.request("/a")
+      let tasks = (0..<3).map { _ in Task { try await fixture.load(request).text } }
+      try await fixture.waitForPassengers(3, request)
+      // Ten times what the alarm takes.
+      try await Task.sleep(for: .milliseconds(200))
+      try await fixture.waitForPassengers(3, request)
+      fixture.origin.release("/b")
+      for task in tasks { #expect(try await task.value == "text") }
+      #expect(try await other.value.text == "text")
+    }
+  }
+
   @Test(
     "a shared cache gives the response to several clients only if it may be reused",
     arguments: [("max-age=60", 1), ("max-age=0", 3), ("no-cache", 3), ("max-age=60, no-cache", 3)])

@@ -77,6 +77,50 @@ struct ValidatorBeliefTests {
     }
   }
 
+  /// RFC 9530 §2.
+  @Test("a response whose Content-Digest is wrong is not stored")
+  func contentDigest() async throws {
+    try await ResourceFixture.running { fixture in
+      func digest(_ text: String) throws -> String {
+        var digester = try Digester.sha512()
+        digester.update(Array(text.utf8))
+        return "sha-512=:\(Data(try digester.finish().bytes).base64EncodedString()):"
+      }
+      let rows = [
+        ("/wrong", Self.wrongSHA, false), ("/right", try reprDigest("text"), true),
+        ("/right-512", try digest("text"), true), ("/wrong-512", try digest("other"), false),
+        ("/one-of-two", "\(try reprDigest("text")), \(try digest("other"))", false),
+        ("/unknown", "sha-1024=:AAAA:", true), ("/nonsense", "nonsense", true),
+      ]
+      for (path, value, isStored) in rows {
+        fixture.serve(path, "text", headers: [try name("Content-Digest"): value])
+        #expect(try await fixture.load(path).text == "text")
+        try await fixture.waitUntilIdle()
+        #expect(try await fixture.stored(path) == (isStored ? "text" : nil), "\(path)")
+      }
+    }
+  }
+
+  @Test("the Content-Digest of a part is of that part, and of a completed response that of the first one")
+  func contentDigestOfParts() async throws {
+    try await ResourceFixture.running { fixture in
+      let text = String((0..<2000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
+      for (path, value, isKept) in [
+        ("/right", try reprDigest(text), true), ("/wrong", try reprDigest("other"), false),
+      ] {
+        fixture.serve(
+          path, text, etag: "\"1\"", cacheControl: "max-age=60", headers: [try name("Content-Digest"): value])
+        fixture.origin.script(path, [.resetAfter(bytes: 1200)])
+        await #expect(throws: TransportError.self) { try await fixture.load(path) }
+        try await fixture.waitUntilIdle()
+        #expect(try await fixture.stored(path) != nil)
+        #expect(try await fixture.load(path).text == text)
+        try await fixture.waitUntilIdle()
+        #expect(try await fixture.stored(path) == (isKept ? text : nil), "\(path)")
+      }
+    }
+  }
+
   @Test func aDigestThatCameWithTheBytesDoesNotContradictThem() async throws {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", "text", etag: "\"1\"", headers: [try name("Content-MD5"): Self.wrongMD5])

@@ -34,6 +34,28 @@ struct GatewayLogTests {
     #expect(found.map { ($0["trace"] as? String)?.count } == [32, 32, nil, 32])
   }
 
+  @Test("behind a trusted proxy the lines have the client's address, also of answers that are replayed")
+  func forwardedAddress() async throws {
+    let lines = Monitor<[Data]>([])
+    try await GatewayFixture.running(
+      {
+        $0.proxies = TrustedProxies([AddressRange("127.0.0.1")].compactMap(\.self))
+      }, lines: lines
+    ) { fixture in
+      fixture.origin.serve("/a", Array("one~".utf8), headers: [.cacheControl: "max-age=60"])
+      for (address, fields) in [
+        ("127.0.0.1", ["X-Forwarded-For: 1.1.1.1, 198.51.100.7"]),
+        ("127.0.0.2", ["X-Forwarded-For: 1.1.1.1, 198.51.100.7"]),
+      ] {
+        let client = try RepeatingClient(fixture, "/a", fields, from: address)
+        for _ in 0..<4 { _ = try await client.ask() }
+      }
+      try await lines.wait(within: .seconds(60), until: { $0.count >= 8 })
+    }
+    let addresses = try Self.answered(lines).map { $0["address"] as? String }
+    #expect(addresses == Array(repeating: "198.51.100.7", count: 4) + Array(repeating: "127.0.0.2", count: 4))
+  }
+
   @Test("stored and evicted responses are counted")
   func cacheMetrics() async throws {
     try await GatewayFixture.running {

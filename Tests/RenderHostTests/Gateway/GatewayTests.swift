@@ -12,6 +12,16 @@ import Testing
 struct GatewayTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
 
+  /// RFC 9211 §2.2.
+  @Test("the answer to only-if-cached without a stored response says that nothing was forwarded")
+  func onlyIfCached() async throws {
+    try await GatewayFixture.running { fixture in
+      let answer = try await fixture.get("/a", ["Cache-Control: only-if-cached"])
+      #expect(answer.status == 504 && answer["cache-status"] == "PageKit; detail=only-if-cached")
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
   @Test("a cacheable response is requested once")
   func cacheableResponses() async throws {
     try await GatewayFixture.running { fixture in

@@ -54,6 +54,19 @@ struct PurgeTests {
     }
   }
 
+  @Test("a response with more tags than are kept passes, is not stored, and says so")
+  func tooManyTags() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", [65], headers: Self.fields(tags: (0..<300).map { "t\($0)" }.joined(separator: " ")))
+      for _ in 0..<2 {
+        let answer = try await fixture.get("/a")
+        #expect(answer.status == 200 && answer["cache-status"] == "PageKit; fwd=uri-miss; detail=tags")
+      }
+      #expect(fixture.origin.requests.count == 2)
+      #expect(try await fixture.purge(PurgeOrder(.tags(["t299"]))) == 0)
+    }
+  }
+
   @Test("an absolute URL selects the origin of its host")
   func absoluteURL() async throws {
     try await GatewayFixture.running { settings in

@@ -90,6 +90,54 @@ struct ServersTests {
     }
   }
 
+  @Test(
+    "a GET that meets a closed connection or a 503 is sent to the other server",
+    arguments: [Fault.closeBeforeHead, .resetBeforeHead, .status(503)])
+  func repeatedRequests(_ fault: Fault) async throws {
+    try await running { first, second, fixture in
+      first.always("/a", fault)
+      for method in ["GET", "HEAD"] {
+        for _ in 0..<4 {
+          let answer = try await fixture.get("/a", method: method)
+          #expect(answer.status == 200 && answer.body == (method == "GET" ? "second" : ""), "\(answer)")
+        }
+      }
+      #expect(first.requestCount(path: "/a") >= 4 && second.requestCount(path: "/a") == 8)
+      // Both can be reached.
+      #expect(fixture.isUp && fixture.answers(.fault) == 0)
+    }
+  }
+
+  @Test("a request that may change something is sent to one server", arguments: [Fault.closeBeforeHead, .status(503)])
+  func unrepeatableRequests(_ fault: Fault) async throws {
+    try await running { first, second, fixture in
+      for server in [first, second] { server.always("/a", fault) }
+      for method in ["POST", "DELETE"] {
+        let answer = try await fixture.get("/a", method: method, body: method == "POST" ? "b" : nil)
+        #expect([502, 503].contains(answer.status))
+      }
+      #expect(first.requestCount(path: "/a") + second.requestCount(path: "/a") == 2)
+    }
+  }
+
+  @Test("if no server answers better a client gets the 503, after two of them were asked")
+  func busyServers() async throws {
+    try await FaultOrigin.running { third in
+      try await running {
+        $0.others += PageURL(third.url(for: "/")).map { [$0] } ?? []
+      } _: { (first: FaultOrigin, second: FaultOrigin, fixture: GatewayFixture) async throws -> Void in
+        for server in [first, second, third] { server.always("/a", .status(503)) }
+        #expect(try await fixture.get("/a").status == 503)
+        let counts = [first, second, third].map { $0.requestCount(path: "/a") }
+        #expect(counts.sorted() == [0, 1, 1])
+        for server in [second, third] { server.always("/b", .closeBeforeHead) }
+        first.always("/b", .status(503))
+        // The 503 is given if it is one of the two answers.
+        for _ in 0..<3 { #expect([502, 503].contains(try await fixture.get("/b").status)) }
+      }
+    }
+  }
+
   @Test("a server that fails its checks gets no requests until it answers")
   func unhealthyServer() async throws {
     try await running {

@@ -41,6 +41,10 @@ struct CheckConfigTests {
       (["--bundles", "/", "--fleet", "a.b"], "1 to 32 letters, digits, hyphens and underscores"),
       (["--bundles", "/", "--fleet-host", "a"], "--fleet-host needs --journal"),
       (["--bundles", "/", "--when-cut-off", "wait"], "serve or revalidate"),
+      (["--bundles", "/", "--trusted-proxies", "10.0.0.0/33"], "addresses or ranges of them"),
+      (["--bundles", "/", "--proxy-protocol", "listen"], "--proxy-protocol needs --trusted-proxies"),
+      (["--bundles", "/", "--trusted-proxies", "::1", "--proxy-protocol", "all"], "one or several of listen"),
+      (["--bundles", "/", "--trusted-proxies", "::1", "--proxy-protocol", "gateway"], "gateway needs --gateway"),
       (
         ["--bundles", "/", "--journal", "nats://127.0.0.1:1", "--journal-ca", "/nowhere.pem"],
         "--journal-ca: /nowhere.pem cannot be read"

@@ -41,6 +41,75 @@ struct TLSTests {
     try await host.stop()
   }
 
+  /// RFC 9113 §9.2.2.
+  @Test("TLS 1.2 has ephemeral keys and authenticated encryption alone")
+  func suites() async throws {
+    let folder = try TemporaryDirectory()
+    let files = TLSFiles(certificate: folder.file("rsa.crt"), privateKey: folder.file("rsa.key"))
+    let made = try await Tool.run(
+      "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=rsa", "-keyout",
+      files.privateKey, "-out", files.certificate)
+    try #require(made.status == 0, "\(made.error)")
+    let host = try await LiveHost(settings(files))
+    for (suite, isOffered) in [
+      ("ECDHE-RSA-AES128-GCM-SHA256", true), ("ECDHE-RSA-AES256-GCM-SHA384", true),
+      ("ECDHE-RSA-CHACHA20-POLY1305", true), ("AES128-GCM-SHA256", false), ("AES256-GCM-SHA384", false),
+      ("AES128-SHA", false), ("ECDHE-RSA-AES128-SHA", false), ("ECDHE-RSA-AES256-SHA", false),
+    ] {
+      let shown = try await Tool.run(
+        "openssl", "s_client", "-connect", "127.0.0.1:\(host.port)", "-tls1_2", "-cipher", "\(suite):@SECLEVEL=0",
+        "-alpn", "h2")
+      #expect(shown.output.contains("Cipher is \(suite)") == isOffered, "\(suite) \(shown)")
+    }
+    try await host.stop()
+  }
+
+  @Test("a certificate beyond its time, or before it, is a problem that is told")
+  func invalidTimes() async throws {
+    let folder = try TemporaryDirectory()
+    let files = try await certificate("one", in: folder)
+    let validity = try files.validity()
+    let now = Date()
+    #expect(validity.problem(at: now) == nil)
+    let late = try #require(validity.problem(at: validity.until + 1))
+    #expect(late.contains(files.certificate) && late.contains("has expired on"))
+    #expect(validity.problem(at: validity.from - 1)?.contains("is not valid before") == true)
+    let settings = settings(files)
+    #expect(SettingsCheck.certificateProblem(of: settings, at: now) == nil)
+    #expect(SettingsCheck.certificateProblem(of: settings, at: now + 3 * 86_400)?.contains("has expired") == true)
+    // It is no reason not to start.
+    #expect(SettingsCheck.problems(of: settings).isEmpty)
+    let host = try await LiveHost(settings)
+    let answer = try await Tool.run("curl", "-sk", "https://127.0.0.1:\(host.port)/status")
+    let status = try JSONSerialization.jsonObject(with: Data(answer.output.utf8)) as? [String: Any]
+    let shown = try #require(status?["certificate"] as? [String: Any])
+    #expect(shown["file"] as? String == files.certificate && shown["problem"] == nil && shown["until"] is String)
+    #expect(HostStatus.Certificate(validity, at: validity.until + 1).problem == late)
+    try await host.stop()
+  }
+
+  @Test("an expired certificate starts with a warning, and is a warning of --check-config")
+  func expiredAtStart() async throws {
+    let folder = try TemporaryDirectory()
+    let (certificate, key) = (folder.file("old.crt"), folder.file("old.key"))
+    // `req -x509 -days` has no times before now; `x509 -days` takes negative ones.
+    for arguments in [
+      ["req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=old", "-keyout", key, "-out", folder.file("csr")],
+      ["x509", "-req", "-in", folder.file("csr"), "-signkey", key, "-days", "-1", "-out", certificate],
+    ] {
+      let made = try await Tool.start("openssl", arguments).result()
+      try #require(made.status == 0, "\(made.error)")
+    }
+    let arguments = ["--bundles", folder.path, "--tls-cert", certificate, "--tls-key", key]
+    let checked = try await Tool.start(Daemon.executable, ["--check-config"] + arguments).result()
+    #expect(checked.status == 0 && checked.error.contains("\(certificate) has expired on"), "\(checked)")
+    let daemon = try RunningProgram(
+      Daemon.executable, arguments + ["--listen", "127.0.0.1:0", "--store", folder.file("store")])
+    try await daemon.wait(for: .error) { $0.contains("has expired on") && $0.contains("Listening") }
+    daemon.send(SIGTERM)
+    _ = await daemon.result()
+  }
+
   @Test("limits apply to HTTP/2 too")
   func http2Limits() async throws {
     let folder = try TemporaryDirectory()
