@@ -66,7 +66,11 @@ final class IdleStreamsHandler: ChannelInboundHandler, RemovableChannelHandler {
     context.fireUserInboundEventTriggered(event)
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // RFC 9113 §5.4.2: an error of a stream, which was reset, is none of the connection's other streams.
+    guard !(error is NIOHTTP2Errors.StreamError) else { return }
+    context.close(promise: nil)
+  }
 
   private func allEnded(_ context: ChannelHandlerContext) {
     switch ending {

@@ -20,6 +20,11 @@ package struct LimitsMiddleware: RouterMiddleware {
   package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
+    // A stream's parent is a connection, whose parent is the listening socket.
+    if context.channel.parent?.parent != nil, let fault = Self.fault(in: request.head) {
+      metrics.refusals("unclear").increment()
+      throw HTTPError(.badRequest, message: fault)
+    }
     if let refusal = Self.refusal(request.head, limits) {
       metrics.refusals(refusal.reason).increment()
       throw refusal.error
@@ -34,6 +39,30 @@ package struct LimitsMiddleware: RouterMiddleware {
         metrics.refusals("body").increment()
       })
     return try await next(request, context)
+  }
+
+  /// Returns what is wrong with a head of HTTP/2 that its decoder lets pass, in one sentence. ``RequestHeadHandler`` has
+  /// refused such heads of HTTP/1 before.
+  static func fault(in head: HTTPRequest) -> String? {
+    // RFC 9113 §8.3.1.
+    if head.scheme?.isEmpty == true { return "the request's scheme is empty" }
+    guard head.method != .connect else { return nil }
+    guard let path = head.path, path.hasPrefix("/") || path == "*" && head.method == .options else {
+      return "the request's target is not a path"
+    }
+    guard let host = head.host else { return "the request names no host" }
+    let others = head.hostFields
+    if AmbiguousRequestError.isInvalid(host: host) { return "the request's host is not a valid host" }
+    if head.authority == nil && others.count > 1 || others.contains(where: { $0.lowercased() != host.lowercased() }) {
+      return "the request names two hosts"
+    }
+    // RFC 9110 §8.6, RFC 9113 §8.1.1.
+    guard
+      head.headerFields[values: .contentLength].allSatisfy({ text in
+        !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+      })
+    else { return "the request's Content-Length is not a number" }
+    return nil
   }
 
   /// Returns the limit that a request's head exceeds, with its error; `nil` if there is none.

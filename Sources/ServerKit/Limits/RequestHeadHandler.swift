@@ -43,8 +43,11 @@ struct AmbiguousRequestError: Error, Equatable {
 
   init(status: HTTPResponse.Status, reason: String) { (self.status, self.reason) = (status, reason) }
 
-  private static func endsHost(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: ",") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "@")
+  /// Returns `true` if a text has characters that end a host elsewhere.
+  static func isInvalid(host: String) -> Bool {
+    host.utf8.contains { byte in
+      byte == UInt8(ascii: ",") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "@")
+    }
   }
 
   /// Returns `nil` if the head has one meaning.
@@ -59,7 +62,7 @@ struct AmbiguousRequestError: Error, Equatable {
       self.init(status: .badRequest, reason: "the request needs one Host field, and has \(hosts.count)")
       return
     }
-    if let host = hosts.first, host.utf8.contains(where: { Self.endsHost($0) }) {
+    if let host = hosts.first, Self.isInvalid(host: host) {
       self.init(status: .badRequest, reason: "the Host field is not a valid host")
       return
     }
