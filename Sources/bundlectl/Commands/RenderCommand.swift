@@ -400,7 +400,8 @@ struct RenderCommand: AsyncParsableCommand {
         "bundlectl: the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
       )
     }
-    return rendering.state == .rendered && rendering.faults.isEmpty && failing == 0 && (failOn != .warning || rendering.missing.isEmpty)
+    return rendering.state == .rendered && rendering.faults.isEmpty && failing == 0
+      && (failOn != .warning || rendering.missing.isEmpty)
   }
 
   /// Reports the page's pending work, and the work that was not waited for.
