@@ -88,7 +88,8 @@ package struct SigningCommand: Hashable, Sendable {
       throw failure("cannot be run: \(error.localizedDescription)")
     }
     run.begin(process.processIdentifier)
-    let output = contents(of: pipe.fileHandleForReading.fileDescriptor, while: { process.isRunning })
+    let output = contents(
+      of: pipe.fileHandleForReading.fileDescriptor, while: { Self.isRunning(process.processIdentifier) })
     // Also what the command has left: it may have the output open.
     run.end()
     process.waitUntilExit()
@@ -104,6 +105,12 @@ package struct SigningCommand: Hashable, Sendable {
 
   private func failure(_ reason: String) -> SigningCommandError {
     SigningCommandError(option: option, command: command, reason: reason)
+  }
+
+  /// Returns `true` until the command's shell ends. `Process` itself also waits for what the shell has started.
+  private static func isRunning(_ process: pid_t) -> Bool {
+    var end = siginfo_t()
+    return waitid(P_PID, id_t(process), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_signo == 0
   }
 
   private enum Output {
