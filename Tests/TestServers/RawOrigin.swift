@@ -1,22 +1,22 @@
+import HTTPTransport
 import NIOCore
 import NIOPosix
-import PageKit
 import PageTesting
 
 /// A server on 127.0.0.1 that does not parse HTTP: it records the bytes of each connection, and answers with bytes.
-final class RawOrigin: Sendable {
-  struct Connection: Sendable {
-    var received: [UInt8] = []
+package final class RawOrigin: Sendable {
+  package struct Connection: Sendable {
+    package var received: [UInt8] = []
     /// `true` if the client has closed its side.
-    var hasEnded = false
-    var isClosed = false
+    package var hasEnded = false
+    package var isClosed = false
     fileprivate var channel: (any Channel)?
 
-    var text: String { String(decoding: received, as: UTF8.self) }
+    package var text: String { String(decoding: received, as: UTF8.self) }
   }
 
-  let connections: Monitor<[Connection]>
-  let port: Int
+  package let connections: Monitor<[Connection]>
+  package let port: Int
   private let listener: any Channel
 
   private init(_ listener: any Channel, _ connections: Monitor<[Connection]>) {
@@ -24,11 +24,11 @@ final class RawOrigin: Sendable {
     port = listener.localAddress?.port ?? 0
   }
 
-  var url: PageURL? { PageURL("http://127.0.0.1:\(port)/") }
+  package var url: PageURL? { PageURL("http://127.0.0.1:\(port)/") }
 
   /// - Parameter answer: called with all bytes of a connection whenever more have arrived; returns the bytes to send,
   ///   and `true` to close the connection after them.
-  static func running(
+  package static func running(
     _ answer: @escaping @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?,
     _ body: (RawOrigin) async throws -> Void
   ) async throws {
@@ -52,17 +52,17 @@ final class RawOrigin: Sendable {
   }
 
   /// Sends bytes on a connection.
-  func send(_ bytes: [UInt8], on number: Int = 0) async throws {
+  package func send(_ bytes: [UInt8], on number: Int = 0) async throws {
     let channel = connections.read { $0[number].channel }
     try await channel?.writeAndFlush(ByteBuffer(bytes: bytes))
   }
 
   /// Closes a connection, or only its output.
-  func close(_ number: Int = 0, mode: CloseMode = .all) async throws {
+  package func close(_ number: Int = 0, mode: CloseMode = .all) async throws {
     try await connections.read { $0[number].channel }?.close(mode: mode)
   }
 
-  func wait(until condition: @escaping @Sendable ([Connection]) -> Bool) async throws {
+  package func wait(until condition: @escaping @Sendable ([Connection]) -> Bool) async throws {
     try await connections.wait(within: .seconds(60), until: condition)
   }
 
@@ -110,5 +110,5 @@ final class RawOrigin: Sendable {
 }
 
 extension Collection<UInt8> {
-  func ends(with bytes: [UInt8]) -> Bool { suffix(bytes.count).elementsEqual(bytes) }
+  package func ends(with bytes: [UInt8]) -> Bool { suffix(bytes.count).elementsEqual(bytes) }
 }
