@@ -171,7 +171,7 @@ struct GarbageTests {
   func clock(_ time: Double) async throws {
     let fixture = try StoreFixture()
     let store = try BundleStore(at: StoreDirectory(fixture.folder.path), now: { time })
-    try fixture.download("abandoned", of: store).close()
+    try await fixture.download("abandoned", of: store).close()
     _ = try await store.collectGarbage(keepingPrevious: true, dryRun: false)
     #expect(try fixture.names(in: "partial").isEmpty == (time > 0))
   }

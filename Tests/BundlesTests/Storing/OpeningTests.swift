@@ -110,7 +110,8 @@ struct OpeningTests {
     let (directory, log) = (StoreDirectory(folder.path), LogLines())
     let store = try BundleStore(at: directory, logger: log.logger)
     let lock = StoreLock(path: directory.lock)
-    let (isHeld, proceed) = (Mutex(false), DispatchSemaphore(value: 0))
+    let isHeld = Mutex(false)
+    let proceed = DispatchSemaphore(value: 0)
     Thread.detachNewThread {
       _ = try? lock.with(.exclusive) {
         isHeld.withLock { $0 = true }
