@@ -100,6 +100,7 @@ static pk_nats_result result(pk_nats *nats, natsStatus status, jsErrCode code, c
     case NATS_STALE_CONNECTION:
     case NATS_NOT_YET_CONNECTED:
     case NATS_IO_ERROR:
+    case NATS_TIMEOUT:
     // The buffer of what is sent once there is a connection has no room.
     case NATS_INSUFFICIENT_BUFFER:
       fail(error, room, "no server answers");
@@ -115,7 +116,7 @@ static pk_nats_result result(pk_nats *nats, natsStatus status, jsErrCode code, c
   const char *text = library.nats_GetLastError(&last);
   bool isReason = text && text[0] && last == status;
   fail(error, room, isReason ? text : library.natsStatus_GetText(status));
-  return status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS ? PK_NATS_AWAY : PK_NATS_FAILED;
+  return status == NATS_NO_RESPONDERS ? PK_NATS_AWAY : PK_NATS_FAILED;
 }
 
 static void lost(natsConnection *connection, void *context) {

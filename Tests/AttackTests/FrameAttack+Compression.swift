@@ -69,9 +69,6 @@ extension FrameAttack {
       "7541 §2.2", "a table that lasts to the next request",
       [Wire.headers(Wire.request + [indexed]), Wire.headers(Wire.request + [[0xBE]], on: 3)], .answered(3, 200...200)),
     row(
-      "7541 §2.2", "a table that counts fields of refused requests",
-      [Wire.headers([Wire.get, indexed]), Wire.headers(Wire.request + [[0xBE]], on: 3)], .answered(3, 200...200)),
-    row(
       "7541 §2.2", "a table that counts fields of a stream that was reset",
       [
         Wire.headers(Wire.sending, 4), Wire.reset(1), Wire.headers(Wire.request + [indexed], on: 3),

@@ -79,7 +79,10 @@ struct Smuggling: Sendable {
     passed("a length with a zero before it", "Content-Length: 03", "abc", as: "abc"),
     passed(
       "a length with 30 zeros before it", "Content-Length: \(String(repeating: "0", count: 30))3", "abc", as: "abc"),
-    passed("a length behind spaces and tabs", "Content-Length: \t 3 \t", "abc", as: "abc"),
+    either(
+      "a length behind spaces and tabs",
+      "POST /item-0000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: \t 3 \t\r\n\r\nabc",
+      "POST /item-0000 HTTP/1.1", "abc"),
     passed("a length in capitals", "CONTENT-LENGTH: 3", "abc", as: "abc"),
     passed("a length of nothing", "Content-Length: 0", "", as: ""),
     passed("a length that Connection names", "Connection: content-length\r\nContent-Length: 3", "abc", as: "abc"),
@@ -129,7 +132,10 @@ struct Smuggling: Sendable {
       "chunks beside a length in HTTP/1.0",
       "POST /item-0000 HTTP/1.0\r\nHost: localhost\r\n\(chunked)\r\nContent-Length: 3\r\n\r\n\(chunks)"),
     passed("chunks in capitals", "TRANSFER-ENCODING: CHUNKED", chunks, as: "abc"),
-    passed("chunks behind spaces and tabs", "Transfer-Encoding: \t chunked \t", chunks, as: "abc"),
+    either(
+      "chunks behind spaces and tabs",
+      "POST /item-0000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: \t chunked \t\r\n\r\n\(chunks)",
+      "POST /item-0000 HTTP/1.1", "abc"),
     passed("chunks that Connection names", "Connection: transfer-encoding\r\n\(chunked)", chunks, as: "abc"),
   ]
 
@@ -196,7 +202,8 @@ struct Smuggling: Sendable {
     get("a host with a space", "GET /item-0000 HTTP/1.1", "Host: localhost evil.example"),
     get("a host with a path", "GET /item-0000 HTTP/1.1", "Host: localhost/x"),
     get("a host with a name and a word", "GET /item-0000 HTTP/1.1", "Host: a:b@localhost"),
-    get("a host with letters for its port", "GET /item-0000 HTTP/1.1", "Host: localhost:x"),
+    get(
+      "a host with letters for its port", "GET /item-0000 HTTP/1.1", "Host: localhost:x\r\nConnection: close"),
     get("a space before the colon of the host", "GET /item-0000 HTTP/1.1", "Host : localhost"),
     get("no host", "GET /item-0000 HTTP/1.1", "X: y"),
     get("a null in the target", "GET /item-0000\0 HTTP/1.1"),

@@ -71,7 +71,8 @@ struct AmbiguousRequestError: Error, Equatable {
       self.init(status: .badRequest, reason: Self.badLength)
       return
     }
-    let codings = head.headers[canonicalForm: "transfer-encoding"].map { $0.lowercased() }
+    // As they stand: an empty list, or an empty member of one, is read differently elsewhere.
+    let codings = head.headers["transfer-encoding"].map { $0.lowercased() }
     guard !codings.isEmpty else { return nil }
     // RFC 9112 §6.1: a gateway must not choose between the two fields, and older versions have no transfer coding.
     if head.headers.contains(name: "content-length") || head.version != .http1_1 {

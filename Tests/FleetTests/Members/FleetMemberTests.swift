@@ -128,7 +128,9 @@ struct FleetMemberTests {
       let receipt = try await hosts[0].member.give(.release("r1"), waiting: .seconds(2))
       #expect(receipt.missing == ["b"])
       try await eventually("b is cut off") { other.status.phase == .cutOff }
-      #expect(other.status.problems == ["the journal is away: it is cut"])
+      // The stream of reports is asked for at another time.
+      let reports = "reports of installs cannot be counted now: the journal is away: it is cut"
+      #expect(other.status.problems.filter { $0 != reports } == ["the journal is away: it is cut"])
       #expect(host.reconnected.read { $0 } == 1)
       journal.heal("b")
       try await eventually("b has caught up") { other.status.phase == .current }
@@ -214,6 +216,7 @@ struct FleetMemberTests {
       // A host of another journal, which is further, or one that lies.
       let ghost = journal.connection(of: "ghost")
       try await ghost.send(FleetMessage(host: "c", process: "1", sequence: .max).bytes, to: nil)
+      try await ghost.send(FleetMessage(host: "c", process: "1", sequence: 1 << 50).bytes, to: nil)
       try await eventually("it is heard of") { hosts[0].member.status.peers.count == 3 }
       let receipt = try await hosts[0].member.give(.release("r1"), waiting: .milliseconds(300))
       #expect(receipt.confirmed == ["a"] && receipt.missing == ["b", "c"])

@@ -61,7 +61,8 @@ struct CoalescingTests {
       let request = fixture.request("/a")
       let tasks = (0..<10).map { _ in Task { try await fixture.load(request).text } }
       try await eventually("the first is at the origin") { fixture.origin.requestCount(path: "/a") == 1 }
-      try await eventually("the others wait for its place") { fixture.loader.gate.counts.waiting == 9 }
+      // One of the others goes out itself, and the rest share that one's wait for a place.
+      try await eventually("another waits for its place") { fixture.loader.gate.counts.waiting >= 1 }
       fixture.origin.release("/a")
       for task in tasks { #expect(try await task.value == "text") }
       try await fixture.waitUntilIdle()
