@@ -59,9 +59,14 @@ struct ResponseRow {
   /// In the order in which they were stored.
   static func fetch(
     _ db: Database, where condition: String, _ arguments: StatementArguments
-  ) throws -> [ResponseRow] {
-    let sql = "SELECT id, isKept, usedAt, front FROM response WHERE \(condition) ORDER BY storedAt, usedAt"
-    return try db.rows(sql, arguments) { try ResponseRow($0) }.compactMap(\.self)
+  ) throws -> [ResponseRow] { try found(db, where: condition, arguments).compactMap(\.self) }
+
+  /// The same, with `nil` for rows that cannot be read.
+  private static func found(
+    _ db: Database, where condition: String, _ arguments: StatementArguments, limit: String = ""
+  ) throws -> [ResponseRow?] {
+    let sql = "SELECT id, isKept, usedAt, front FROM response WHERE \(condition) ORDER BY storedAt, usedAt\(limit)"
+    return try db.rows(sql, arguments) { try ResponseRow($0) }
   }
 
   static func fetch(_ db: Database, id: Int64) throws -> ResponseRow? {
@@ -75,12 +80,18 @@ struct ResponseRow {
 
   /// The same, without most of those that a request with these fields cannot choose: ``ResponseVariants``.
   static func fetch(_ db: Database, key: CacheKey, for request: HTTPFields) throws -> [ResponseRow] {
-    try fetch(db, ids: try ResponseVariants.ids(db, key: key, for: request), of: key)
+    try only(db, key: key) ?? fetch(db, ids: try ResponseVariants.ids(db, key: key, for: request), of: key)
   }
 
   /// The same, for those that may have been chosen by the same fields with the same values.
   static func fetch(_ db: Database, key: CacheKey, chosenBy vary: VaryKey) throws -> [ResponseRow] {
-    try fetch(db, ids: try ResponseVariants.ids(db, key: key, chosenBy: vary), of: key)
+    try only(db, key: key) ?? fetch(db, ids: try ResponseVariants.ids(db, key: key, chosenBy: vary), of: key)
+  }
+
+  /// The response of a key that has one, as most have, or none; `nil` if it has several.
+  private static func only(_ db: Database, key: CacheKey) throws -> [ResponseRow]? {
+    let rows = try found(db, where: "key = ?", [key.description], limit: " LIMIT 2")
+    return rows.count < 2 ? rows.compactMap(\.self).filter { $0.entry.key == key } : nil
   }
 
   private static func fetch(_ db: Database, ids: [Int64], of key: CacheKey) throws -> [ResponseRow] {
