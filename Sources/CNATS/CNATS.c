@@ -92,6 +92,11 @@ static pk_nats_result result(pk_nats *nats, natsStatus status, jsErrCode code, c
   if (status == NATS_OK) return PK_NATS_OK;
   if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr) return PK_NATS_NONE;
   if (code == JSStreamWrongLastSequenceErr) return PK_NATS_CONFLICT;
+  // A cluster that has no leader yet.
+  if (code == JSClusterNotAvailErr) {
+    fail(error, room, "JetStream is not available yet");
+    return PK_NATS_AWAY;
+  }
   switch (status) {
     case NATS_NO_SERVER:
     case NATS_CONNECTION_DISCONNECTED:

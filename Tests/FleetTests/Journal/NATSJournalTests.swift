@@ -15,7 +15,7 @@ struct NATSJournalTests {
 
   /// Repeats an operation until the servers answer.
   private func persistently<Value>(_ work: () async throws -> Value) async throws -> Value {
-    try await JournalError.retryingWhileAway(for: .seconds(60), work)
+    try await JournalError.retryingWhileAway(for: .seconds(180), work)
   }
 
   private func append(_ text: String, to journal: NATSJournal, id: String? = nil) async throws -> UInt64 {
