@@ -4,7 +4,7 @@ import HTTPTransport
 import ObjectStorage
 import Signing
 
-/// What is published with signatures, checked as hosts with keys will check it: a root that they refuse keeps them from
+/// Checks a signed publication as hosts with keys will check it: a root that they refuse keeps them from
 /// all that is published after it, and caches may have it for a year.
 struct SignedPublication: Sendable {
   let folder: String

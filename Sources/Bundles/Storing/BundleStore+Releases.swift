@@ -349,7 +349,7 @@ extension BundleStore {
     }
   }
 
-  /// What decides if a release becomes the current one.
+  /// The conditions under which a release becomes the current one.
   private struct Activation {
     let source: Int64
     let isCurrent: Bool

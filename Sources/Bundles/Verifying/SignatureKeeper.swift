@@ -18,7 +18,7 @@ struct SignatureKeeper: Sendable {
     files = fetcher.signedFiles
   }
 
-  /// What a server has of the signatures of its manifest.
+  /// The signatures of its manifest that a server has.
   enum Kept: Sendable {
     case signatures(ManifestSignatures)
     /// The manifest is not signed.

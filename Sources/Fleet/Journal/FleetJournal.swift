@@ -1,4 +1,4 @@
-/// What a fleet keeps for all its hosts: the ordered, durable logs of what they must learn, and values of keys.
+/// The storage that the hosts of a fleet share: ordered, durable logs of entries, and values by key.
 package protocol FleetJournal: Sendable {
   /// Appends an entry, and returns when the log has it for certain.
   ///
@@ -48,7 +48,7 @@ package protocol FleetJournal: Sendable {
 
 /// A log of a journal.
 package enum FleetLog: String, Hashable, Sendable, CaseIterable {
-  /// What the hosts carry out in one order: ``FleetOrder``.
+  /// The orders, which all hosts carry out in one order: ``FleetOrder``.
   case orders
   /// Reports of installs, in batches: ``FleetReports``. No order is behind them.
   case reports

@@ -66,7 +66,7 @@ package struct FleetPosition: Hashable, Sendable {
     case none
   }
 
-  /// What is to be done with an entry that has come.
+  /// The action for an entry that has arrived.
   package enum Arrival: Hashable, Sendable {
     case carryOut
     /// It was applied before, or comes from a following that has ended.
