@@ -70,14 +70,17 @@ package struct S3Access: Hashable, Sendable {
 
   /// A transport that signs the requests which read objects of a location. All others go out as they are.
   ///
-  /// It is for the host's own requests: pages and clients choose URLs too, and must not read with the host's key.
+  /// It is for the host's own requests: pages and clients choose URLs too, and must not read with the host's key. A
+  /// client may choose a bundle's URL, too, so that only the objects of releases are signed for.
   ///
+  /// - Parameter isObject: returns `true` for the names of the objects that the host reads.
   /// - Throws: ``S3AccessError``.
   package func readingTransport(
-    _ transport: any HTTPTransporting, for location: S3Location
+    _ transport: any HTTPTransporting, for location: S3Location, where isObject: @escaping @Sendable (String) -> Bool
   ) throws -> any HTTPTransporting {
     guard let signing else { return transport }
-    return SigningTransport(transport, signing: signing, below: try folder(of: location), only: [.get, .head])
+    return SigningTransport(
+      transport, signing: signing, below: try folder(of: location), only: [.get, .head], where: isObject)
   }
 }
 

@@ -39,7 +39,7 @@ package struct ReleaseCollection: Hashable, Sendable {
       PublishedNames.isCollected($0.name, upTo: pointer.collections) && !needed.contains($0.name)
         && $0.modified < deadline
     }
-    others = objects.count { !PublishedNames.isOurs($0.name) }
+    others = objects.count { $0.name != S3Store.conditionCheck && !PublishedNames.isRead($0.name) }
     self.pointer = next
   }
 }

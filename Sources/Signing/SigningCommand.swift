@@ -187,7 +187,7 @@ private final class SigningRun: Sendable {
     }
   }
 
-  /// What the command has started is in its group.
+  /// All processes that the command has started are in its group.
   private static func kill(_ process: pid_t) { _ = Foundation.kill(-process, SIGKILL) }
 }
 

@@ -74,6 +74,13 @@ extension FrameAttack {
         Wire.headers(Wire.sending, 4), Wire.reset(1), Wire.headers(Wire.request + [indexed], on: 3),
         Wire.headers(Wire.request + [[0xBE]], on: 5),
       ], .answered(5, 200...200)),
+    // RFC 9113 §8.1.1: the first request has no path, which is its own stream's error alone.
+    row(
+      "7541 §2.2", "a table that counts fields of a refused request",
+      [
+        Wire.headers([Wire.get, Wire.https, Wire.authority, indexed]),
+        Wire.headers(Wire.request + [[0xBE]], on: 3),
+      ], .answered(3, 200...200)),
     broken(
       "7541 §4.4", "a field that was removed for another",
       [0x40, 1, 0x78] + Wire.string(Array(repeating: 0x61, count: 4_000)),

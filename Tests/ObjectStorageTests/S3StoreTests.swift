@@ -146,7 +146,7 @@ struct S3StoreTests {
       let access = try S3Access(environment: bucket.environment)
       let location = try #require(S3Location("s3://bucket/app"))
       let curl = try CurlTransport()
-      let transport = try access.readingTransport(curl, for: location)
+      let transport = try access.readingTransport(curl, for: location) { $0 != "draft.js" }
       func status(_ method: HTTPRequest.Method, _ path: String) async throws -> Int {
         let url = try #require(PageURL(origin.url(for: path)))
         let head = try #require(HTTPRequest(method: method, url: url))
@@ -157,6 +157,8 @@ struct S3StoreTests {
       #expect(try await status(.delete, "/bucket/app/x") == 403)
       #expect(try await status(.put, "/bucket/app/x") == 403)
       #expect(try await status(.get, "/bucket/other/x") == 403)
+      bucket["app/draft.js"] = [1]
+      #expect(try await status(.get, "/bucket/app/draft.js") == 403)
       bucket["app/a b"] = [1]
       #expect(try await status(.get, "/bucket/app/a%20b") == 200)
       for path in ["..%2Fother/x", "..%2fother/x", "../other/x", "%2E%2E/other/x", "x?acl", "x?", "..%5Cother"] {

@@ -17,7 +17,7 @@ package final class NATSJournal: FleetJournal {
   /// The logs whose streams are known to be there.
   private let made = Mutex<Set<FleetLog>>([])
   private let questions = DispatchQueue(label: "pagekit.journal.questions")
-  /// What can wait has no question about orders behind it.
+  /// Work that may wait, so that no question about orders waits behind it.
   private let others = DispatchQueue(label: "pagekit.journal.others")
   private let appends: [DispatchQueue]
   private let gate: FairGate<Int>

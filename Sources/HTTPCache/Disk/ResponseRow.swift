@@ -85,11 +85,11 @@ struct ResponseRow {
 
   /// The same, for those that may have been chosen by the same fields with the same values.
   static func fetch(_ db: Database, key: CacheKey, chosenBy vary: VaryKey) throws -> [ResponseRow] {
-    try only(db, key: key) ?? fetch(db, ids: try ResponseVariants.ids(db, key: key, chosenBy: vary), of: key)
+    try fetch(db, ids: try ResponseVariants.ids(db, key: key, chosenBy: vary), of: key)
   }
 
   /// The response of a key that has one, as most have, or none; `nil` if it has several.
-  private static func only(_ db: Database, key: CacheKey) throws -> [ResponseRow]? {
+  static func only(_ db: Database, key: CacheKey) throws -> [ResponseRow]? {
     let rows = try found(db, where: "key = ?", [key.description], limit: " LIMIT 2")
     return rows.count < 2 ? rows.compactMap(\.self).filter { $0.entry.key == key } : nil
   }

@@ -122,13 +122,15 @@ extension ResponseStore {
     _ entry: ResponseEntry, _ response: NewResponse, usedAt: Int64, _ db: Database, _ unneeded: inout RemovedResponses
   ) throws {
     // Somebody else may have stored the same meanwhile.
-    let same = try ResponseRow.fetch(db, key: entry.key, chosenBy: entry.head.vary).filter {
+    let only = try ResponseRow.only(db, key: entry.key)
+    let found = try only ?? ResponseRow.fetch(db, key: entry.key, chosenBy: entry.head.vary)
+    let same = found.filter {
       $0.entry.head.vary == entry.head.vary && (entry.head.extent.isWhole || !$0.entry.head.extent.isWhole)
     }
     for id in response.replaced.union(same.map(\.id)) { try unneeded.delete(db, id: id) }
     try ResponseRow.insert(
       db, entry, sealed: response.sealed, bytes: try response.inlineBytes(), usedAt: usedAt)
-    if !entry.isKept, !entry.head.vary.values.isEmpty { try evictVariants(of: entry.key, db, &unneeded) }
+    if only == nil, !entry.isKept, !entry.head.vary.values.isEmpty { try evictVariants(of: entry.key, db, &unneeded) }
   }
 
   /// Writes the files of a response, even if a body with the same name exists: that file may be damaged.

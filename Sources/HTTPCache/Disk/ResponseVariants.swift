@@ -1,7 +1,6 @@
 import DiskStorage
 import GRDB
 import HTTPCaching
-import HTTPTransport
 import HTTPTypes
 
 /// The table `variant`: the request fields that responses with `Vary` were chosen by, and a hash of their values, so that
@@ -33,7 +32,7 @@ enum ResponseVariants {
           INSERT INTO \(table) (response, names, hash) VALUES (?, ?, ?)
           ON CONFLICT DO UPDATE SET names = excluded.names, hash = excluded.hash
           """
-      ).execute(arguments: [entry.id, names(of: vary), try hash(of: vary)])
+      ).execute(arguments: [entry.id, names(of: vary), hash(of: vary)])
     }
   }
 
@@ -63,7 +62,7 @@ enum ResponseVariants {
 
   /// Returns the ids of a key's responses that may have been chosen by the same fields with the same values.
   static func ids(_ db: Database, key: CacheKey, chosenBy vary: VaryKey) throws -> [Int64] {
-    let (names, hash) = (names(of: vary), try hash(of: vary))
+    let (names, hash) = (names(of: vary), hash(of: vary))
     return try rows(db, key: key).filter { $0.names == nil || $0.names == names && $0.hash == hash }.map(\.id)
   }
 
@@ -79,12 +78,21 @@ enum ResponseVariants {
   private static func names(of vary: VaryKey) -> String { vary.values.keys.sorted().joined(separator: ",") }
 
   /// The values of all fields but `Accept-Encoding`: a response may answer requests that accept other encodings.
-  private static func hash(of vary: VaryKey) throws -> Int64 {
-    var bytes: [UInt8] = []
+  ///
+  /// FNV-1a of 64 bits, since it is made for every response: equal hashes cost a reading, of at most
+  /// ``ResponseCache/variantLimit`` responses, and choose nothing.
+  private static func hash(of vary: VaryKey) -> Int64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     for (name, value) in vary.values.sorted(by: { $0.key < $1.key }) where name != "accept-encoding" {
-      bytes += Array(name.utf8) + [0]
-      bytes += value.map { [1] + Array($0.utf8) + [0] } ?? [0]
+      name.utf8.forEach(add)
+      add(0)
+      if let value {
+        add(1)
+        value.utf8.forEach(add)
+      }
+      add(0)
     }
-    return try SHA256Digest(of: bytes).bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+    return Int64(bitPattern: hash)
   }
 }

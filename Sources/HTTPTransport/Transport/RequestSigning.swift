@@ -30,15 +30,18 @@ package struct SigningTransport: HTTPTransporting {
   private let signing: RequestSigning
   private let prefix: String
   private let methods: [HTTPRequest.Method]
+  private let isObject: @Sendable (String) -> Bool
 
   /// - Parameters:
   ///   - folder: the URL of the folder, such as that of a bucket; it ends with a slash.
   ///   - methods: those of the requests that are signed.
+  ///   - isObject: tells by the rest of the URL, without a percent sign decoded, which requests are signed.
   package init(
     _ transport: any HTTPTransporting, signing: RequestSigning, below folder: PageURL,
-    only methods: [HTTPRequest.Method]
+    only methods: [HTTPRequest.Method], where isObject: @escaping @Sendable (String) -> Bool
   ) {
-    (self.transport, self.signing, prefix, self.methods) = (transport, signing, folder.text, methods)
+    (self.transport, self.signing, prefix) = (transport, signing, folder.text)
+    (self.methods, self.isObject) = (methods, isObject)
   }
 
   package func send(_ request: TransportRequest) async throws -> TransportResponse {
@@ -53,7 +56,7 @@ package struct SigningTransport: HTTPTransporting {
   private func isBelow(_ url: String) -> Bool {
     guard url.hasPrefix(prefix), PageURL.isNormal(url) else { return false }
     let rest = url.dropFirst(prefix.count)
-    return !["?", "#", "\\", "%2F", "%5C", "%00"].contains { rest.contains($0) }
+    return !["?", "#", "\\", "%2F", "%5C", "%00"].contains { rest.contains($0) } && isObject(String(rest))
   }
 
   package func shutDown() async { await transport.shutDown() }

@@ -42,7 +42,7 @@ struct PageParts: Sendable {
     let transport = try access.transport()
     var signed = transport
     if let releases = settings.releases, let store = settings.objectStore {
-      signed = try store.readingTransport(transport, for: releases)
+      signed = try store.readingTransport(transport, for: releases, where: PublishedNames.isRead)
     }
     host = try PageHost(configuration, transport: transport, releases: signed)
     serving = try Serving(settings, host: host, record: record, fleet: fleet, logger: logger)

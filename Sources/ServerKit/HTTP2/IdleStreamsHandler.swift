@@ -67,9 +67,25 @@ final class IdleStreamsHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // RFC 9113 §5.4.2: an error of a stream, which was reset, is none of the connection's other streams.
-    guard !(error is NIOHTTP2Errors.StreamError) else { return }
-    context.close(promise: nil)
+    // RFC 9113 §5.4.2: the stream was reset; the connection's other streams go on.
+    if !Self.isOfStream(error) { context.close(promise: nil) }
+  }
+
+  /// Returns `true` if NIOHTTP2 has reset one stream for this error, and `false` if it has told the client that the
+  /// connection ends: the error alone tells which. RFC 9113 §8.1.1: a malformed request is a stream error.
+  private static func isOfStream(_ error: any Error) -> Bool {
+    switch error {
+    case is NIOHTTP2Errors.StreamError, is NIOHTTP2Errors.MissingPseudoHeader, is NIOHTTP2Errors.DuplicatePseudoHeader,
+      is NIOHTTP2Errors.PseudoHeaderAfterRegularHeader, is NIOHTTP2Errors.UnknownPseudoHeader,
+      is NIOHTTP2Errors.UnsupportedPseudoHeader, is NIOHTTP2Errors.InvalidPseudoHeaders,
+      is NIOHTTP2Errors.InvalidPseudoHeaderValue, is NIOHTTP2Errors.EmptyPathHeader,
+      is NIOHTTP2Errors.InvalidHTTP2HeaderFieldName, is NIOHTTP2Errors.InvalidHTTP2HeaderFieldValue,
+      is NIOHTTP2Errors.ForbiddenHeaderField, is NIOHTTP2Errors.TrailersWithoutEndStream,
+      is NIOHTTP2Errors.ContentLengthViolated, is NIOHTTP2Errors.ContentLengthHeadersMismatch,
+      is NIOHTTP2Errors.ContentLengthHeaderNegative, is NIOHTTP2Errors.ContentLengthHeaderMalformedValue:
+      true
+    default: false
+    }
   }
 
   private func allEnded(_ context: ChannelHandlerContext) {

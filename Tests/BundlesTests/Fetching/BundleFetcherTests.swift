@@ -114,39 +114,20 @@ struct BundleFetcherTests {
   }
 
   @Test(
-    "transient failures are retried up to the last attempt",
+    "a failure that may pass is tried again, what was not asked for once, past all caches, and others are final",
     arguments: [
-      (Fault.closeBeforeHead, "the connection ended"), (.resetBeforeHead, "the connection ended"),
-      (.cutChunked(after: 10), "the connection ended"), (.status(503), "503"), (.status(429), "429"),
+      (Fault.closeBeforeHead, "the connection ended", "3 tries"), (.resetBeforeHead, "the connection ended", "3 tries"),
+      (.cutChunked(after: 10), "the connection ended", "3 tries"), (.status(503), "503", "3 tries"),
+      (.status(429), "429", "3 tries"), (.status(404), "404", "1 try"), (.status(403), "403", "1 try"),
+      (.redirect(to: "/b/home.js"), "circle", "1 try"), (.garbage, "not valid HTTP", "1 try"),
+      (.status(204), "204", "1 try"), (.status(206), "206, which was not asked for", "2 tries"),
+      (.always304, "304, which was not asked for", "2 tries"), (.encoded("dcb", [1]), "dcb", "2 tries"),
+      (.encoded("dcz", [1]), "dcz", "2 tries"),
     ])
-  func transientFailures(_ fault: Fault, _ reason: String) async throws {
+  func failures(_ fault: Fault, _ reason: String, _ tries: String) async throws {
     let complaint = try await Self.complaint(fault)
     #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
-    #expect(complaint?.contains("3 tries") == true, "\(complaint ?? "no error")")
-  }
-
-  @Test(
-    "lasting failures are not retried",
-    arguments: [
-      (Fault.status(404), "404"), (.status(403), "403"), (.redirect(to: "/b/home.js"), "circle"),
-      (.garbage, "not valid HTTP"), (.status(204), "204"),
-    ])
-  func lastingFailures(_ fault: Fault, _ reason: String) async throws {
-    let complaint = try await Self.complaint(fault)
-    #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
-    #expect(complaint?.contains("1 try") == true, "\(complaint ?? "no error")")
-  }
-
-  @Test(
-    "what was not asked for is asked for once more past all caches, and then refused",
-    arguments: [
-      (Fault.status(206), "206, which was not asked for"), (.always304, "304, which was not asked for"),
-      (.encoded("dcb", [1]), "dcb"), (.encoded("dcz", [1]), "dcz"),
-    ])
-  func notAskedFor(_ fault: Fault, _ reason: String) async throws {
-    let complaint = try await Self.complaint(fault)
-    #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
-    #expect(complaint?.contains("2 tries") == true, "\(complaint ?? "no error")")
+    #expect(complaint?.contains(tries) == true, "\(complaint ?? "no error")")
   }
 
   @Test(

@@ -80,6 +80,10 @@ struct PublishedReleasesTests {
         let resource = try await parts.host.resources.response(for: request)
         #expect(resource.response.status.code == 403, "\(path)")
       }
+      // A client may name any URL as a bundle's.
+      let draft = try #require(PageURL(origin.url(for: "/bucket/app/private.txt")))
+      let error = await #expect(throws: (any Error).self) { try await parts.host.bundles.load(draft) }
+      #expect("\(String(describing: error))".contains("403"), "\(String(describing: error))")
       await parts.host.shutDown()
     }
   }

@@ -1,6 +1,4 @@
-import Bundles
 import HTTPTransport
-import ObjectStorage
 import Signing
 
 /// The names of the objects of published releases.
@@ -8,6 +6,7 @@ import Signing
 ///     current.json                  the pointer, which alone is replaced
 ///     SHA256.manifest.json          a manifest, and beside it its signatures
 ///     N.root.json                   a root, and beside it its signatures
+///     status.json                   the status, and beside it its signatures
 ///     blobs/SHA256                  a content
 ///     blobs/deltas/…                the difference between two contents
 ///
@@ -16,15 +15,15 @@ import Signing
 /// and collections need no lock between them.
 package enum PublishedNames {
   package static let pointer = ReleasePointer.fileName
-  static let blobs = "blobs/"
+  package static let blobs = "blobs/"
   private static let manifestEnd = ".manifest.json"
 
   /// The name of a content below ``blobs``; `nil` if that is its digest alone.
-  static func blob(of digest: SHA256Digest, after collections: Int64) -> String? {
+  package static func blob(of digest: SHA256Digest, after collections: Int64) -> String? {
     collections == 0 ? nil : numbered(digest, collections)
   }
 
-  static func manifest(with digest: SHA256Digest, after collections: Int64) -> String {
+  package static func manifest(with digest: SHA256Digest, after collections: Int64) -> String {
     numbered(digest, collections) + manifestEnd
   }
 
@@ -36,15 +35,15 @@ package enum PublishedNames {
   ///
   /// - Parameter collections: the pointer's count before the collection. Names with a higher one are of publishers who
   ///   have read a later pointer.
-  static func isCollected(_ name: String, upTo collections: Int64) -> Bool {
+  package static func isCollected(_ name: String, upTo collections: Int64) -> Bool {
     number(of: name).map { $0 <= collections } ?? false
   }
 
-  /// Returns `true` for the names of all objects that publishers write.
-  static func isOurs(_ name: String) -> Bool {
-    if name == pointer || name == S3Store.conditionCheck || number(of: name) != nil { return true }
-    let root = name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
-    return PublishedRoot.version(ofFile: root) != nil
+  /// Returns `true` for the names of all objects that hosts read.
+  package static func isRead(_ name: String) -> Bool {
+    if name == pointer || number(of: name) != nil { return true }
+    let file = name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+    return file == ReleaseStatus.fileName || PublishedRoot.version(ofFile: file) != nil
   }
 
   /// Returns the number of the collection after which a content, a delta, a manifest or a signature file was uploaded;
