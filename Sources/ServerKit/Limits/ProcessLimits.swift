@@ -26,6 +26,10 @@ package struct ProcessLimits: Hashable, Sendable {
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
+  /// The minimum for the process's threads, in bytes: with 250 MB one of them could not be started, which ended the
+  /// process by an illegal instruction.
+  static let leastAddressSpace = 512 << 20
+
   // MARK: Descriptors
 
   /// The minimum for the store, the listeners, a few workers and a few clients (39 were open with two workers and no
@@ -35,9 +39,16 @@ package struct ProcessLimits: Hashable, Sendable {
 
   /// The reason why the process cannot run; `nil` if it can.
   package var problem: String? {
-    guard let descriptors, descriptors < Self.leastDescriptors else { return nil }
-    return
-      "only \(descriptors) files may be open at once, at least \(Self.leastDescriptors) are needed: raise ulimit -n"
+    if let descriptors, descriptors < Self.leastDescriptors {
+      return
+        "only \(descriptors) files may be open at once, at least \(Self.leastDescriptors) are needed: raise ulimit -n"
+    }
+    if let addressSpace, addressSpace < Self.leastAddressSpace {
+      return
+        "the address space of the process is limited to \(addressSpace >> 20) MiB, and it needs "
+        + "\(Self.leastAddressSpace >> 20) MiB: raise the limit to \(Self.leastAddressSpace >> 10) or more with ulimit -v"
+    }
+    return nil
   }
 
   /// The number of connections of each listener: as many as are wanted, less if they would use up the reserve. Without

@@ -29,6 +29,15 @@ struct ProcessLimitsTests {
   }
 
   @Test(
+    "a host with too little address space does not start",
+    arguments: [(nil, true), (250_000 << 10, false), ((512 << 20) - 1, false), (512 << 20, true)] as [(Int?, Bool)])
+  func addressSpace(_ limit: Int?, _ starts: Bool) {
+    let problem = ProcessLimits(descriptors: nil, addressSpace: limit).problem
+    #expect((problem == nil) == starts)
+    if let problem { #expect(problem.contains("it needs 512 MiB: raise the limit to 524288 or more with ulimit -v")) }
+  }
+
+  @Test(
     "connections are as many as leave a reserve, however many are asked for",
     arguments: [
       Room(descriptors: nil, workers: 2, expected: [4_096, 4_096, 4_096, 4_096]),
