@@ -5,21 +5,53 @@ import SystemPackage
 /// The folder of a store.
 public struct StoreDirectory: Hashable, Sendable {
   package let root: FilePath
+  /// The path of the folder for responses that the system may remove; `nil` for the store's own folder.
+  package private(set) var cache: String?
 
   /// Makes a store directory of a path. The folder need not exist.
   public init(_ path: String) {
     root = FilePath(path).lexicallyNormalized()
   }
 
-  /// The default folder: `XDG_DATA_HOME/pagekit`, or `~/.local/share/pagekit`.
+  /// The folder that `bundlectl`, `renderhost` and all programs that name it share: `XDG_DATA_HOME/pagekit`, or
+  /// `~/.local/share/pagekit`. Responses that the system may remove are in `XDG_CACHE_HOME/pagekit`, or
+  /// `~/.cache/pagekit`.
   ///
   /// - Parameter environment: the environment variables; the process's own by default.
   public static func standard(environment: [String: String] = ProcessInfo.processInfo.environment) -> StoreDirectory {
-    // The XDG specification requires that relative paths are ignored.
-    if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") {
-      return StoreDirectory(data + "/pagekit")
+    StoreDirectory(named: "pagekit", environment)
+  }
+
+  /// The folder of one app's own store, which is the default of a host: `XDG_DATA_HOME/NAME/pagekit`, or
+  /// `~/.local/share/NAME/pagekit`. Responses that the system may remove are in `XDG_CACHE_HOME/NAME/pagekit`, or
+  /// `~/.cache/NAME/pagekit`.
+  ///
+  /// `bundlectl --app NAME` works with the same store.
+  ///
+  /// ```swift
+  /// let store = StoreDirectory.app("shop")
+  /// print(store.path)  // such as /home/me/.local/share/shop/pagekit
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - name: the app's name, one component of a path: slashes become hyphens. By default that of the executable.
+  ///   - environment: the environment variables; the process's own by default.
+  public static func app(
+    _ name: String = ProcessInfo.processInfo.processName,
+    environment: [String: String] = ProcessInfo.processInfo.environment
+  ) -> StoreDirectory {
+    let component = String(name.map { $0 == "/" || $0 == "\0" ? "-" : $0 })
+    return StoreDirectory(named: (["", ".", ".."].contains(component) ? "app" : component) + "/pagekit", environment)
+  }
+
+  private init(named name: String, _ environment: [String: String]) {
+    let home = environment["HOME"] ?? NSHomeDirectory()
+    func folder(_ variable: String, _ usual: String) -> String {
+      // The XDG specification requires that relative paths are ignored.
+      environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + usual
     }
-    return StoreDirectory((environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/pagekit")
+    self.init(folder("XDG_DATA_HOME", "/.local/share") + "/" + name)
+    cache = folder("XDG_CACHE_HOME", "/.cache") + "/" + name
   }
 
   /// The folder's path.

@@ -11,7 +11,7 @@ import PageRuntime
 public struct HostConfiguration: Sendable {
   /// The URL of the manifest; `nil` for a host that checks each bundle by itself.
   public var manifest: PageURL?
-  /// The folder of the durable store.
+  /// The folder of the durable store: that of the app by default.
   public var store: StoreDirectory
   /// The keys whose signatures are asked for; `nil` for none. With it, the host stores and runs nothing but bundles that
   /// a manifest lists which these keys have signed.
@@ -68,13 +68,9 @@ public struct HostConfiguration: Sendable {
   /// Lets a host use a store that exists and cannot be written: it reads what is stored, asks the network and keeps
   /// nothing. With `false`, making the host throws.
   public var allowsReadOnlyStore = true
-  /// The response cache; `nil` for `ResponseCache.shared` with the standard store, and for one in the store's own folder
-  /// with any other.
+  /// The response cache; `nil` for `ResponseCache.shared` with the app's own store, and for one beside the store with any
+  /// other.
   public var responses: ResponseCache?
-  /// The folder of stored responses if ``responses`` is `nil`.
-  package var responseDirectory: ResponseDirectory {
-    store == .standard() ? .standard() : ResponseDirectory(store.path)
-  }
   /// The loading of pages' requests: behaviour, rules and limits.
   public var resources = ResourceLoader.Configuration()
   /// The cookies of the first user; `nil` for a jar in a file beside the store. Users that the host turns to later have
@@ -104,14 +100,25 @@ public struct HostConfiguration: Sendable {
     return audience
   }
 
+  /// Tells an app that has no store of its own yet where the data is that it may have stored in the shared folder; `nil`
+  /// if there is nothing to tell.
+  var movedStore: String? { movedStore(from: .standard(), to: .app()) }
+
+  func movedStore(from shared: StoreDirectory, to own: StoreDirectory) -> String? {
+    guard store == own, !own.hasStore, shared.hasStore else { return nil }
+    return
+      "this app stores in \(own.path), a folder of its own: what it stored in \(shared.path) before stays there; give "
+      + "HostConfiguration the store .standard() to go on using that"
+  }
+
   /// A configuration with a manifest.
-  public init(manifest: PageURL, store: StoreDirectory = .standard()) {
+  public init(manifest: PageURL, store: StoreDirectory = .app()) {
     self.manifest = manifest
     self.store = store
   }
 
   /// A configuration without a manifest. The server is asked for the MD5 of each page, once per launch.
-  public init(store: StoreDirectory = .standard()) { self.store = store }
+  public init(store: StoreDirectory = .app()) { self.store = store }
 
   /// A configuration with a manifest.
   ///
@@ -119,7 +126,7 @@ public struct HostConfiguration: Sendable {
   ///   - manifest: an `http` or `https` URL, or a path.
   ///   - store: the folder of the durable store.
   /// - Throws: `TransportError.invalidURL`.
-  public init(manifest: String, store: StoreDirectory = .standard()) throws {
+  public init(manifest: String, store: StoreDirectory = .app()) throws {
     self.init(manifest: try PageURL(manifestArgument: manifest), store: store)
   }
 }

@@ -75,6 +75,7 @@ public final class PageHost: Sendable {
   ) throws {
     self.configuration = configuration
     self.transport = transport
+    if let notice = configuration.movedStore { configuration.logger.notice("\(notice)") }
     store = try BundleStore(
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
       releaseGrace: configuration.releaseGrace, formerReleases: configuration.formerReleases,
@@ -216,9 +217,9 @@ public final class PageHost: Sendable {
       try ResponseCache(
         diskCapacity: configuration.quotas.responses, directory: directory, logger: configuration.logger)
     }
-    let directory = configuration.responseDirectory
+    let directory = ResponseDirectory(beside: configuration.store)
     do {
-      return try directory == .standard() ? ResponseCache.shared : cache(in: directory)
+      return try configuration.store == .app() ? ResponseCache.shared : cache(in: directory)
     } catch let error as StoreError {
       guard case .notWritable = error, let session = store.sessionFolder else { throw error }
       if let unreadable = directory.unreadable { configuration.logger.warning("\(unreadable)") }

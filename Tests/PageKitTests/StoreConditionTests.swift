@@ -1,7 +1,8 @@
 import Foundation
-import PageKit
 import PageTesting
 import Testing
+
+@testable import PageKit
 
 /// Hosts whose store is read-only or held, and released memory.
 struct StoreConditionTests {
@@ -107,5 +108,24 @@ struct StoreConditionTests {
       #expect(site.origin.requests.count == requests)
       #expect(try await site.shown("one", host) == "first one.js with its picture")
     }
+  }
+
+  @Test("an app without a store of its own is told where data of the shared one is, if there is any")
+  func movedStore() throws {
+    let folder = try TemporaryDirectory()
+    let environment = ["HOME": folder.path]
+    let (shared, own) = (
+      StoreDirectory.standard(environment: environment), StoreDirectory.app("x", environment: environment)
+    )
+    func notice(_ store: StoreDirectory) -> String? {
+      HostConfiguration(store: store).movedStore(from: shared, to: own)
+    }
+    #expect(notice(own) == nil)
+    _ = try BundleStore(at: shared)
+    let told = try #require(notice(own))
+    #expect(told.contains(shared.path) && told.contains(own.path))
+    #expect(notice(shared) == nil && notice(StoreDirectory(folder.file("other"))) == nil)
+    _ = try BundleStore(at: own)
+    #expect(notice(own) == nil)
   }
 }

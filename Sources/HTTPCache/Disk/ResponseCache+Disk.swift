@@ -9,10 +9,10 @@ extension ResponseCache {
   /// - Parameters:
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
   ///   - diskCapacity: in bytes; responses that are kept do not count.
-  ///   - directory: by default the user's cache folder, and the data folder for responses that are kept.
+  ///   - directory: `nil` for the folders of the app: ``StoreDirectory/app(_:environment:)``.
   /// - Throws: an error if `memoryCapacity` is 0 and `allowingNone` is `false`; `StoreError`.
   public convenience init(
-    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory = .standard(),
+    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory? = nil,
     allowingNone: Bool = false, logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
     try self.init(
@@ -28,9 +28,10 @@ extension ResponseCache {
   ///   - policy: the rules of a private cache, or of a shared one.
   /// - Throws: ``ResponseCacheError``, ``StoreError``.
   package convenience init(
-    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory = .standard(),
+    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory? = nil,
     allowingNone: Bool = false, policy: CachePolicy, logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
+    let directory = directory ?? ResponseDirectory(beside: .app())
     let store = try ResponseStore(at: directory, options: .init(capacity: diskCapacity), logger: logger)
     try self.init(
       store: store, memoryCapacity: memoryCapacity, allowingNone: allowingNone, policy: policy,
@@ -47,8 +48,8 @@ extension ResponseCache {
       logger: Logger(label: "pagekit.cache", factory: { _ in SwiftLogNoOpLogHandler() }))
   }
 
-  /// The one that is used unless another is given; made when it is first asked for, in the user's cache folder. It can
-  /// be replaced at any time, for those who ask for it from then on.
+  /// The one that is used unless another is given; made when it is first asked for, in the app's folders. It can be
+  /// replaced at any time, for those who ask for it from then on.
   public static var shared: ResponseCache {
     get throws {
       try sharedCache.withLock { shared in

@@ -28,13 +28,10 @@ public struct ResponseDirectory: Hashable, Sendable {
     hasLinks = true
   }
 
-  /// `XDG_CACHE_HOME/pagekit` and `XDG_DATA_HOME/pagekit`, or their usual places in the home folder.
-  public static func standard(
-    environment: [String: String] = ProcessInfo.processInfo.environment
-  ) -> ResponseDirectory {
-    let home = environment["HOME"] ?? NSHomeDirectory()
-    let cache = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + "/.cache"
-    return ResponseDirectory(cache + "/pagekit", durable: StoreDirectory.standard(environment: environment).path)
+  /// The folders of the responses that belong to a store of releases: those of ``StoreDirectory/standard(environment:)``
+  /// and ``StoreDirectory/app(_:environment:)`` have a part in the user's cache folder.
+  public init(beside store: StoreDirectory) {
+    self.init(store.cache ?? store.path, durable: store.path)
   }
 
   /// A part with a folder of its own.

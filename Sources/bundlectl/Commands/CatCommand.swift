@@ -14,14 +14,11 @@ struct CatCommand: AsyncParsableCommand {
     completion: .file(extensions: ["json"]))
   var manifest: String?
 
-  @Option(
-    name: .long, help: ArgumentHelp("The store's folder.", discussion: "Default: as for preload.", valueName: "dir"),
-    completion: .directory)
-  var store: String?
+  @OptionGroup var place: StorePlace
 
   func run() async throws {
-    try StoreDirectory.checkArgument(store)
-    let directory = store.map { StoreDirectory($0) } ?? .standard()
+    try place.check()
+    let directory = place.directory
     let opened = try BundleStore(reading: directory)
     guard let blob = try await find(in: opened)?.blob else {
       throw CommandError("bundle \(bundle.quotedForMessage) is not in the store \(directory.path)")

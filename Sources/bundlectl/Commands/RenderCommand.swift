@@ -202,7 +202,7 @@ struct RenderCommand: AsyncParsableCommand {
     guard deadline == nil || policy == .networkFirst else {
       throw ValidationError("--deadline belongs to --policy networkFirst: \(policy) has none.")
     }
-    guard !ephemeral || store.store == nil else {
+    guard !ephemeral || !store.place.isGiven else {
       throw ValidationError("--ephemeral uses no store: it cannot be used with --store.")
     }
     guard (0...3600).contains(wait) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }

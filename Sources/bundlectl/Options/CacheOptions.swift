@@ -19,13 +19,7 @@ extension LoadBehavior {
 
 /// The location of the response cache, and the options of transfers.
 struct CacheOptions: ParsableArguments {
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "The folder of the store and the response cache.",
-      discussion: "Default: $XDG_DATA_HOME/pagekit and $XDG_CACHE_HOME/pagekit.", valueName: "dir"),
-    completion: .directory)
-  var store: String?
+  @OptionGroup var place: StorePlace
 
   @Option(
     name: .long, help: ArgumentHelp("The region: a part of the cache with a folder of its own.", valueName: "name"))
@@ -34,14 +28,12 @@ struct CacheOptions: ParsableArguments {
   @Flag(name: [.short, .long], help: "Log to standard error.")
   var verbose = false
 
-  mutating func validate() throws { try StoreDirectory.checkName(store) }
-
   var logger: Logger { StoreOptions.logger(isVerbose: verbose) }
 
-  var storeDirectory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
+  var storeDirectory: StoreDirectory { place.directory }
 
   private var responses: ResponseDirectory {
-    let whole = store.map { ResponseDirectory($0) } ?? .standard()
+    let whole = ResponseDirectory(beside: storeDirectory)
     return region.map { whole.region($0) } ?? whole
   }
 

@@ -3,8 +3,8 @@ import Foundation
 import Logging
 import PageKit
 
-/// The options of every command.
-struct StoreOptions: ParsableArguments {
+/// The place of the store, and of the response cache beside it.
+struct StorePlace: ParsableArguments {
   @Option(
     name: .long,
     help: ArgumentHelp(
@@ -13,18 +13,44 @@ struct StoreOptions: ParsableArguments {
     completion: .directory)
   var store: String?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The app whose store is meant, instead of --store: $XDG_DATA_HOME/NAME/pagekit.", valueName: "name"))
+  var app: String?
+
+  mutating func validate() throws {
+    try StoreDirectory.checkName(store)
+    guard let app else { return }
+    guard store == nil else { throw ValidationError("--store and --app both name a store: give one of them.") }
+    guard !app.isEmpty, ![".", ".."].contains(app), !app.contains("/") else {
+      throw ValidationError("--app takes the name of an app, which has no slash: found \(app.quotedForMessage).")
+    }
+  }
+
+  /// - Throws: ``CommandError`` if the path of the store is not a folder.
+  func check() throws { try StoreDirectory.checkArgument(store) }
+
+  /// `true` if the command says which store is meant.
+  var isGiven: Bool { store != nil || app != nil }
+
+  var directory: StoreDirectory { StoreDirectory(store: store, app: app) }
+}
+
+/// The options of every command.
+struct StoreOptions: ParsableArguments {
+  @OptionGroup var place: StorePlace
+
   @Flag(name: .long, help: "Print one JSON object on standard output; logs go to standard error.")
   var json = false
 
   @Flag(name: [.short, .long], help: "Log to standard error.")
   var verbose = false
 
-  mutating func validate() throws { try StoreDirectory.checkName(store) }
-
   /// - Throws: ``CommandError`` if the path of the store is not a folder.
-  func check() throws { try StoreDirectory.checkArgument(store) }
+  func check() throws { try place.check() }
 
-  var directory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
+  var directory: StoreDirectory { place.directory }
 
   /// The store for reading; `nil` if nothing is stored.
   ///
@@ -46,7 +72,7 @@ struct StoreOptions: ParsableArguments {
   }
 
   /// The folder of responses in the store.
-  var responses: ResponseDirectory { store.map { ResponseDirectory($0) } ?? .standard() }
+  var responses: ResponseDirectory { ResponseDirectory(beside: directory) }
 
   var logger: Logger { Self.logger(isVerbose: verbose) }
 
@@ -61,6 +87,9 @@ struct StoreOptions: ParsableArguments {
 }
 
 extension StoreDirectory {
+  /// The store of the options `--store` and `--app`.
+  init(store: String?, app: String?) { self = store.map { .init($0) } ?? app.map { .app($0) } ?? .standard() }
+
   /// - Throws: `ValidationError` for an empty name, such as that of an unset variable.
   static func checkName(_ path: String?) throws {
     if path?.isEmpty == true { throw ValidationError("--store takes the store's folder: its name is empty.") }

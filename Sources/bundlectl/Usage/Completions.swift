@@ -29,7 +29,7 @@ enum Completions {
   }
   /// The URLs of stored responses.
   static let responses = CompletionKind.custom { arguments, index, _ in
-    let directory = value(of: "--store", in: arguments).map { ResponseDirectory($0) } ?? .standard()
+    let directory = ResponseDirectory(beside: directory(arguments))
     guard directory.hasStore, let store = try? ResponseStore(reading: directory), let listed = try? await store.list()
     else { return [] }
     return Set(listed.map(\.key.name)).filter { $0.hasPrefix(word(index, of: arguments)) }.sorted()
@@ -49,9 +49,12 @@ enum Completions {
   private static func stored(
     _ arguments: [String], _ list: (BundleStore) async throws -> [String]
   ) async -> [String] {
-    let directory = value(of: "--store", in: arguments).map { StoreDirectory($0) } ?? .standard()
-    guard let opened = try? BundleStore(reading: directory) else { return [] }
+    guard let opened = try? BundleStore(reading: directory(arguments)) else { return [] }
     return Set((try? await list(opened)) ?? []).sorted()
+  }
+
+  private static func directory(_ arguments: [String]) -> StoreDirectory {
+    StoreDirectory(store: value(of: "--store", in: arguments), app: value(of: "--app", in: arguments))
   }
 
   private static func names(_ arguments: [String], _ prefix: String) async -> [String] {
@@ -62,8 +65,7 @@ enum Completions {
     {
       found.formUnion(read.bundles.map(\.name))
     }
-    let directory = value(of: "--store", in: arguments).map { StoreDirectory($0) } ?? .standard()
-    if let opened = try? BundleStore(reading: directory), let sources = try? await opened.sources() {
+    if let opened = try? BundleStore(reading: directory(arguments)), let sources = try? await opened.sources() {
       for release in sources.flatMap({ [$0.incoming, $0.current].compactMap(\.self) }) {
         let listed = (try? await opened.recordedContents(of: release)) ?? []
         found.formUnion(listed.map(\.bundle).filter { $0.kind == .bundle }.map(\.name))

@@ -104,6 +104,21 @@ struct OpeningTests {
         == "/h/.local/share/pagekit")
   }
 
+  @Test(
+    "an app has folders of its own, whatever its name is",
+    arguments: [
+      ("shop", "shop"), ("a/b", "a-b"), ("/", "-"), ("", "app"), (".", "app"), ("..", "app"), ("a\0b", "a-b"),
+    ])
+  func appFolders(_ name: String, _ folder: String) {
+    let own = StoreDirectory.app(name, environment: ["XDG_DATA_HOME": "/data", "HOME": "/h"])
+    #expect(own.path == "/data/\(folder)/pagekit" && own.cache == "/h/.cache/\(folder)/pagekit")
+  }
+
+  @Test func theFolderOfAProgramIsNamedAfterItsExecutable() {
+    let name = ProcessInfo.processInfo.processName
+    #expect(StoreDirectory.app(environment: ["HOME": "/h"]).path == "/h/.local/share/\(name)/pagekit")
+  }
+
   @Test("while a store that was removed waits for another process, the threads that all tasks share go on")
   func waitingForAnotherProcess() async throws {
     let folder = try TemporaryDirectory()
