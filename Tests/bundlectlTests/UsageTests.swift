@@ -118,13 +118,21 @@ struct UsageTests {
     #expect(!render.error.contains("secret"))
   }
 
+  @Test(
+    "a size is given in units of 1,024, as options take it",
+    arguments: [
+      (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KB"), (10_188, "9.9 KB"), (10_240, "10 KB"), (1_048_063, "1023 KB"),
+      (1_048_576, "1.0 MB"), (536_870_912, "512 MB"), (Int64.max, "8388608.0 TB"),
+    ] as [(Int64, String)])
+  func sizes(_ count: Int64, _ text: String) { #expect(Formatting.bytes(count) == text) }
+
   @Test("with little room the rate is omitted first, and the remaining time stays")
   func figuresThatFit() {
     func figures(_ width: Int) -> String {
       Formatting.progress(bytes: 2_900_000, total: 3_600_000, rate: 34_000, width: width)
     }
-    #expect(figures(60) == "2.9 MB of 3.6 MB  34 KB/s  21 s left")
-    #expect(figures(30) == "2.9 MB of 3.6 MB  21 s left")
+    #expect(figures(60) == "2.8 MB of 3.4 MB  33 KB/s  21 s left")
+    #expect(figures(30) == "2.8 MB of 3.4 MB  21 s left")
     #expect(figures(12) == "21 s left")
     var totals = PreloadUpdate.Totals()
     (totals.phase, totals.toFetch, totals.fetched, totals.failed) = (.fetching, 12, 9, 2)
@@ -154,8 +162,8 @@ struct UsageTests {
   @Test("a download's line has bytes, rate and remaining time, within the terminal's width")
   func transferLines() {
     #expect(
-      TransferDisplay.line(name: "out.js", bytes: 500, total: 1_000, rate: 100, width: 60).hasSuffix(
-        "500 B of 1.0 KB  100 B/s  5 s left"))
+      TransferDisplay.line(name: "out.js", bytes: 500, total: 1_024, rate: 100, width: 60).hasSuffix(
+        "500 B of 1.0 KB  100 B/s  6 s left"))
     #expect(
       TransferDisplay.line(name: "out.js", bytes: 500, total: nil, rate: 100, width: 60) == "out.js 500 B  100 B/s")
     for width in 10...60 {

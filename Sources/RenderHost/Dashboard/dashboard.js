@@ -27,7 +27,7 @@
     const units = ["KB", "MB", "GB", "TB"];
     let index = -1;
     do { value /= 1024; index += 1; } while (value >= 1024 && index < units.length - 1);
-    return number(value, value < 10 ? 1 : 0) + "\u00a0" + units[index];
+    return number(value, value < 9.95 ? 1 : 0) + "\u00a0" + units[index];
   };
   const seconds = (value) => {
     if (value === undefined || value === null) return "–";
@@ -117,13 +117,20 @@
       const point = this.chosen === null ? known : points[this.chosen];
       const first = point ? this.series[0].of(point) : null;
       setText(this.value, first === null ? "–" : this.format(first));
-      const rest = this.series.slice(1).filter((one) => point && one.of(point) !== null)
-        .map((one) => one.name + " " + this.format(one.of(point)));
-      const when = this.chosen === null ? this.series[0].name : this.series[0].name + " at " + clock(point.time);
-      setText(this.note, [when, ...rest].filter(Boolean).join(" · "));
+      // The legend: each line's colour, name and figure.
+      const when = this.chosen === null || !point ? "" : " at " + clock(point.time);
+      const keys = this.series.map((one, place) => {
+        const value = place && point ? one.of(point) : null;
+        return { name: one.name, kind: one.kind, text: one.name + (place ? (value === null ? "" : " " + this.format(value)) : when) };
+      });
+      keep(this.note, keys, (key) => key.name, (key) => {
+        const item = make("span", "key");
+        item.append(make("i", key.kind), make("span"));
+        return item;
+      }, (item, key) => setText(item.lastChild, key.text));
       this.figure.setAttribute("aria-label",
         this.figure.querySelector(".label").textContent + ": " + this.value.textContent + ", " +
-        this.note.textContent + ". Arrow keys show other times.");
+        keys.map((key) => key.text).join(", ") + ". Arrow keys show other times.");
     }
 
     draw() {
@@ -153,7 +160,7 @@
       root.append(svg("text", { class: "axis", x: left, y: height - 4 }, span(past) + " ago"));
       root.append(svg("text", { class: "axis", x: width - right, y: height - 4, "text-anchor": "end" }, "now"));
       [...this.series].reverse().forEach((one) => {
-        const two = one === this.series[0] ? "" : " two";
+        const two = one.kind ? " " + one.kind : "";
         for (const run of this.runs(one)) {
           const path = run.map((index, place) => (place ? "L" : "M") + x(index).toFixed(1) + " " + y(Math.min(top, one.of(points[index]))).toFixed(1)).join("");
           if (!two && run.length > 1) {
@@ -166,9 +173,9 @@
       if (this.chosen !== null) {
         const at = x(this.chosen);
         root.append(svg("line", { class: "rule", x1: at, x2: at, y1: high, y2: height - low }));
-        this.series.forEach((one, place) => {
+        this.series.forEach((one) => {
           const value = one.of(points[this.chosen]);
-          if (value !== null) root.append(svg("circle", { class: "dot" + (place ? " two" : ""), cx: at, cy: y(Math.min(top, value)), r: 4.5 }));
+          if (value !== null) root.append(svg("circle", { class: "dot" + (one.kind ? " " + one.kind : ""), cx: at, cy: y(Math.min(top, value)), r: 4.5 }));
         });
       }
       plot.replaceChildren(root);
@@ -189,9 +196,9 @@
 
   const field = (name) => (point) => point[name] ?? null;
   const charts = [
-    new Chart("chart-latency", [{ name: "median", of: field("median") }, { name: "95th percentile", of: field("p95") }], seconds),
+    new Chart("chart-latency", [{ name: "median", of: field("median") }, { name: "95th percentile", kind: "two", of: field("p95") }], seconds),
     new Chart("chart-hits", [{ name: "answered without the network", of: field("hits") }], percent, 1),
-    new Chart("chart-requests", [{ name: "per second", of: field("requests") }, { name: "failed", of: (p) => (p.faults > 0 ? p.faults : null) }],
+    new Chart("chart-requests", [{ name: "per second", of: field("requests") }, { name: "failed", kind: "failed", of: (p) => (p.faults > 0 ? p.faults : null) }],
       (value) => number(value, value > 0 && value < 10 ? 1 : 0)),
   ];
 
@@ -199,10 +206,16 @@
 
   const showHead = (status) => {
     const wrong = status.checks.filter((check) => !check.ok);
+    const away = (status.origins ?? []).filter((origin) => !origin.isUp).map((origin) => origin.name);
     const health = by("health");
-    setText(health, wrong.length ? "Not ready: " + wrong.map((check) => check.reason ?? check.name).join("; ") : "Ready");
-    health.className = "health " + (wrong.length ? "bad" : "good");
-    document.title = (wrong.length ? "● " : "") + "renderhost";
+    setText(health, wrong.length ? "Not ready: " + wrong.map((check) => check.reason ?? check.name).join("; ")
+      : away.length ? "Ready, but " + (away.length > 3 ? many(away.length, "origin", "origins") : away.join(", ")) + " away" : "Ready");
+    health.className = "health " + (wrong.length ? "bad" : away.length ? "warn" : "good");
+    document.title = (wrong.length || away.length ? "● " : "") + "renderhost";
+    const points = status.traffic.points;
+    setText(by("traffic-window"), points.length < 2 ? ""
+      : "of the last " + span((Date.parse(points.at(-1).time) - Date.parse(points[0].time)) / 1000)
+        + ", a point each " + span(status.traffic.interval));
     const release = status.release;
     const total = status.bundles.reduce((sum, bundle) => sum + bundle.size, 0);
     const facts = [
@@ -263,17 +276,17 @@
 
   const showOrigins = (origins) => {
     by("origins-box").hidden = !origins;
-    setText(by("origins-count"), origins ? many(origins.length, "origin", "origins") : "");
+    setText(by("origins-count"), origins ? many(origins.length, "origin", "origins") + ", since the start" : "");
     keep(by("origins"), origins ?? [], (origin) => origin.name,
       () => {
         const row = make("tr");
         const name = make("th"); name.scope = "row";
         const state = make("td"); state.append(make("span", "state"));
-        row.append(name, ...["num", "num", "num dim", "num", "num dim", "num dim"].map((kind) => make("td", kind)), state);
+        row.append(name, state, ...["num", "num", "num dim", "num", "num dim", "num dim"].map((kind) => make("td", kind)));
         return row;
       },
       (row, origin) => {
-        const [name, all, hits, collapsed, saved, median, p95, state] = row.children;
+        const [name, state, all, hits, collapsed, saved, median, p95] = row.children;
         setText(name, origin.name);
         name.title = origin.url + " for " + ([...origin.hosts, ...origin.prefixes].join(", ") || "all");
         const answers = Object.values(origin.answers).reduce((sum, count) => sum + count, 0);

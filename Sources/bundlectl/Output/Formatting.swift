@@ -2,16 +2,16 @@ import CLinux
 import Foundation
 
 enum Formatting {
-  /// `812 B`, `5.2 KB`, `62 MB`: decimal units, as disks and networks have them.
+  /// `812 B`, `5.2 KB`, `62 MB`: a KB is 1,024 bytes, as in sizes that options take and on the dashboard.
   static func bytes(_ count: Int64) -> String {
     var value = Double(count)
-    if value < 1000 { return "\(count) B" }
+    if value < 1024 { return "\(count) B" }
     for unit in ["KB", "MB", "GB"] {
-      value /= 1000
-      if value < 10 { return String(format: "%.1f %@", value, unit) }
-      if value < 999.5 { return String(format: "%.0f %@", value, unit) }
+      value /= 1024
+      if value < 9.95 { return String(format: "%.1f %@", value, unit) }
+      if value < 1023.5 { return String(format: "%.0f %@", value, unit) }
     }
-    return String(format: "%.1f TB", value / 1000)
+    return String(format: "%.1f TB", value / 1024)
   }
 
   static func seconds(_ seconds: Double) -> String {
