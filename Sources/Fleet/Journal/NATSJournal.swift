@@ -10,7 +10,7 @@ import Synchronization
 package final class NATSJournal: FleetJournal {
   package let connections: AsyncStream<Bool>
   private let connected: Mutex<Connected>
-  private let open: @Sendable () throws -> Connection
+  private let open: @Sendable (_ refusal: String?) throws -> Connection
   private let fleet: FleetName
   private let host: FleetName
   private let replicas: Int64
@@ -71,8 +71,8 @@ package final class NATSJournal: FleetJournal {
     let (connections, changed) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(16))
     self.connections = connections
     let name = "renderhost \(host)"
-    let open = { @Sendable in try Connection(servers, name: name, changed) }
-    connected = Mutex(Connected(connection: try open(), since: .now))
+    let open = { @Sendable in try Connection(servers, name: name, refusal: $0, changed) }
+    connected = Mutex(Connected(connection: try open(nil), since: .now))
     self.open = open
   }
 
@@ -82,7 +82,7 @@ package final class NATSJournal: FleetJournal {
     get throws {
       try connected.withLock { connected in
         if connected.connection.isClosed, ContinuousClock.now - connected.since > Self.pause {
-          connected = Connected(connection: try open(), since: .now)
+          connected = Connected(connection: try open(connected.connection.refusal), since: .now)
         }
         return connected.connection
       }
@@ -296,6 +296,14 @@ private struct Subscription: @unchecked Sendable {
 private final class Connection: @unchecked Sendable {
   private let pointer: OpaquePointer
   private let state: Unmanaged<StateReceiver>
+  private let reasons: Mutex<Reasons>
+
+  /// The reasons why there is no connection, since a server has answered.
+  private struct Reasons {
+    /// The last one of the connection before.
+    var former: String?
+    var own: String?
+  }
 
   private final class StateReceiver: Sendable {
     let changed: AsyncStream<Bool>.Continuation
@@ -305,7 +313,11 @@ private final class Connection: @unchecked Sendable {
   /// The bytes of an error's text.
   private static let errorRoom = 512
 
-  init(_ servers: NATSServers, name: String, _ changed: AsyncStream<Bool>.Continuation) throws {
+  /// - Parameter refusal: the reason for which servers have refused the connection before.
+  init(
+    _ servers: NATSServers, name: String, refusal: String?, _ changed: AsyncStream<Bool>.Continuation
+  ) throws {
+    reasons = Mutex(Reasons(former: refusal))
     let state = Unmanaged.passRetained(StateReceiver(changed))
     let texts = [servers.urls.joined(separator: ","), name, servers.credentials, servers.authorities].map { text in
       text.map { strdup($0) }
@@ -345,10 +357,26 @@ private final class Connection: @unchecked Sendable {
   /// `true` if it is not made again by itself.
   var isClosed: Bool { pk_nats_is_closed(pointer) }
 
+  /// The last reason why there was no connection; `nil` since a server has answered.
+  var refusal: String? { reasons.withLock { $0.own ?? $0.former } }
+
   /// - Throws: ``JournalError``, ``Missing``, ``Conflict``.
   func call(_ body: (OpaquePointer, UnsafeMutablePointer<CChar>?, Int) -> pk_nats_result) throws {
-    try Self.call { body(pointer, $0, $1) }
+    do {
+      try Self.call { body(pointer, $0, $1) }
+      reasons.withLock { $0 = Reasons() }
+    } catch JournalError.away(let reason) {
+      // While a refused connection is made again, no server has said anything on the new one.
+      throw JournalError.away(
+        reasons.withLock { reasons in
+          if reason != Self.silence { reasons = Reasons(own: reason) }
+          return reasons.former ?? reason
+        })
+    }
   }
+
+  /// The reason if no server has given one.
+  private static let silence = "no server answers"
 
   private static func call(_ body: (UnsafeMutablePointer<CChar>?, Int) -> pk_nats_result) throws {
     var text = [CChar](repeating: 0, count: errorRoom)

@@ -1,3 +1,4 @@
+import DiskStorage
 import HTTPCaching
 import HTTPTransport
 import Logging

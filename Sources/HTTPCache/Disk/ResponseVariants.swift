@@ -48,7 +48,7 @@ enum ResponseVariants {
         chosen.append(row.id)
         continue
       }
-      let hash = try wanted[names] ?? hash(of: VaryKey(names: names.split(separator: ",").map(String.init), request))
+      let hash = wanted[names] ?? hash(of: VaryKey(names: names.split(separator: ",").map(String.init), request))
       wanted[names] = hash
       if row.hash == hash {
         chosen.append(row.id)

@@ -142,7 +142,12 @@ struct NATSJournalTests {
         #expect(try await reason() == "the journal is away: Authorization Violation")
         try await Task.sleep(for: .milliseconds(50))
       }
+      // The connection is made again after a second, and has heard nothing then.
       await cluster.kill(0)
+      for _ in 0..<30 {
+        #expect(try await reason() == "the journal is away: Authorization Violation")
+        try await Task.sleep(for: .milliseconds(50))
+      }
       try cluster.start(0, password: login.isEmpty ? nil : "wrong")
       #expect(try await persistently { try await journal.span(of: .orders) }.last == 0)
     }
