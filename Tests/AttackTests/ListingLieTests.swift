@@ -72,8 +72,8 @@ struct ListingLie: Sendable {
     text("a list in another name's space", "<x:ListBucketResult xmlns:x=\"y\"/>", "not a ListBucketResult"),
     text("a list that is cut off", String(good.dropLast(20)), unreadable),
     text("a list that is cut off in an object", String(good.prefix(80)), unreadable),
-    text("an element that ends twice", good + "</ListBucketResult>", unreadable),
-    text("two lists", good + good, unreadable), text("text behind the list", good + "x", unreadable),
+    lists("an element that ends twice", good + "</ListBucketResult>", names: ["a"]),
+    lists("two lists", good + good, names: ["a"]), text("text behind the list", good + "x", unreadable),
     text("elements that cross", "<ListBucketResult><Contents><Key></Contents></Key></ListBucketResult>", unreadable),
     text("a null in a key", page(object("app/a\0b")), unreadable),
     text("an escaped null in a key", page(object("app/a&#0;")), unreadable),
@@ -127,10 +127,10 @@ struct ListingLie: Sendable {
       Array("<Error><Code>AccessDenied</Code></Error>".utf8)),
     answered(
       "a refusal with a name of 101 bytes", .refused("answers 403: check", 1), 403,
-      Array("<Code>\(String(repeating: "a", count: 101))</Code>".utf8)),
+      Array("<Error><Code>\(String(repeating: "a", count: 101))</Code>".utf8)),
     answered(
       "a refusal whose name writes to the terminal", .refused("answers 403: check", 1), 403,
-      Array("<Code>\u{1B}[2J\r\nok</Code>".utf8)),
+      Array("<Error><Code>\u{1B}[2J\r\nok</Code>".utf8)),
     answered(
       "a refusal in Latin-1", .refused("answers 403", 1), 403, [0x3C, 0x43, 0x6F, 0x64, 0x65, 0x3E, 0xE9, 0x3C]),
     answered("an error again and again", .refused("the server answers 503", 4), 503, []),
@@ -138,7 +138,7 @@ struct ListingLie: Sendable {
       name: "an error, and then the list",
       answers: [OriginResponse(status: .serviceUnavailable), OriginResponse(body: good.utf8)],
       expected: .listed(["a"], 2)),
-    lists("a key in CDATA", page(object("<![CDATA[app/a&b]]>")), names: ["a&b"]),
+    text("a key in CDATA", page(object("<![CDATA[app/a&b]]>")), unusable),
     lists("a comment in a key", page(object("app/<!-- x -->a")), names: ["a"]),
     lists("an instruction in a key", page(object("app/<?x y?>a")), names: ["a"]),
     lists("a key that leads out", page(object("app/../other/a")), names: ["../other/a"]),
@@ -213,7 +213,7 @@ struct ListingLieTests {
         let place = "\(row.name): \(found), \(origin.requests.count) requests"
         switch (row.expected, found) {
         case (.refused(let words, let requests), .failure(let error)):
-          #expect("\(error)".contains(words) && origin.requests.count == requests, "\(place)")
+          #expect((words.isEmpty || "\(error)".contains(words)) && origin.requests.count == requests, "\(place)")
           #expect(!"\(error)".contains("root:"), "\(place)")
           #expect(!"\(error)".unicodeScalars.contains { $0.value < 32 }, "\(place)")
         case (.listed(let names, let requests), .success(let listed)):
