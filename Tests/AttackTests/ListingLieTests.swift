@@ -73,7 +73,7 @@ struct ListingLie: Sendable {
     text("a list that is cut off", String(good.dropLast(20)), unreadable),
     text("a list that is cut off in an object", String(good.prefix(80)), unreadable),
     lists("an element that ends twice", good + "</ListBucketResult>", names: ["a"]),
-    lists("two lists", good + good, names: ["a"]), text("text behind the list", good + "x", unreadable),
+    lists("two lists", good + good, names: ["a"]), lists("text behind the list", good + "x", names: ["a"]),
     text("elements that cross", "<ListBucketResult><Contents><Key></Contents></Key></ListBucketResult>", unreadable),
     text("a null in a key", page(object("app/a\0b")), unreadable),
     text("an escaped null in a key", page(object("app/a&#0;")), unreadable),

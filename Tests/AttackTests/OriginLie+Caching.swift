@@ -312,8 +312,7 @@ extension OriginLie {
     validated(
       "a 304 with another tag, and then something new", unchanged("ETag: \"b\""), other, then: xyz, xyz, requests: 3),
     validated(
-      "a 304 with another tag, again and again", unchanged("ETag: \"b\""), then: .failed(.malformed),
-      .failed(.malformed), requests: 5, loader: .each(abc, abc, abc, requests: 5)),
+      "a 304 with another tag, again and again", unchanged("ETag: \"b\""), then: abc, abc, requests: 5),
     validated("a 304 with two tags", unchanged("ETag: \"a\"\r\nETag: \"b\""), other, then: abc, xyz, requests: 3),
     validated("a 304 with a weak tag", unchanged("\(fresh)\r\nETag: W/\"a\""), then: abc, abc, requests: 2),
     validated(
@@ -369,8 +368,7 @@ extension OriginLie {
       "an error in the place of a 304", "HTTP/1.1 404 No\r\n\(fresh)\r\nContent-Length: 0\r\n\r\n",
       unchanged("\(fresh)\r\nETag: \"a\""), then: .whole(404, ""), abc, requests: 3),
     validated(
-      "garbage in the place of a 304", "garbage", unchanged("\(fresh)\r\nETag: \"a\""), then: .failed(.malformed), abc,
-      requests: 3, loader: .each(abc, abc, abc, requests: 3)),
+      "garbage in the place of a 304", "garbage", unchanged("\(fresh)\r\nETag: \"a\""), then: abc, abc, requests: 3),
     steps(
       "an error of the server, though what is stored may replace it",
       [
