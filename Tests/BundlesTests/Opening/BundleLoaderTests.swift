@@ -54,7 +54,7 @@ struct BundleLoaderTests {
       // A walk that goes on keeps its connection.
       try await fixture.origin.waitForOpenConnections(0)
       await loader.walks.finish()
-      #expect(fixture.origin.requestCount(path: "/b/a.js") == 1)
+      #expect(fixture.origin.requestCount(path: "/b/a.js") <= 1)
     }
   }
 
