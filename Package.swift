@@ -327,7 +327,12 @@ let package = Package(
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(
-      name: "AttackTests", dependencies: ["PageTesting", "TestServers", "TestSupport", "RenderHostCommand"],
+      name: "AttackTests",
+      dependencies: [
+        "CurlTransport", "HTTPTransport", "ObjectStorage", "PageTesting", "Publishing", "RenderHostCommand", "Signing",
+        "TestServers", "TestSupport", "bundlectl",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
       swiftSettings: relaxed),
     // Files, clocks, damage and programs that several test targets need.
     .target(

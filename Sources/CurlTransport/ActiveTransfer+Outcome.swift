@@ -36,6 +36,9 @@ extension ActiveTransfer {
     case .outOfMemory where timings().firstByte > .zero:
       // libcurl 7.88 uses this code for a line of the head over its limit of 100 KB.
       return .malformed(url: url, reason: "a line of its head is too long")
+    case .badFunctionArgument where timings().firstByte > .zero:
+      // libcurl 7.88 uses this code for lines of heads, chunks and trailers that it cannot read.
+      return .malformed(url: url, reason: "a line of its head or of its chunks cannot be read")
     case _ where CurlCode.tls.contains(code):
       return .insecure(url: url, reason: reason)
     default:

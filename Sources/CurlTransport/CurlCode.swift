@@ -24,6 +24,7 @@ struct CurlCode: RawRepresentable, Hashable, Sendable {
   static let sendError = CurlCode(CURLE_SEND_ERROR)
   static let receiveError = CurlCode(CURLE_RECV_ERROR)
   static let http2Stream = CurlCode(CURLE_HTTP2_STREAM)
+  static let badFunctionArgument = CurlCode(CURLE_BAD_FUNCTION_ARGUMENT)
 
   static let tls: Set<CurlCode> = Set(
     [

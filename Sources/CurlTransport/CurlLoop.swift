@@ -12,7 +12,9 @@ final class CurlLoop {
   private let readers = PendingReaders()
   private var isStopping = false
 
-  private static let idleHandleLimit = 32
+  /// The handles that are used again. Before 8.1.0 libcurl keeps a pointer to the last field of a handle's former
+  /// transfer, which it has freed: a head that begins with a folded line would end the process.
+  private static let idleHandleLimit = curl_version_info(CURLVERSION_FIRST).pointee.version_num >= 0x08_01_00 ? 32 : 0
   /// libcurl ends the wait earlier for timers of its own.
   private static let pollMilliseconds: Int32 = 60_000
 

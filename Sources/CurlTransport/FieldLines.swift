@@ -5,7 +5,7 @@ struct FieldLines {
   private(set) var fields = HTTPFields()
   private var lastName: HTTPField.Name?
   /// `true` if libcurl may read a line with the body's length differently: it does not unfold lines, and does not
-  /// recognise names with a space before the colon.
+  /// recognise names with a space before the colon. The same counts for a value with other bytes than visible ASCII.
   private(set) var hasUnclearFraming = false
 
   /// - Parameters:
@@ -32,7 +32,9 @@ struct FieldLines {
     let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...].trimmed)
     fields.append(HTTPField(name: name, value: text(value)))
     lastName = name
-    if bytes.count != colon, Self.isFraming(name) { hasUnclearFraming = true }
+    // A value becomes text without its control characters, and the small letter of the sign of Kelvin is a k.
+    let isClear = bytes.count == colon && value.allSatisfy { $0 == 9 || 0x20...0x7E ~= $0 }
+    if !isClear, Self.isFraming(name) { hasUnclearFraming = true }
   }
 
   private static func isFraming(_ name: HTTPField.Name) -> Bool { name == .contentLength || name == .transferEncoding }

@@ -18,7 +18,8 @@ enum ResponseFraming {
       case .lengthAndCoding: "it gives the length of its body in two ways"
       case .unclearCoding: "it has another transfer coding than chunked alone"
       case .codingInOldVersion: "it has a transfer coding, which HTTP/1.0 does not support"
-      case .unclear: "the field that gives the length of its body has a space before its colon or spans two lines"
+      case .unclear:
+        "the field that gives the length of its body has a space before its colon, spans two lines, or has other characters than visible ones"
       }
     }
   }

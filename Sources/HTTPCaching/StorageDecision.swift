@@ -124,6 +124,8 @@ extension CachePolicy {
     !forbidsStoring(stored.control, stored.status)
       && (mode == .private || stored.control.isPrivate != .response && stored.areTagsKept)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
+      // RFC 9111 §4.1: no request selects it any more.
+      && !VaryKey.isUnmatchable(stored.fields)
   }
 
   var mayKeepCookies: Bool { mode == .private || sharesCookies }

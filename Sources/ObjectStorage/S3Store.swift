@@ -284,7 +284,10 @@ package struct ObjectStoreError: Error, Hashable, CustomStringConvertible {
     // Only for people: an answer in any other form has no name.
     let text = String(decoding: body.prefix(4096), as: UTF8.self)
     let code = text.split(separator: "<Code>", maxSplits: 1).dropFirst().first?.prefix { $0 != "<" }
-    self.code = code.flatMap { $0.isEmpty || $0.utf8.count > 100 ? nil : String($0) }
+    // It goes to terminals and logs.
+    self.code = code.flatMap { code in
+      (1...100).contains(code.utf8.count) && code.utf8.allSatisfy { (33...126).contains($0) } ? String(code) : nil
+    }
   }
 
   /// `true` if the condition of a write does not hold: somebody else has written the object.

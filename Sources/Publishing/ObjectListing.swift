@@ -123,7 +123,7 @@ struct ListPage: Hashable, Sendable {
 
     private func addObject(_ parser: XMLParser) {
       guard let key = fields["Key"], key.hasPrefix(prefix), key.utf8.count <= ListPage.keyLimit,
-        let size = fields["Size"].flatMap({ Int64($0) }),
+        let size = fields["Size"].flatMap({ $0.utf8.allSatisfy { (48...57).contains($0) } ? Int64($0) : nil }),
         let modified = fields["LastModified"].flatMap({ Self.date($0) })
       else {
         fault = "an object has no usable Key, Size or LastModified"

@@ -45,6 +45,8 @@ struct ResponseFramingTests {
       (["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], .unclearCoding),
       (["Content-Length : 5"], .unclear), (["Transfer-Encoding : chunked"], .unclear),
       (["Content-Length:", " 5"], .unclear), (["Transfer-Encoding:", "\tchunked"], .unclear),
+      (["Transfer-Encoding: \u{B}chunked"], .unclear), (["Transfer-Encoding: chun\u{212A}ed"], .unclear),
+      (["Content-Length: \u{B}5"], .unclear),
     ])
   func ambiguousLengths(lines: [String], fault: ResponseFraming.Fault) {
     #expect(throws: ResponseHeadParser.Fault.framing(fault)) { try head(lines) }

@@ -82,8 +82,10 @@ package final class RawOrigin: Sendable {
 
     func channelActive(context: ChannelHandlerContext) {
       let channel = context.channel
-      connections.change { $0.append(Connection(channel: channel)) }
-      number = connections.read(\.count) - 1
+      number = connections.change { connections in
+        connections.append(Connection(channel: channel))
+        return connections.count - 1
+      }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

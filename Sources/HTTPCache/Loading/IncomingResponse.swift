@@ -80,11 +80,16 @@ final class IncomingResponse: Sendable {
   ) {
     var begun: Result<Void, any Error>?
     // A short response is there as a whole: its readers need not wait for a task.
-    if let bytes = body.bytesInMemory { begun = Result { try receive(bytes, areLast: true) } }
+    if let bytes = body.bytesInMemory { begun = Result { try receive(bytes, areLast: !isShort(with: bytes.count)) } }
     let pump = tasks.start { [self, begun] in
       var failure: (any Error)?
       do {
         if let begun { try begun.get() } else { for try await chunk in body { try receive(chunk) } }
+        if isShort(with: 0) {
+          throw TransportError.closedEarly(
+            url: pending.hop.url.text, received: state.withLock(\.available), reason: "its rest is shorter than it says"
+          )
+        }
       } catch {
         failure = error
       }
@@ -102,6 +107,13 @@ final class IncomingResponse: Sendable {
       return state.places.areClosed
     }
     if isGivenUp { pump.cancel() }
+  }
+
+  /// Returns `true` if a stored beginning, what has come of its rest, and so many bytes more are not the whole. The
+  /// message may end there all the same, if it has fewer bytes than the place of the rest. RFC 9110 §15.3.7.
+  private func isShort(with count: Int) -> Bool {
+    guard pending.isCompletion, let size = pending.size else { return false }
+    return state.withLock(\.available) + Int64(count) < size
   }
 
   private func receive(_ chunk: [UInt8], areLast: Bool = false) throws {

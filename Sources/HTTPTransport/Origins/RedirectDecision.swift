@@ -22,7 +22,9 @@ package enum RedirectDecision: Equatable {
       self = .refuse(.noLocation(url))
       return
     }
-    guard let target = url.resolving(location, ignoring: ignored), url.mayName(target) else {
+    // RFC 9110 §10.2.2: a redirect has one place. Of several, none is known to be the right one.
+    let isOne = Set(response.headerFields[values: .location]).count == 1
+    guard isOne, let target = url.resolving(location, ignoring: ignored), url.mayName(target) else {
       self = .refuse(.badLocation(url, location))
       return
     }
