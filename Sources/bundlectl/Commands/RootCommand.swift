@@ -26,15 +26,33 @@ struct RootCommand: AsyncParsableCommand {
       help: ArgumentHelp("The file to write; VERSION.root.json by default.", valueName: "file"), completion: .file())
     var output: String?
 
-    /// Writes a root.
+    /// Signs a root and writes it, with its signatures beside it. A root that is there stays as it is.
     ///
-    /// - Returns: its path and bytes.
-    func write(_ root: TrustRoot) throws -> (path: String, bytes: [UInt8]) {
+    /// - Returns: its path, and the keys that have signed.
+    func write(_ root: TrustRoot, signedBy signers: Signers) async throws -> (
+      path: String, signed: Set<VerificationKey>
+    ) {
       if let fault = root.fault { throw CommandError("this cannot be a root: \(fault)") }
-      let path = output ?? "\(root.version).root.json"
+      let path = output ?? PublishedRoot.name(of: root.version)
+      try checkAbsence(of: path)
       let bytes = try root.encoded()
-      try OutputFile.write(Data(bytes), to: path)
-      return (path, bytes)
+      var signatures = try SignatureFile(of: bytes, as: .root)
+      let signed = try await signers.sign(bytes, as: .root, in: &signatures)
+      try OutputFile.write(Data(bytes), to: path, replaces: false)
+      if !signed.isEmpty { try OutputFile.write(Data(signatures.encoded()), to: path + SignatureFile.suffix) }
+      return (path, Set(signed))
+    }
+
+    private func checkAbsence(of path: String) throws {
+      var status = stat()
+      guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+      let next = (try? RootFile(path).root.version).map { version in
+        """
+        : hosts that began with it follow "bundlectl root rotate \(path)", and "bundlectl root sign \(path)" adds \
+        signatures to it
+        """
+      }
+      throw CommandError("\(path) exists, and a root is not overwritten\(next ?? ": choose another name with -o")")
     }
 
     var expires: SignedTime {
@@ -45,7 +63,10 @@ struct RootCommand: AsyncParsableCommand {
   struct New: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "new", abstract: "Make the first root.",
-      discussion: "Keys are PEM files, private or public. The root is signed by each private one among its root keys.")
+      discussion: """
+        Keys are PEM files, private or public. The root is signed by each private one among its root keys. A root that \
+        is there is not overwritten, as hosts trust it: change it with "root rotate".
+        """)
 
     @Option(
       name: .long, help: ArgumentHelp("A key that signs the next root. Repeatable.", valueName: "file"),
@@ -82,10 +103,9 @@ struct RootCommand: AsyncParsableCommand {
       ]
       if !onlineKey.isEmpty { roles[.online] = (try onlineKey.map(KeyFile.verificationKey), onlineThreshold) }
       let root = TrustRoot(version: 1, expires: file.expires, roles: roles)
-      let (path, bytes) = try file.write(root)
       let signers = Signers(keys: rootKey.filter(KeyFile.isPrivate))
-      let signed = signers.isEmpty ? [] : try await signers.sign(bytes, as: .root, at: path)
-      RootCommand.show(root, at: path, signed: Set(signed).count, of: rootThreshold)
+      let (path, signed) = try await file.write(root, signedBy: signers)
+      RootCommand.show(root, at: path, signed: signed.count, of: rootThreshold)
     }
   }
 
@@ -151,8 +171,10 @@ struct RootCommand: AsyncParsableCommand {
       let online = try changed(old, .online, adding: addOnlineKey, removing: removeOnlineKey, onlineThreshold)
       if !online.keys.isEmpty { roles[.online] = online }
       let next = TrustRoot(version: old.version + 1, expires: file.expires, roles: roles)
-      let (path, bytes) = try file.write(next)
-      if !signing.signers.isEmpty { _ = try await signing.signers.sign(bytes, as: .root, at: path) }
+      for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
+        throw CommandError("neither \(root) nor its successor lists the key \(key.id) for roots: it cannot sign")
+      }
+      let (path, _) = try await file.write(next, signedBy: signing.signers)
       try RootCommand.showSuccessor(of: old, at: path)
     }
 
@@ -174,7 +196,10 @@ struct RootCommand: AsyncParsableCommand {
 
   struct Sign: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "sign", abstract: "Add signatures to a root.")
+      commandName: "sign", abstract: "Add signatures to a root.",
+      discussion: """
+        The root before it, VERSION.root.json in the same folder, or the root itself must list the keys for roots.
+        """)
 
     @Argument(help: ArgumentHelp("The root.", valueName: "file"), completion: .file(extensions: ["json"]))
     var root: String
@@ -187,8 +212,21 @@ struct RootCommand: AsyncParsableCommand {
 
     func run() async throws {
       let file = try RootFile(root)
+      try checkKeys(of: file.root)
       for key in try await signing.signers.sign(file.bytes, as: .root, at: root) {
         Terminal.output.line("\(root)\(SignatureFile.suffix): root \(file.root.version), signed by \(key.id)")
+      }
+    }
+
+    /// Checks that hosts will count the signatures.
+    private func checkKeys(of next: TrustRoot) throws {
+      let folder = (root as NSString).deletingLastPathComponent as NSString
+      let former = next.version > 1 ? folder.appendingPathComponent(PublishedRoot.name(of: next.version - 1)) : nil
+      let old = try former.flatMap { FileManager.default.fileExists(atPath: $0) ? try RootFile($0).root : nil }
+      for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
+        let rest = former.map { old == nil ? ", and the one before, \($0), is not there" : ", nor does \($0)" } ?? ""
+        throw CommandError(
+          "\(root) does not list the key \(key.id) for roots\(rest): hosts would not count its signature")
       }
     }
   }
@@ -248,6 +286,13 @@ struct RootCommand: AsyncParsableCommand {
       root.roles[role].map { "\($0.threshold) of \($0.keys.count) for \(role.rawValue)" }
     }
     return "keys \(roles.joined(separator: ", ")), until \(root.expires)"
+  }
+}
+
+extension TrustRoot {
+  /// Returns `true` if hosts count a key's signature of this root, which follows another one.
+  fileprivate func isSigned(by key: VerificationKey, after old: TrustRoot?) -> Bool {
+    [self, old].contains { $0?.roles[.root]?.keys.contains(key.id) == true }
   }
 }
 
