@@ -183,7 +183,7 @@ final class BundleOpening: Sendable {
           hasFailed = true
           state.withLock { state in
             state.failure = error
-            state.answer.note = "\(error)"
+            state.answer.note = error.sentence
           }
         }
       case .fail:
@@ -415,7 +415,7 @@ final class BundleOpening: Sendable {
     } catch SourceError.noManifest where !loader.store.requiresSignatures {
       return ServerAnswer(word: .notListed)
     } catch {
-      return ServerAnswer(word: .unknown, note: "\(error)")
+      return ServerAnswer(word: .unknown, note: error.sentence)
     }
   }
 
@@ -504,7 +504,7 @@ final class BundleOpening: Sendable {
         return ServerAnswer(word: .unknown, note: "the server's MD5 was not known after \(patience.inSeconds)")
       }
     } catch {
-      return ServerAnswer(word: .unknown, note: "\(error)")
+      return ServerAnswer(word: .unknown, note: error.sentence)
     }
   }
 }

@@ -289,9 +289,9 @@ package enum SourceError: Error, CustomStringConvertible {
   package var description: String {
     switch self {
     case .unreachable(let source, let error):
-      let text = "\(error)"
+      let text = error.sentence
       return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
-    case .untrusted(let source, let error): return "manifest \(source.readable): \(error)"
+    case .untrusted(let source, let error): return "manifest \(source.readable): \(error.sentence)"
     case .noOtherManifest(let source, let url):
       return "manifest \(source.readable): it names \(url), which the server does not have"
     case .localFile(let source, let url):
@@ -304,7 +304,7 @@ package enum SourceError: Error, CustomStringConvertible {
       return
         "manifest \(source.readable): it names \(url) with the SHA-256 \(expected), and the server has \(found) there: publish the manifest that names it last"
     case .notForThisHost(let source, let reason): return "manifest \(source.readable): \(reason)"
-    case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
+    case .badManifest(let source, let error): return "manifest \(source.readable): \(error.sentence)"
     case .noManifest(let source, let status):
       return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"
     case .noProgress(let source, let limit):

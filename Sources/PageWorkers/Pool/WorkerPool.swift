@@ -202,16 +202,16 @@ package actor WorkerPool: Service {
     do {
       process = try await spawner.start()
     } catch {
-      logger.error("\(error)")
+      logger.error("\(error.sentence)")
       startsUnderWay -= 1
       failedStarts += 1
-      startProblem = "\(error)"
+      startProblem = error.sentence
       return fill()
     }
     do {
       link = try await WorkerLink(socket: process.socket)
     } catch {
-      startProblem = "\(error)"
+      startProblem = error.sentence
       Foundation.close(process.socket)
       _ = await spawner.end(process)
       startsUnderWay -= 1

@@ -25,7 +25,7 @@ final class HostMessageReceiver: Sendable {
         pages.withLock { $0 = made }
         Task { await prepare(made) }
       } catch {
-        socket.post(.log(level: "error", message: "\(error)"))
+        socket.post(.log(level: "error", message: error.sentence))
       }
       return
     }
@@ -85,11 +85,11 @@ extension PageFault {
       switch error {
       case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
       case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
-      default: self = .script(ScriptFault(message: "\(error)"))
+      default: self = .script(ScriptFault(message: error.sentence))
       }
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))
-    default: self = .refused("\(error)")
+    default: self = .refused(error.sentence)
     }
   }
 }

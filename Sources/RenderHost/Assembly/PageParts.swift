@@ -74,7 +74,8 @@ struct PageParts: Sendable {
     }
   }
 
-  var checks: [HealthCheck] {
+  /// - Parameter writing: finds out if the store can write.
+  func checks(_ writing: StoreWriteCheck) -> [HealthCheck] {
     let (serving, running, host) = (serving, running, host)
     let source = host.verifier?.source
     return [
@@ -84,8 +85,10 @@ struct PageParts: Sendable {
           return serving.feed.storeGeneration == host.store.generation
             ? nil : "the store was removed or damaged, and its bundles are being fetched again"
         } catch {
-          return "\(error)"
+          return error.sentence
         }
+      } warning: {
+        await writing.problem()
       },
       HealthCheck(name: "release") {
         let readiness = serving.feed.readiness

@@ -81,8 +81,9 @@ struct RenderHostParts: Sendable {
         metrics: record.metrics)
     }
     let gatewayReport = gatewayReport
+    let writing = StoreWriteCheck(settings.store)
     let server = ServerControls(
-      checks: pages?.checks ?? [],
+      checks: pages?.checks(writing) ?? [HealthCheck(name: "store", warning: { await writing.problem() })],
       relaunch: { try await pages?.serving.relaunch() },
       clearCache: {
         try await pages?.host.responses.removeAll()

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheGateway
 import Foundation
+import HTTPTransport
 import Logging
 import ServerKit
 
@@ -76,7 +77,7 @@ package struct HostCommand: AsyncParsableCommand {
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
       try await RenderHost(merged.settings, sources: merged.sources, logger: logger).run()
     } catch {
-      logger.critical("\(error)")
+      logger.critical("\(error.sentence)")
       throw ExitCode.failure
     }
   }
@@ -94,7 +95,7 @@ package struct HostCommand: AsyncParsableCommand {
         flags: given, environment: environment, file: config ?? environment["RENDERHOST_CONFIG"]
       ).merged()
     } catch {
-      Self.say("renderhost: \(error)")
+      Self.say("renderhost: \(error.sentence)")
       throw ExitCode.failure
     }
   }

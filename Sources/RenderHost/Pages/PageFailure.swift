@@ -77,7 +77,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case BundleError.failed(_, _, let cause): self = PageFailure(cause: cause, text: "\(error)")
     case BundleError.disabled: self = .bundle(status: 403, reason: "\(error)")
     case let error as BundleError: self = .bundle(status: 502, reason: "\(error)")
-    default: self = PageFailure(cause: error, text: "\(error)")
+    default: self = PageFailure(cause: error, text: error.sentence)
     }
   }
 

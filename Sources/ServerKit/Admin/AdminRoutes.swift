@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -26,8 +27,8 @@ struct AdminRoutes: Sendable {
       try await act()
       return JSONAnswer.json(["done": true])
     } catch {
-      context.requestLogger.error("An admin's request failed", metadata: ["error": "\(error)"])
-      return JSONAnswer.error(.badGateway, "\(error)")
+      context.requestLogger.error("An admin's request failed", metadata: ["error": "\(error.sentence)"])
+      return JSONAnswer.error(.badGateway, error.sentence)
     }
   }
 }

@@ -30,7 +30,7 @@ struct OperatingRoutes: Sendable {
     }
     var checks = await controls.checks.outcomes()
     if !withReasons { for index in checks.indices { checks[index].reason = nil } }
-    let isReady = checks.allSatisfy(\.ok)
+    let isReady = !checks.contains(where: \.isFailure)
     return JSONAnswer.json(
       Readiness(ready: isReady, checks: checks), status: isReady ? .ok : .serviceUnavailable)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -27,14 +28,14 @@ package struct HangupService: Service {
         logger.notice("The certificate was read again")
         if let problem = tls.validity.problem(at: Date()) { logger.warning("\(problem)") }
       } catch {
-        logger.error("The former certificate stays: \(error)")
+        logger.error("The former certificate stays: \(error.sentence)")
       }
     }
     do {
       try await relaunch()
       logger.notice("A new launch has begun")
     } catch {
-      logger.error("The new launch failed: \(error)")
+      logger.error("The new launch failed: \(error.sentence)")
     }
     if wasReady { notifier.send(.ready) }
   }

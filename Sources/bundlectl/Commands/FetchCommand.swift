@@ -109,7 +109,7 @@ struct FetchCommand: AsyncParsableCommand {
       do {
         try cookies?.flush()
       } catch {
-        Terminal.error.line("bundlectl: \(error)")
+        Terminal.error.line("bundlectl: \(error.sentence)")
       }
     }
     // An interruption removes a partially written file.

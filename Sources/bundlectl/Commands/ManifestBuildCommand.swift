@@ -113,7 +113,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     do {
       return try Manifest(reading: Array(data))
     } catch {
-      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error)")
+      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error.sentence)")
     }
   }
 

@@ -30,7 +30,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     } catch ManifestError.invalid(let faults) {
       output.faults = faults.map(\.description)
     } catch {
-      output.faults = ["\(error)"]
+      output.faults = [error.sentence]
     }
     output.valid = output.faults.isEmpty
     if json {
@@ -55,7 +55,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
         guard bundle.expected.mismatch(with: found) != nil else { return nil }
         return "\(subject): the manifest says MD5 \(bundle.md5), \(path) has \(found.md5): build the manifest again"
       } catch {
-        return "\(subject): \(error)"
+        return "\(subject): \(error.sentence)"
       }
     }
   }

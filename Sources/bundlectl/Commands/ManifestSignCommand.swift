@@ -89,7 +89,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
     do {
       try root.checkExpiry(at: .now)
     } catch {
-      throw CommandError("\(path): \(error)")
+      throw CommandError("\(path): \(error.sentence)")
     }
     for key in try signing.signers.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
       throw CommandError(

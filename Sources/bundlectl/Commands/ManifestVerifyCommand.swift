@@ -92,7 +92,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       output.status = status.map(Status.init)
       output.valid = true
     } catch {
-      output.fault = "\(error)"
+      output.fault = error.sentence
     }
     if json {
       try JSONOutput.print(output)

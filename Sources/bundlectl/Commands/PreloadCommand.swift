@@ -81,7 +81,7 @@ struct PreloadCommand: AsyncParsableCommand {
     } catch {
       guard store.json else { throw error }
       var report = PreloadReport()
-      report.failures = [.init(name: "store", error: "\(error)")]
+      report.failures = [.init(name: "store", error: error.sentence)]
       try JSONOutput.print(PreloadOutput(report))
       throw ExitCode.failure
     }

@@ -290,13 +290,13 @@ struct RenderCommand: AsyncParsableCommand {
       } catch SourceError.noManifest {
         // Without a manifest the bundle itself is polled.
       } catch {
-        failure = "\(error)"
+        failure = error.sentence
       }
       do {
         let newest = try await host.bundles.load(url, options: OpenOptions(policy: .networkOnly))
         if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
       } catch {
-        failure = failure ?? "\(error)"
+        failure = failure ?? error.sentence
       }
       try Task.checkCancellation()
       if failure != said { show(failure) }

@@ -254,7 +254,7 @@ struct RootCommand: AsyncParsableCommand {
       do {
         try root.checkExpiry(at: .now)
       } catch {
-        throw CommandError("\(last): \(error)")
+        throw CommandError("\(last): \(error.sentence)")
       }
       Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")
     }

@@ -48,6 +48,26 @@ struct OperatingRoutesTests {
     }
   }
 
+  @Test("a host that serves and cannot write its store is ready, and says so")
+  func warning() async throws {
+    var controls = HostControls.fake()
+    controls.server.checks = [
+      HealthCheck(name: "store") {
+        nil
+      } warning: {
+        "the disk is full"
+      }
+    ]
+    try await application(controls: controls).serve { client in
+      try await client.execute(uri: "/readyz", method: .get) { answer in
+        #expect(answer.status == .ok)
+        #expect(
+          answer.text
+            == #"{"checks":[{"name":"store","ok":false,"reason":"the disk is full","required":false}],"ready":true}"#)
+      }
+    }
+  }
+
   @Test(
     "without a token there are no admin routes",
     arguments: ["/admin/settings", "/admin/relaunch", "/admin/cache/clear", "/admin"])
