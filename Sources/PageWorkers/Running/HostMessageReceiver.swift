@@ -8,13 +8,19 @@ final class HostMessageReceiver: Sendable {
   private let relay: HostRelay
   private let entries: EntryTable
   private let report: ConfinementReport
+  private let engineProblem: String?
   private let pages = Mutex<WorkerPages?>(nil)
 
-  init(socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport) {
+  /// - Parameter engineProblem: the reason why no script can run; `nil` if pages can be opened.
+  init(
+    socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport,
+    engineProblem: String? = nil
+  ) {
     self.socket = socket
     self.relay = relay
     self.entries = entries
     self.report = report
+    self.engineProblem = engineProblem
   }
 
   /// Called on the reading thread.
@@ -34,8 +40,8 @@ final class HostMessageReceiver: Sendable {
   }
 
   private func prepare(_ pages: WorkerPages) async {
-    await pages.environment.frameworks.prepare()
-    socket.post(.ready(report))
+    if engineProblem == nil { await pages.environment.frameworks.prepare() }
+    socket.post(.ready(report, engineProblem: engineProblem))
   }
 
   @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in pages: WorkerPages) async {

@@ -68,6 +68,7 @@ struct PageParts: Sendable {
 
   func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { serving.add(to: $0) }
+    guard settings.workers > 0 else { return }
     routes.add(.pages) { router in
       PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
       ResourceRoutes(directory: running.directory).add(to: router)
@@ -78,7 +79,7 @@ struct PageParts: Sendable {
   func checks(_ writing: StoreWriteCheck) -> [HealthCheck] {
     let (serving, running, host) = (serving, running, host)
     let source = host.verifier?.source
-    return [
+    var checks = [
       HealthCheck(name: "store") {
         do {
           if let source { _ = try await host.store.source(source) }
@@ -94,13 +95,19 @@ struct PageParts: Sendable {
         let readiness = serving.feed.readiness
         return readiness.isReady ? nil : readiness.problem ?? "no release is served yet"
       },
+    ]
+    guard settings.workers > 0 else { return checks }
+    checks.append(
       HealthCheck(name: "workers") {
         let status = await running.workers.status()
+        if let problem = status.engineProblem {
+          return "pages cannot run: \(problem), and start the host again, or start it with --workers 0"
+        }
         guard status.ready == 0 else { return nil }
         let reasons = [status.problem, ProcessLimits.current.addressSpaceProblem].compactMap(\.self)
         return "no worker of \(status.wanted) is ready" + (reasons.isEmpty ? "" : ": ")
           + reasons.joined(separator: "; ")
-      },
-    ]
+      })
+    return checks
   }
 }

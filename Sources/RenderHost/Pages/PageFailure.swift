@@ -93,7 +93,7 @@ enum PageFailure: Error, CustomStringConvertible {
   private init(_ error: WorkerError, url: String) {
     switch error {
     case .ended(let reason, isCulprit: true): self = .killed(url: url, reason)
-    case .ended, .noWorker, .noMemory, .cannotStart: self = .busy("\(error)")
+    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun: self = .busy("\(error)")
     case .barred(let entry): self = .barred(entry)
     }
   }

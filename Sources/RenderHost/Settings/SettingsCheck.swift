@@ -100,7 +100,7 @@ package enum SettingsCheck {
   /// The reason why the permitted number of pages exceeds the workers' memory; `nil` if it fits.
   static func crowding(of settings: Settings) -> String? {
     let (fitting, wanted) = (settings.fittingPages, settings.pageLimit)
-    guard fitting < wanted else { return nil }
+    guard fitting < wanted, settings.workers > 0 else { return nil }
     return "about \(fitting) of the \(wanted) pages that may be open (--max-pages) fit the memory of "
       + "\(settings.workers) workers with \(settings.workerMemory >> 20) MiB each (--workers, --worker-memory), at "
       + "\(Placement.pageBytes >> 20) MiB a page: more are refused with 503 while these are full"

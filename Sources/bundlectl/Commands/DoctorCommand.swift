@@ -9,7 +9,8 @@ import Signing
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Check the requirements of a preload: store, space, releases, server, manifest, clock, libraries.")
+    abstract:
+      "Check the requirements of a preload: store, space, releases, server, manifest, clock, script engine, libraries.")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -35,6 +36,7 @@ struct DoctorCommand: AsyncParsableCommand {
     checks += [manifest, signatures]
     if let releases { checks.append(await checkPublished(releases)) }
     checkClock(serverTime: server, &checks)
+    checks.append(Self.engine)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
     let output = Output(ok: !checks.contains { $0.ok.value == false }, checks: checks)
@@ -53,6 +55,14 @@ struct DoctorCommand: AsyncParsableCommand {
       }
     }
     if !output.ok { throw ExitCode.failure }
+  }
+
+  /// Pages need the engine; everything else does without.
+  private static var engine: Check {
+    let problem = ScriptGroup.engineProblem
+    return Check(
+      name: "pages", ok: problem == nil ? true : nil,
+      detail: problem.map { "cannot run here: \($0)" } ?? "can run: JavaScriptCore is installed")
   }
 
   struct Check: Encodable, Sendable {
