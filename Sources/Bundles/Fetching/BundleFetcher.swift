@@ -98,6 +98,7 @@ package struct BundleFetcher: Sendable {
         if case ContentError.corruptEncoding = error { download.discard() }
         if error is StoreError { throw error }
         if case TransportError.tooSlow = error { hasStalled = true }
+        client.activity.fail(target.url, error)
         switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
         case .retry(let delay):
           let reason = error.sentence.replacing("\(target.url): ", with: "")

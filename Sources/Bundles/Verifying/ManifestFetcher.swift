@@ -86,11 +86,14 @@ package struct ManifestFetcher: Sendable {
 
   private func downloadPatiently(_ validators: Validators) async throws -> Answer {
     var tried = 0
+    client.activity.begin(source)
+    defer { client.activity.end(source) }
     while true {
       do {
         return try await download(validators)
       } catch {
         tried += 1
+        client.activity.fail(source, error)
         guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
           throw error
         }
@@ -104,8 +107,6 @@ package struct ManifestFetcher: Sendable {
     // RFC 9110 §13.1.3: the date is ignored if there is an ETag, but old servers support only dates.
     fields[.ifNoneMatch] = validators.etag
     fields[.ifModifiedSince] = validators.lastModified
-    client.activity.begin(source)
-    defer { client.activity.end(source) }
     let response = try await client.send(.get, source, fields: fields, bodyLimit: limits.manifestBytes)
     client.activity.note(source)
     let answer = response.head.headerFields
