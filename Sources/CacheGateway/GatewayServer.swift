@@ -68,7 +68,7 @@ package struct GatewayServer: Sendable {
       try await writer.write(response: response.head, body: response.body)
     } onServerRunning: { [logger, whenRunning, metrics] channel in
       await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)
-      logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
+      logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.hostAndPort ?? "-")"])
       await whenRunning(channel.localAddress)
     }
     return CheckedService(

@@ -185,6 +185,40 @@ struct SigningCommandTests {
     }
   }
 
+  @Test("commands that sign describe what they have done as JSON")
+  func json() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      let built = try await site.run("manifest", "build", "pages", "-o", "manifest.json", "--json").json
+      #expect(built["bundles"] as? Int == 1 && built["sequence"] as? Int == 1 && built["changed"] as? Bool == true)
+      for name in ["root", "release", "online"] { try await site.run("key", "new", "\(name).pem") }
+      let root = try await site.run(
+        "root", "new", "--root-key", "root.pem", "--release-key", "release.pem", "--json"
+      ).json
+      #expect(
+        root["version"] as? Int == 1 && root["valid"] as? Bool == true && root["root"] as? String == "1.root.json")
+      let signed = try await site.run("manifest", "sign", "--key", "release.pem", "--expires-in", "30d", "--json").json
+      #expect((signed["signedBy"] as? [String])?.count == 1 && signed["missing"] as? Int == 0)
+      let rotated = try await site.run("root", "rotate", "1.root.json", "--add-online-key", "online.pem", "--json").json
+      #expect(rotated["version"] as? Int == 2 && rotated["valid"] as? Bool == false)
+      let by = try await site.run("root", "sign", "2.root.json", "--key", "root.pem", "--json").json["signedBy"]
+      #expect((by as? [String])?.count == 1)
+      let verified = try await site.run("root", "verify", "1.root.json", "2.root.json", "--json").json
+      #expect(verified["valid"] as? Bool == true && (verified["roles"] as? [String: Any])?.count == 3)
+      let status = try await site.run("manifest", "status", "--key", "online.pem", "--disable", "a=Off.", "--json").json
+      #expect(status["disabled"] as? [String] == ["a"] && status["sequence"] as? Int == 1)
+      let token = try await site.run("key", "token", "install", "--key", "release.pem", "--json").json
+      #expect((token["token"] as? String)?.split(separator: ".").count == 3)
+      let whole = try await site.run("manifest", "rollout", "--percent", "100", "--json").json
+      #expect(whole["percent"] as? Double == 100 && whole["otherwise"] is NSNull)
+      let refused = try await Command.start(
+        ["root", "sign", "3.root.json", "--key", "root.pem", "--json"], in: site.folder.path
+      )
+      .result()
+      #expect(refused.status == 1 && (try refused.json["error"] as? String) != nil)
+    }
+  }
+
   @Test("a command signs in the place of a key file")
   func command() async throws {
     try await Site.running { site in

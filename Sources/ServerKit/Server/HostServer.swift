@@ -129,7 +129,7 @@ package struct HostServer: Sendable {
         let address = channel.localAddress
         logger.notice(
           listener.isPublic ? "Listening" : "The admin listener is up",
-          metadata: ["address": "\(address?.description ?? "-")"])
+          metadata: ["address": "\(address?.hostAndPort ?? "-")"])
         await whenRunning(listener, address)
         readiness.listens()
       },

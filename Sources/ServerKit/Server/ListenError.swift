@@ -13,6 +13,14 @@ struct ListenError: Error, CustomStringConvertible {
   }
 }
 
+extension SocketAddress {
+  /// The address as settings have it, such as `127.0.0.1:8080` or `[::1]:8080`.
+  package var hostAndPort: String {
+    guard let ipAddress, let port else { return description }
+    return "\(SettingText.bracketed(ipAddress)):\(port)"
+  }
+}
+
 /// A server whose errors name the address that it cannot listen on.
 package struct ListeningService: Service {
   package let server: any Service

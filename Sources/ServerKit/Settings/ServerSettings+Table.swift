@@ -23,6 +23,7 @@ extension SettingKey {
   package static let idleTime = Self("idle-time")
   package static let shutdownTime = Self("shutdown-time")
   package static let logLevel = Self("log-level")
+  package static let accessLogLevel = Self("access-log-level")
   package static let logFormat = Self("log-format")
 }
 
@@ -194,12 +195,17 @@ extension ServerSettings {
     Setting(
       .logLevel, help: "trace, debug, info, notice, warning, error or critical. (default: info)", valueName: "level"
     ) { value, settings in
-      guard let level = Logger.Level(rawValue: value.text) else {
-        throw value.bad("one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
-      }
-      settings.logLevel = level
+      settings.logLevels.log = try value.level()
     } show: {
-      $0.logLevel.rawValue
+      $0.logLevels.log.rawValue
+    },
+    Setting(
+      .accessLogLevel, help: "The same of the access log: info has all answers, warning those from 500 on.",
+      discussion: "Default: that of --log-level.", valueName: "level"
+    ) { value, settings in
+      settings.logLevels.access = try value.level()
+    } show: {
+      $0.logLevels.access?.rawValue
     },
     Setting(
       .logFormat, help: "text or json, one line each, to standard error. (default: text)", valueName: "format"
@@ -213,6 +219,13 @@ extension ServerSettings {
 }
 
 extension GivenValue {
+  fileprivate func level() throws -> Logger.Level {
+    guard let level = Logger.Level(rawValue: text) else {
+      throw bad("one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return level
+  }
+
   /// Reads names of groups, separated by commas.
   fileprivate func groups() throws -> Set<RouteGroup> {
     Set(

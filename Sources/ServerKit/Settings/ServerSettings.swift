@@ -34,7 +34,7 @@ package struct ServerSettings: Sendable {
   /// share.
   package var furtherShares = 0
 
-  package var logLevel: Logger.Level = .info
+  package var logLevels = LogLevels.Levels()
   package var logFormat: LogFormat = .text
 
   /// A listener that a proxy may connect to, by the setting with its address.

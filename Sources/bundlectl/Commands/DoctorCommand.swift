@@ -10,7 +10,11 @@ struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
     abstract:
-      "Check the requirements of a preload: store, space, releases, server, manifest, clock, script engine, libraries.")
+      "Check the requirements of a preload: store, space, releases, server, manifest, clock, script engine, libraries."
+  )
+  .with(
+    examples: "bundlectl doctor --manifest https://pages.example.com/manifest.json",
+    "bundlectl doctor --releases s3://pages/app")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions

@@ -5,7 +5,11 @@ import PageKit
 struct ManifestCheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Validate a manifest, and the bundles beside a file with a relative base.")
+    abstract: "Validate a manifest, and the bundles beside a file with a relative base."
+  )
+  .with(
+    examples: "bundlectl manifest check manifest.json",
+    "bundlectl manifest check https://pages.example.com/manifest.json")
 
   @Argument(
     help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),

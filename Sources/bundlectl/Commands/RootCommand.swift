@@ -66,7 +66,9 @@ struct RootCommand: AsyncParsableCommand {
       discussion: """
         Keys are PEM files, private or public. The root is signed by each private one among its root keys. A root that \
         is there is not overwritten, as hosts trust it: change it with "root rotate".
-        """)
+        """
+    )
+    .with(examples: "bundlectl root new --root-key root.pem --release-key release.pem")
 
     @Option(
       name: .long, help: ArgumentHelp("A key that signs the next root. Repeatable.", valueName: "file"),
@@ -96,7 +98,14 @@ struct RootCommand: AsyncParsableCommand {
 
     @OptionGroup var file: FileOptions
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func run() async throws {
+      try await JSONOutput.reporting(json) { try await make() }
+    }
+
+    private func make() async throws {
       var roles: [TrustRoot.Role: RoleKeys] = [
         .root: (try rootKey.map(KeyFile.verificationKey), rootThreshold),
         .release: (try releaseKey.map(KeyFile.verificationKey), releaseThreshold),
@@ -105,7 +114,11 @@ struct RootCommand: AsyncParsableCommand {
       let root = TrustRoot(version: 1, expires: file.expires, roles: roles)
       let signers = Signers(keys: rootKey.filter(KeyFile.isPrivate))
       let (path, signed) = try await file.write(root, signedBy: signers)
-      RootCommand.show(root, at: path, signed: signed.count, of: rootThreshold)
+      let missing = max(0, rootThreshold - signed.count)
+      if json {
+        return try RootOutput(root, at: path, signedBy: signed.map(\.id.hex).sorted(), isValid: missing == 0).print()
+      }
+      RootCommand.show(root, at: path, missing: missing)
     }
   }
 
@@ -115,7 +128,9 @@ struct RootCommand: AsyncParsableCommand {
       discussion: """
         It has to be signed by as many keys as the old root asks for, and as the new one asks for. Those of --key sign \
         now; others add theirs with "root sign".
-        """)
+        """
+    )
+    .with(examples: "bundlectl root rotate 1.root.json --add-release-key next.pem --key root.pem")
 
     @Argument(help: ArgumentHelp("The newest root.", valueName: "file"), completion: .file(extensions: ["json"]))
     var root: String
@@ -162,7 +177,14 @@ struct RootCommand: AsyncParsableCommand {
     @OptionGroup var file: FileOptions
     @OptionGroup var signing: SigningOptions
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func run() async throws {
+      try await JSONOutput.reporting(json) { try await rotate() }
+    }
+
+    private func rotate() async throws {
       let old = try RootFile(root).root
       var roles: [TrustRoot.Role: RoleKeys] = [
         .root: try changed(old, .root, adding: addRootKey, removing: removeRootKey, rootThreshold),
@@ -174,8 +196,8 @@ struct RootCommand: AsyncParsableCommand {
       for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
         throw CommandError("neither \(root) nor its successor lists the key \(key.id) for roots: it cannot sign")
       }
-      let (path, _) = try await file.write(next, signedBy: signing.signers)
-      try RootCommand.showSuccessor(of: old, at: path)
+      let (path, signed) = try await file.write(next, signedBy: signing.signers)
+      try RootCommand.showSuccessor(of: old, at: path, signedBy: signed, json: json)
     }
 
     private func changed(
@@ -199,21 +221,32 @@ struct RootCommand: AsyncParsableCommand {
       commandName: "sign", abstract: "Add signatures to a root.",
       discussion: """
         The root before it, VERSION.root.json in the same folder, or the root itself must list the keys for roots.
-        """)
+        """
+    )
+    .with(examples: "bundlectl root sign 2.root.json --key other.pem")
 
     @Argument(help: ArgumentHelp("The root.", valueName: "file"), completion: .file(extensions: ["json"]))
     var root: String
 
     @OptionGroup var signing: SigningOptions
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func validate() throws {
       if signing.signers.isEmpty { throw SigningOptions.nobody }
     }
 
     func run() async throws {
+      try await JSONOutput.reporting(json) { try await sign() }
+    }
+
+    private func sign() async throws {
       let file = try RootFile(root)
       try checkKeys(of: file.root)
-      for key in try await signing.signers.sign(file.bytes, as: .root, at: root) {
+      let signed = try await signing.signers.sign(file.bytes, as: .root, at: root)
+      if json { return try RootOutput(file.root, at: root, signedBy: signed.map(\.id.hex), isValid: nil).print() }
+      for key in signed {
         Terminal.output.line("\(root)\(SignatureFile.suffix): root \(file.root.version), signed by \(key.id)")
       }
     }
@@ -233,14 +266,23 @@ struct RootCommand: AsyncParsableCommand {
 
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "verify", abstract: "Follow roots from one that is trusted to the newest.")
+      commandName: "verify", abstract: "Follow roots from one that is trusted to the newest."
+    )
+    .with(examples: "bundlectl root verify 1.root.json 2.root.json")
 
     @Argument(
       help: ArgumentHelp("The trusted root, and those that follow it in their order.", valueName: "file"),
       completion: .file(extensions: ["json"]))
     var roots: [String]
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func run() async throws {
+      try await JSONOutput.reporting(json) { try verify() }
+    }
+
+    private func verify() throws {
       guard let first = roots.first, let last = roots.last else { throw ValidationError("Name a root.") }
       var root = try RootFile(first).root
       for path in roots.dropFirst() {
@@ -256,25 +298,63 @@ struct RootCommand: AsyncParsableCommand {
       } catch {
         throw CommandError("\(last): \(error.sentence)")
       }
+      if json { return try RootOutput(root, at: last, signedBy: nil, isValid: true).print() }
       Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")
     }
   }
 
   // MARK: Output
 
-  private static func show(_ root: TrustRoot, at path: String, signed: Int, of threshold: Int) {
-    let missing = threshold - signed
+  /// The JSON of all of these commands.
+  private struct RootOutput: Encodable {
+    struct Role: Encodable {
+      let keys: [String]
+      let threshold: Int
+    }
+
+    let root: String
+    let version: Int64
+    let expires: String
+    let roles: [String: Role]
+    /// The keys that have signed now.
+    let signedBy: [String]?
+    /// `true` if hosts take it; missing where that was not checked.
+    let valid: Bool?
+
+    init(_ root: TrustRoot, at path: String, signedBy: [String]?, isValid: Bool?) {
+      self.root = path
+      version = root.version
+      expires = root.expires.description
+      let entries = root.roles.map {
+        ($0.key.rawValue, Role(keys: $0.value.keys.map(\.hex).sorted(), threshold: $0.value.threshold))
+      }
+      roles = Dictionary(entries, uniquingKeysWith: { first, _ in first })
+      self.signedBy = signedBy
+      valid = isValid
+    }
+
+    func print() throws { try JSONOutput.print(self) }
+  }
+
+  private static func show(_ root: TrustRoot, at path: String, missing: Int) {
     let rest =
       missing > 0 ? "; it needs \(Formatting.count(missing, "more signature")), by \"bundlectl root sign\"" : ""
     Terminal.output.line("\(path): root \(root.version), \(summary(root))\(rest)")
   }
 
-  private static func showSuccessor(of old: TrustRoot, at path: String) throws {
+  private static func showSuccessor(
+    of old: TrustRoot, at path: String, signedBy: Set<VerificationKey>, json: Bool
+  ) throws {
     let file = try RootFile(path)
+    func output(isValid: Bool) -> RootOutput {
+      RootOutput(file.root, at: path, signedBy: signedBy.map(\.id.hex).sorted(), isValid: isValid)
+    }
     do {
       _ = try old.successor(file.bytes, try SignatureFile(beside: path))
+      if json { return try output(isValid: true).print() }
       Terminal.output.line("\(path): root \(file.root.version), \(summary(file.root))")
     } catch let error as TrustError {
+      if json { return try output(isValid: false).print() }
       Terminal.output.line(
         "\(path): root \(file.root.version), \(summary(file.root)); not valid yet: \(error), by \"bundlectl root sign\""
       )

@@ -71,7 +71,7 @@ struct SettingsReaderTests {
     #expect(settings.limits.connections == 9 && settings.limits.connectionsPerAddress == 8)
     #expect(settings.limits.headTime == .seconds(1) && settings.limits.bodyTime == .seconds(2))
     #expect(settings.limits.idle == .seconds(3) && settings.shutdownTime == .zero)
-    #expect(settings.logLevel == .debug && settings.logFormat == .json)
+    #expect(settings.logLevels.log == .debug && settings.logFormat == .json)
     #expect(Set(merged.sources.values) == [file])
   }
 
