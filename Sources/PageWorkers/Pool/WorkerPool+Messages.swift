@@ -12,7 +12,9 @@ extension WorkerPool {
       failedStarts = 0
       if let engineProblem, engineProblem != self.engineProblem { logger.error("pages cannot run: \(engineProblem)") }
       self.engineProblem = engineProblem
-      if report != lastReport { logger.info("a worker is ready; \(report.summary)") }
+      if report != lastReport {
+        logger.log(level: report.kept.isEmpty ? .info : .warning, "a worker is ready; \(report.summary)")
+      }
       lastReport = report
       noteReady()
     case .event(let page, let name):

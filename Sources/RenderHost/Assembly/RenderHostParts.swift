@@ -68,7 +68,7 @@ struct RenderHostParts: Sendable {
   }
 
   private var purge: GatewayPurge? {
-    gateway.map { GatewayPurge(origins: $0.gateway.origins, metrics: record.metrics) }
+    gateway.map { GatewayPurge(of: $0.gateway, metrics: record.metrics) }
   }
 
   func add(to routes: ListenerRoutes) { pages?.add(to: routes) }

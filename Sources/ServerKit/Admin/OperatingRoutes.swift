@@ -6,9 +6,9 @@ import NIOCore
 struct OperatingRoutes: Sendable {
   let controls: ServerControls
   let metrics: HostMetrics
-  let report: SettingsReport
-  /// The token of the admin; `nil` for no admin routes.
-  let adminToken: String?
+  let report: @Sendable () -> SettingsReport
+  /// Checks the tokens of the admin; `nil` for no admin routes.
+  let authenticator: AdminAuthenticator?
 
   func add(to routes: ListenerRoutes) {
     let tellsReasons = routes.carries(.status) && !routes.listener.asksToken
@@ -19,7 +19,7 @@ struct OperatingRoutes: Sendable {
     routes.add(.metrics) { router in
       router.get("/metrics") { request, _ in await text(.init(accept: request.headers[.accept])) }
     }
-    routes.add(.admin) { AdminRoutes(controls: controls, report: report, token: adminToken).add(to: $0) }
+    routes.add(.admin) { AdminRoutes(controls: controls, report: report, authenticator: authenticator).add(to: $0) }
   }
 
   /// - Parameter withReasons: `true` to give the problems, which name folders and servers.

@@ -19,6 +19,11 @@ extension SocketAddress {
     guard let ipAddress, let port else { return description }
     return "\(SettingText.bracketed(ipAddress)):\(port)"
   }
+
+  /// `true` if only this machine can reach the address.
+  package var isLoopback: Bool {
+    ipAddress.flatMap { HostAddress(host: $0) }.map { AddressKind($0) == .loopback } ?? false
+  }
 }
 
 /// A server whose errors name the address that it cannot listen on.

@@ -71,7 +71,8 @@ extension ServerSettings {
 
   package static let security: [Setting<ServerSettings>] = [
     Setting(
-      .tlsCert, help: "The certificate and its chain, PEM; enables TLS with HTTP/2. SIGHUP reads it again.",
+      .tlsCert,
+      help: "The certificate and its chain, PEM; enables TLS with HTTP/2, also for the gateway. SIGHUP reads it again.",
       valueName: "file"
     ) {
       $1.certificate = try $0.path()
@@ -89,12 +90,15 @@ extension ServerSettings {
       discussion: "Arguments are visible in ps: prefer RENDERHOST_ADMIN_TOKEN or a file.", valueName: "token",
       isSecret: true
     ) {
-      $1.adminToken = try $0.secret()
+      $1.adminTokens = try $0.secrets()
     } show: {
-      $0.adminToken
+      $0.adminTokens.isEmpty ? nil : $0.adminTokens.joined(separator: "\n")
     },
-    Setting(.adminTokenFile, help: "A file with the token in it.", valueName: "file", contentOf: .adminToken) {
-      $1.adminToken = try $0.secretOfFile()
+    Setting(
+      .adminTokenFile, help: "A file with the token in it, or several, each on a line. SIGHUP reads it again.",
+      valueName: "file", contentOf: .adminToken
+    ) {
+      $1.adminTokens = try $0.secretsOfFile()
     },
     Setting(
       .insecureAdmin, form: .toggle,

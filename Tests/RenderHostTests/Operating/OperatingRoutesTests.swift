@@ -16,7 +16,7 @@ struct OperatingRoutesTests {
     routes: (Router<HostRequestContext>) -> Void = { _ in }
   ) throws -> some ApplicationProtocol {
     var settings = Settings()
-    settings.adminToken = token
+    settings.adminTokens = token.map { [$0] } ?? []
     settings.webhookSecret = token
     let server = HostServer(
       settings: settings, controls: controls, metrics: metrics,

@@ -66,7 +66,7 @@ struct SettingsReaderTests {
     #expect(settings.frameworks == ["Vue": "/v.js", "Rax": "/r.js"])
     #expect(settings.preludes == ["Rax": "/p.js"])
     #expect(settings.environment == ["platform": "android", "scale": "3"])
-    #expect(settings.adminToken == "0123456789abcdef" && settings.webhookSecret == "fedcba9876543210")
+    #expect(settings.adminTokens == ["0123456789abcdef"] && settings.webhookSecret == "fedcba9876543210")
     #expect(settings.limits.body == 2 << 20 && settings.limits.header == 2048 && settings.limits.url == 1024)
     #expect(settings.limits.connections == 9 && settings.limits.connectionsPerAddress == 8)
     #expect(settings.limits.headTime == .seconds(1) && settings.limits.bodyTime == .seconds(2))
@@ -177,7 +177,7 @@ struct SettingsReaderTests {
       flags: [.bundles: ["b"], .adminToken: ["0123456789abcdef"]],
       environment: ["RENDERHOST_ADMIN_TOKEN_FILE": "/nowhere"], file: nil
     ).merged()
-    #expect(merged.settings.adminToken == "0123456789abcdef")
+    #expect(merged.settings.adminTokens == ["0123456789abcdef"])
   }
 
   @Test("secrets are masked in the report")

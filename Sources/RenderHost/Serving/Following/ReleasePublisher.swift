@@ -99,7 +99,7 @@ struct ReleasePublisher: Sendable {
       if current.id != feed.current?.id {
         try await publish(current, waitingForDeltas: Self.deltaTime)
         record.metrics.releases.increment()
-        logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
+        logger.notice("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
         await representations.sweep()
       } else {
         try await renew(current)
