@@ -38,6 +38,8 @@ public struct StoreDirectory: Hashable, Sendable {
   package var searched: StorePath { place.appending("searched") }
   /// The lock file: writers lock it shared, the collector exclusively.
   package var lock: StorePath { place.appending("lock") }
+  /// The file that a host locks which publishes from the store, or has a gateway's caches in it.
+  package var host: StorePath { place.appending("host") }
   private var place: StorePath { StorePath(root) }
 
   /// The files that SQLite makes beside the database.
@@ -86,6 +88,11 @@ public struct StoreDirectory: Hashable, Sendable {
 
   /// The bytes that have to fit: more than those that a nearly full disk has left in its last block.
   private static let probeSize = 64 << 10
+
+  /// The bytes that can still be written to the folder's file system.
+  ///
+  /// - Throws: ``StoreError``.
+  package func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: root) }
 
   /// Replaces a file below the folder, and makes the missing folders. The file stays as it was if this fails.
   ///

@@ -75,8 +75,8 @@ struct PageParts: Sendable {
     }
   }
 
-  /// - Parameter writing: finds out if the store can write.
-  func checks(_ writing: StoreWriteCheck) -> [HealthCheck] {
+  /// - Parameter warning: returns a problem of the store with which the host goes on serving.
+  func checks(ofStore warning: @escaping @Sendable () async -> String?) -> [HealthCheck] {
     let (serving, running, host) = (serving, running, host)
     let source = host.verifier?.source
     var checks = [
@@ -89,7 +89,7 @@ struct PageParts: Sendable {
           return error.sentence
         }
       } warning: {
-        await writing.problem()
+        await warning()
       },
       HealthCheck(name: "release") {
         let readiness = serving.feed.readiness

@@ -1,4 +1,5 @@
 import CacheGateway
+import DiskStorage
 import Fleet
 import Foundation
 import HTTPCache
@@ -25,6 +26,7 @@ struct RenderHostParts: Sendable {
   private let settings: Settings
   private let logger: Logger
   private let started = Date()
+  private let ownership: StoreOwnership
 
   /// - Throws: the errors of the settings and of opening files.
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
@@ -34,6 +36,7 @@ struct RenderHostParts: Sendable {
       settings, record: record, executable: executable, fleet: fleet?.member, logger: logger)
     guard settings.gateway.address != nil, !settings.gateway.origins.isEmpty else {
       gateway = nil
+      ownership = Self.ownership(of: settings, logger)
       return
     }
     let gateway = try Gateway(
@@ -41,6 +44,14 @@ struct RenderHostParts: Sendable {
       logger: logger, proxies: settings.proxies, storedUse: fleet?.storedUse ?? ResourceLoader.Configuration().storedUse
     )
     self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
+    ownership = Self.ownership(of: settings, logger)
+  }
+
+  /// Takes the store, which is there by now.
+  private static func ownership(of settings: Settings, _ logger: Logger) -> StoreOwnership {
+    let ownership = StoreOwnership(settings.store)
+    if let problem = ownership.problem { logger.warning("\(problem)") }
+    return ownership
   }
 
   /// The services to run with the server.
@@ -82,14 +93,20 @@ struct RenderHostParts: Sendable {
     }
     let gatewayReport = gatewayReport
     let writing = StoreWriteCheck(settings.store)
+    let ownership = ownership
+    let warning: @Sendable () async -> String? = {
+      if let problem = await writing.problem() { problem } else { ownership.problem }
+    }
     let server = ServerControls(
-      checks: pages?.checks(writing) ?? [HealthCheck(name: "store", warning: { await writing.problem() })],
+      checks: pages?.checks(ofStore: warning) ?? [HealthCheck(name: "store", warning: warning)],
       relaunch: { try await pages?.serving.relaunch() },
       clearCache: {
         try await pages?.host.responses.removeAll()
         try await gateway?.clear()
       },
-      updateMetrics: { [fleet, record] in
+      updateMetrics: { [fleet, record, store = settings.store] in
+        record.metrics.build(version: HostVersion.current, commit: HostVersion.commit).set(1)
+        if let free = try? store.availableBytes() { record.metrics.storeFree.set(Double(free)) }
         if let fleet { record.metrics.update(fleet.member.status) }
         await pageReport?.updateMetrics()
         await gatewayReport?.updateMetrics()

@@ -17,7 +17,9 @@ struct OperatingRoutes: Sendable {
       router.get("/readyz") { _, _ in await readiness(withReasons: tellsReasons) }
     }
     routes.add(.metrics) { router in
-      router.get("/metrics") { request, _ in await text(.init(accept: request.headers[.accept])) }
+      router.get("/metrics") { [tls = routes.tls] request, _ in
+        await text(.init(accept: request.headers[.accept]), tls)
+      }
     }
     routes.add(.admin) { AdminRoutes(controls: controls, report: report, authenticator: authenticator).add(to: $0) }
   }
@@ -35,8 +37,12 @@ struct OperatingRoutes: Sendable {
       Readiness(ready: isReady, checks: checks), status: isReady ? .ok : .serviceUnavailable)
   }
 
-  private func text(_ format: PrometheusText.Format) async -> Response {
+  private func text(_ format: PrometheusText.Format, _ tls: TLSReloader?) async -> Response {
     await controls.updateMetrics()
+    let checks = await controls.checks.outcomes()
+    for check in checks { metrics.check(check.name).set(check.ok ? 1 : 0) }
+    metrics.ready.set(checks.contains(where: \.isFailure) ? 0 : 1)
+    if let tls { metrics.certificateEnd.set(tls.validity.until.timeIntervalSince1970) }
     ProcessMetrics(metrics.registry).update()
     let text = PrometheusText(format: format).text(metrics.registry)
     return Response(
