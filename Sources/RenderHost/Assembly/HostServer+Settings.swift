@@ -33,6 +33,6 @@ extension HostServer {
         guard let gateway, let address else { return [] }
         return [try gateway.service(address, tls: tls)]
       }, whenRunning: whenRunning)
-    reconfigure = live.map { live in { try live.reconfigure($0, $1) } }
+    if let live { reconfigure = { try live.reconfigure($0, $1) } }
   }
 }

@@ -94,9 +94,7 @@ struct RenderHostParts: Sendable {
     let gatewayReport = gatewayReport
     let writing = StoreWriteCheck(settings.store)
     let ownership = ownership
-    let warning: @Sendable () async -> String? = {
-      if let problem = await writing.problem() { problem } else { ownership.problem }
-    }
+    let warning: @Sendable () async -> String? = { await writing.problem() ?? ownership.problem }
     let server = ServerControls(
       checks: pages?.checks(ofStore: warning) ?? [HealthCheck(name: "store", warning: warning)],
       relaunch: { try await pages?.serving.relaunch() },

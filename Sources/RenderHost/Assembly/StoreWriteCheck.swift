@@ -22,7 +22,7 @@ final class StoreWriteCheck: Sendable {
   /// The reason why the store cannot write, in one sentence; `nil` if it can.
   func problem(at now: ContinuousClock.Instant = .now) async -> String? {
     if let found = found.withLock(\.self), now - found.time < Self.life { return found.problem }
-    let problem = (try? await queue.result { [directory] in directory.writeProblem()?.description }) ?? nil
+    let problem = try? await queue.result { [directory] in directory.writeProblem()?.description }
     found.withLock { $0 = Found(time: now, problem: problem) }
     return problem
   }

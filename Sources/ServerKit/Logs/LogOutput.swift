@@ -45,11 +45,12 @@ package enum LogOutput {
     LogLevels.shared.current = settings.logLevels
     let format = settings.logFormat
     LoggingSystem.bootstrap { label in
-      HostLogHandler(
-        format == .text
-          ? StreamLogHandler.standardError(label: label)
-          : JSONLogHandler(label: label) { FileHandle.standardError.write($0) },
-        levels: .shared)
+      let base: any LogHandler =
+        switch format {
+        case .text: StreamLogHandler.standardError(label: label)
+        case .json: JSONLogHandler(label: label) { FileHandle.standardError.write($0) }
+        }
+      return HostLogHandler(base, levels: .shared)
     }
   }
 }

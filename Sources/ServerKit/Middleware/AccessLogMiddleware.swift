@@ -47,9 +47,11 @@ package struct AccessLogMiddleware: RouterMiddleware {
     for head: HTTPRequest, version: RequestVersion, status: Int, note: AccessLogNote?, _ logger: Logger
   ) -> AccessLogLine? {
     let level: Logger.Level = status >= 500 ? .warning : .info
+    let least = levels.accessLevel(logger)
+    guard level >= least else { return nil }
     var logger = logger
-    logger.logLevel = levels.accessLevel(logger)
-    guard level >= logger.logLevel else { return nil }
+    // Another level is a copy of the logger.
+    if least < logger.logLevel { logger.logLevel = least }
     let isRefused = Self.refusing.contains(status)
     guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return nil }
     return AccessLogLine(

@@ -98,7 +98,7 @@ package struct HostServer: Sendable {
     listeners += try otherListeners(tls)
     let hangup = HangupService(
       notifier: notifier, readiness: readiness, tls: tls,
-      reconfigure: reconfigure.map { reconfigure in { try await reconfigure(authenticator, tls) } },
+      reconfigure: reread(tls),
       relaunch: controls.relaunch, logger: logger)
     // The last one is stopped first.
     let beside: [any Service] =
@@ -110,6 +110,12 @@ package struct HostServer: Sendable {
       gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)
     group.maximumGracefulShutdownDuration = settings.shutdownTime
     return (ServiceGroup(configuration: group), hangup)
+  }
+
+  /// Reads the settings again for SIGHUP; `nil` for a host whose settings are read once.
+  private func reread(_ tls: TLSReloader?) -> (@Sendable () async throws -> [String])? {
+    guard let reconfigure else { return nil }
+    return { [authenticator] in try await reconfigure(authenticator, tls) }
   }
 
   private func tlsReloader() throws -> TLSReloader? {
