@@ -51,7 +51,9 @@ struct Bundlectl: AsyncParsableCommand {
       // The parser would show the usage of the whole program for a usage error of a running command.
       text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
     } else {
-      text = fullMessage(for: error, columns: nil)
+      let message = fullMessage(for: error, columns: nil)
+      let isScript = arguments.first?.hasPrefix("--generate-completion-script") == true
+      text = isScript ? Completions.finished(message) : message
     }
     let isHelp = code == .success
     let terminal: Terminal = isHelp ? .output : .error

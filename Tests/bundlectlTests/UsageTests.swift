@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import PageKit
 import PageTesting
+import TestSupport
 import Testing
 
 @testable import bundlectl
@@ -136,6 +137,27 @@ struct UsageTests {
       #expect(try await offered(["source", "forget"], "positional@0", "http") == [site.manifest])
       #expect(try await offered(["cache", "keep"], "positional@0", "http") == [site.origin.url(for: "/other")])
     }
+  }
+
+  @Test("bash completes options where a word begins with a hyphen, and types none by itself")
+  func bashCompletion() async throws {
+    let folder = try TemporaryDirectory()
+    let script = try await Command.run("--generate-completion-script", "bash").output
+    try Data(script.utf8).write(to: URL(fileURLWithPath: folder.file("script")))
+    func offered(_ word: String) async throws -> [String] {
+      let line = "bundlectl status \(word)"
+      let shell = """
+        source \(folder.file("script"))
+        COMP_WORDS=(bundlectl status "\(word)") COMP_CWORD=2 COMP_LINE="\(line)" COMP_POINT=\(line.count)
+        _bundlectl bundlectl "\(word)" status
+        printf '%s\\n' "${COMPREPLY[@]}"
+        """
+      let result = try await RunningProgram("/bin/bash", ["-c", shell]).result()
+      return result.output.split(separator: "\n").map(String.init)
+    }
+    #expect(try await offered("").allSatisfy { !$0.hasPrefix("-") })
+    #expect(try await offered("--j") == ["--json"])
+    #expect(try await offered("-").contains("--store"))
   }
 
   @Test(

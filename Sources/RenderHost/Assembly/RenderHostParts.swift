@@ -26,6 +26,8 @@ struct RenderHostParts: Sendable {
   private let settings: Settings
   private let logger: Logger
   private let started = Date()
+  /// Read at the start: it belongs to the task that starts the host.
+  private let commit = HostVersion.commit
   private let ownership: StoreOwnership
 
   /// - Throws: the errors of the settings and of opening files.
@@ -102,8 +104,8 @@ struct RenderHostParts: Sendable {
         try await pages?.host.responses.removeAll()
         try await gateway?.clear()
       },
-      updateMetrics: { [fleet, record, store = settings.store] in
-        record.metrics.build(version: HostVersion.current, commit: HostVersion.commit).set(1)
+      updateMetrics: { [fleet, record, commit, store = settings.store] in
+        record.metrics.build(version: HostVersion.current, commit: commit).set(1)
         if let free = try? store.availableBytes() { record.metrics.storeFree.set(Double(free)) }
         if let fleet { record.metrics.update(fleet.member.status) }
         await pageReport?.updateMetrics()
