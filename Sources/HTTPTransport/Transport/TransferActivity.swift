@@ -28,7 +28,9 @@ package final class TransferActivity: Sendable {
   package func note(_ url: PageURL) {
     let now = now()
     state.withLock { state in
-      if state[url] != nil { (state[url]?.last, state[url]?.failure) = (now, nil) }
+      guard state[url] != nil else { return }
+      state[url]?.last = now
+      state[url]?.failure = nil
     }
   }
 

@@ -18,7 +18,7 @@ struct ReloadTests {
     try Data(tokens.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: folder.file("tokens")))
   }
 
-  private static func config(_ origins: String, _ more: String = "", _ folder: TemporaryDirectory) -> String {
+  private static func config(_ folder: TemporaryDirectory, _ origins: String, _ more: String = "") -> String {
     #"{"gateway": "127.0.0.1:0", "admin-token-file": "\#(folder.file("tokens"))", "origins": [\#(origins)]\#(more)}"#
   }
 
@@ -45,7 +45,7 @@ struct ReloadTests {
     }
     let folder = try TemporaryDirectory()
     func origin(_ origin: FaultOrigin) -> String { #"{"name": "api", "url": "\#(origin.url(for: "/"))"}"# }
-    try Self.write(Self.config(origin(a), folder), tokens: [Self.tokens[0]], in: folder)
+    try Self.write(Self.config(folder, origin(a)), tokens: [Self.tokens[0]], in: folder)
     try await Daemon.running(nil, folder, ["--config", folder.file("config.json")]) { daemon in
       let gateway = "http://" + (try await daemon.gateway())
       // Identical heads are answered by recorded bytes from the third one on.
@@ -53,7 +53,7 @@ struct ReloadTests {
       #expect(try await Self.statuses(daemon) == [200, 401])
 
       try Self.write(
-        Self.config(origin(b), #", "log-level": "debug", "workers": 9"#, folder), tokens: Self.tokens, in: folder)
+        Self.config(folder, origin(b), #", "log-level": "debug", "workers": 9"#), tokens: Self.tokens, in: folder)
       try await Self.hangUp(daemon, until: "The settings were read again: ")
       #expect(try await daemon.get("/x", at: gateway).text == "of b")
       #expect(try await Self.statuses(daemon) == [200, 200])
@@ -67,7 +67,7 @@ struct ReloadTests {
           #"{"key":"log-level","source":"\#(folder.file("config.json"))","value":"debug"}"#))
 
       // One bad value keeps everything as it is.
-      let bad = Self.config(#"\#(origin(a)), {"name": "No", "url": "x"}"#, folder)
+      let bad = Self.config(folder, #"\#(origin(a)), {"name": "No", "url": "x"}"#)
       try Self.write(bad, tokens: [Self.tokens[1]], in: folder)
       try await Self.hangUp(daemon, until: "Nothing is changed: ")
       #expect(try await daemon.get("/x", at: gateway).text == "of b")
@@ -75,7 +75,7 @@ struct ReloadTests {
 
       // The first token is given up.
       try Self.write(
-        Self.config(origin(b), #", "max-body": "2MB""#, folder), tokens: [Self.tokens[1]], in: folder)
+        Self.config(folder, origin(b), #", "max-body": "2MB""#), tokens: [Self.tokens[1]], in: folder)
       try await Self.hangUp(daemon, until: "The settings were read again: ")
       #expect(try await Self.statuses(daemon) == [401, 200])
       #expect(daemon.said.contains("another token is accepted"))
