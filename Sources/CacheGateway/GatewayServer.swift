@@ -1,5 +1,6 @@
 import Foundation
 import HTTPCaching
+import HTTPTransport
 import Hummingbird
 import HummingbirdCore
 import Logging

@@ -42,7 +42,7 @@ struct Bundlectl: AsyncParsableCommand {
     var code = exitCode(for: error)
     let text: String
     let asksForHelp = arguments.first == "help"
-    if code != .success || asksForHelp, command == Bundlectl.self,
+    if asksForHelp || code != .success && command == Bundlectl.self,
       let unknown = UnknownCommand(Array(arguments.dropFirst(asksForHelp ? 1 : 0)), of: Bundlectl.self)
     {
       code = .validationFailure

@@ -1,4 +1,5 @@
 import CacheGateway
+import CoreMetrics
 import DiskStorage
 import Fleet
 import Foundation

@@ -1,3 +1,5 @@
+import CoreMetrics
+import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
