@@ -1,3 +1,4 @@
+import CacheGateway
 import Foundation
 import Hummingbird
 import Logging

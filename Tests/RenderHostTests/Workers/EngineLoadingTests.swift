@@ -60,7 +60,7 @@ struct EngineLoadingTests {
       #expect(try await daemon.get("/bundles/counter.js").status == 200)
       #expect(daemon.said.contains("pages cannot run: \(reason)"))
     }
-    try await Daemon.running(bundles, folder, ["--workers", "0"], shell: shell) { daemon in
+    try await Daemon.running(bundles, folder, ["--workers", "0"], shell: shell) { (daemon: Daemon) async throws in
       #expect(try await daemon.get("/bundles/counter.js").status == 200)
       #expect(try await daemon.get("/render?name=counter").status == 404)
     }
