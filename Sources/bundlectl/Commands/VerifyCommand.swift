@@ -29,7 +29,11 @@ struct VerifyCommand: AsyncParsableCommand {
 
   private func verify() async throws -> VerifyOutput {
     var output = VerifyOutput()
-    guard let opened = try store.reading() else { throw StoreError.absent(path: store.directory.path) }
+    guard let opened = try store.reading() else {
+      // The database may be empty yet.
+      guard store.directory.hasStore else { throw StoreError.absent(path: store.directory.path) }
+      return output
+    }
     let sources =
       try await source.manifest == nil ? opened.sources() : [StoredSource.chosen(source.manifest, in: opened)]
     for stored in sources {

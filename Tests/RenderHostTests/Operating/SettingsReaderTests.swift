@@ -124,7 +124,7 @@ struct SettingsReaderTests {
   @Test(
     "an invalid value is named with its key and source",
     arguments: [
-      ("workers", "0"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
+      ("workers", "257"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
       ("worker-memory", "big"), ("max-pages", "1.5"), ("listen", "8080"), ("listen", "::1:80"), ("listen", "h:99999"),
       ("manifest", "ftp://a.example/m"), ("allow-origin", "https://a.example/path"), ("allow-origin", "a.example"),
       ("admin-listen", "9090"), ("public", "page"), ("public", "bundles"), ("insecure-admin", "yes"),
