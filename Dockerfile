@@ -1,6 +1,7 @@
 # Builds the programs with a Swift toolchain, and runs them on a Debian without one:
 #   docker build -t renderhost .
 #   docker run --rm -p 8080:8080 -v "$PWD/dist:/srv/bundles:ro" renderhost
+# deploy/compose.yml runs it with a store that stays, and a gateway.
 FROM swift:6.2-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make git
 WORKDIR /source
@@ -8,12 +9,14 @@ COPY . .
 RUN make release && make install DESTDIR=/installed PREFIX=/usr
 
 FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libbrotli1 libcurl4 \
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates curl libbrotli1 libcurl4 \
     libjavascriptcoregtk-4.1-0 libnats3.4 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g && rm -rf /var/lib/apt/lists/* \
   && useradd --system --home-dir /var/lib/renderhost --create-home renderhost
 COPY --from=build /installed/ /
 USER renderhost
 EXPOSE 8080
+# Ready when a release is served and pages can run. The first release may take a while to come.
+HEALTHCHECK --start-period=5m --interval=10s --timeout=5s CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8080/readyz"]
 # Pages and administration stay within the container.
 ENTRYPOINT ["/usr/bin/renderhost", "--store", "/var/lib/renderhost"]
 CMD ["--bundles", "/srv/bundles", "--listen", "0.0.0.0:8080", "--admin-listen", "127.0.0.1:9090"]

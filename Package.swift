@@ -56,7 +56,7 @@ let package = Package(
     .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     // Loads JavaScriptCore when the first script is to run, and so is not linked with it.
     .target(name: "CJavaScriptCore"),
-    // Loads libnats when the first connection is made. It is built without NATS where its headers are missing.
+    // Loads libnats when the first connection is made, and is built without it.
     .target(name: "CNATS"),
 
     // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to

@@ -1,6 +1,11 @@
 #include "CNATS.h"
 
+#include "libnats.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pk_nats_result fail(char *error, size_t room, const char *reason) {
@@ -8,35 +13,9 @@ static pk_nats_result fail(char *error, size_t room, const char *reason) {
   return PK_NATS_FAILED;
 }
 
-#if __has_include(<nats/nats.h>)
-
-#include <dlfcn.h>
-#include <nats/nats.h>
-#include <pthread.h>
-#include <stdlib.h>
-
-#define PAGEKIT_NATS_FUNCTIONS(USE) \
-  USE(jsConsumerConfig_Init) USE(jsCtx_Destroy) USE(jsPubAck_Destroy) USE(jsPubOptions_Init) USE(jsStreamConfig_Init) \
-  USE(jsStreamInfo_Destroy) USE(jsSubOptions_Init) USE(jsOptions_Init) USE(js_AddStream) USE(js_CreateKeyValue) \
-  USE(js_GetLastMsg) USE(js_GetStreamInfo) USE(js_KeyValue) USE(js_Publish) USE(js_Subscribe) USE(kvConfig_Init) USE(kvEntry_Destroy) \
-  USE(kvEntry_Revision) USE(kvEntry_Value) USE(kvEntry_ValueLen) USE(kvStore_Destroy) \
-  USE(kvStore_Get) USE(natsConnection_Close) USE(natsConnection_Connect) \
-  USE(natsConnection_Destroy) USE(natsConnection_GetLastError) USE(natsConnection_JetStream) USE(natsConnection_Publish) USE(natsConnection_Status) \
-  USE(natsConnection_Subscribe) USE(jsMsgMetaData_Destroy) USE(natsMsg_Destroy) USE(natsMsg_GetData) \
-  USE(natsMsg_GetDataLength) USE(natsMsg_GetMetaData) USE(natsMsg_GetSequence) \
-  USE(natsOptions_Create) USE(natsOptions_Destroy) USE(natsOptions_LoadCATrustedCertificates) \
-  USE(natsOptions_LoadCertificatesChain) USE(natsOptions_SetClosedCB) USE(natsOptions_SetDisconnectedCB) \
-  USE(natsOptions_SetMaxReconnect) USE(natsOptions_SetName) USE(natsOptions_SetPingInterval) \
-  USE(natsOptions_SetReconnectBufSize) USE(natsOptions_SetReconnectWait) USE(natsOptions_SetReconnectedCB) \
-  USE(natsOptions_SetRetryOnFailedConnect) USE(natsOptions_SetSecure) USE(natsOptions_SetServers) \
-  USE(natsOptions_SetTimeout) USE(natsOptions_SetToken) USE(natsOptions_SetUserCredentialsFromFiles) \
-  USE(natsOptions_SetUserInfo) USE(natsStatus_GetText) USE(natsSubscription_Destroy) \
-  USE(natsSubscription_SetOnCompleteCB) USE(natsSubscription_Unsubscribe) \
-  USE(nats_GetLastError)
-
 // The library's functions, by name.
 static struct {
-#define PAGEKIT_NATS_MEMBER(name) __typeof__(&name) name;
+#define PAGEKIT_NATS_MEMBER(result, name, parameters) result(*name) parameters;
   PAGEKIT_NATS_FUNCTIONS(PAGEKIT_NATS_MEMBER)
 } library;
 
@@ -55,8 +34,8 @@ static void load(void) {
         reason ? reason : "the loader gives no reason");
     return;
   }
-#define PAGEKIT_NATS_FIND(name) \
-  library.name = (__typeof__(&name))dlsym(handle, #name); \
+#define PAGEKIT_NATS_FIND(result, name, parameters) \
+  *(void **)&library.name = dlsym(handle, #name); \
   if (!library.name && !failure[0]) snprintf(failure, sizeof failure, "%s has no function " #name, libraryName);
   PAGEKIT_NATS_FUNCTIONS(PAGEKIT_NATS_FIND)
 }
@@ -551,58 +530,3 @@ pk_nats_result pk_nats_send(
     pk_nats *nats, const char *subject, const void *bytes, int count, char *error, size_t room) {
   return result(nats, library.natsConnection_Publish(nats->connection, subject, bytes, count), 0, error, room);
 }
-
-#else
-
-static pk_nats_result missing(char *error, size_t room) {
-  fail(error, room, "it was built without NATS: install libnats-dev, and build it anew");
-  return PK_NATS_UNAVAILABLE;
-}
-
-pk_nats_result pk_nats_open(
-    pk_nats **nats, const pk_nats_settings *settings, pk_nats_state state, void *context, char *error, size_t room) {
-  return missing(error, room);
-}
-bool pk_nats_is_closed(pk_nats *nats) { return true; }
-void pk_nats_close(pk_nats *nats) {}
-pk_nats_result pk_nats_make_stream(pk_nats *nats, const pk_nats_stream *stream, char *error, size_t room) {
-  return missing(error, room);
-}
-pk_nats_result pk_nats_get_span(
-    pk_nats *nats, const char *stream, int64_t milliseconds, pk_nats_span *span, char *error, size_t room) {
-  return missing(error, room);
-}
-pk_nats_result pk_nats_append(
-    pk_nats *nats, const char *subject, const char *id, int64_t milliseconds, const void *bytes, int count,
-    uint64_t *sequence, char *error, size_t room) {
-  return missing(error, room);
-}
-pk_nats_result pk_nats_get_key(
-    pk_nats *nats, const char *bucket, const char *key, uint64_t *revision, void **bytes, int *count, char *error,
-    size_t room) {
-  return missing(error, room);
-}
-pk_nats_result pk_nats_replace_key(
-    pk_nats *nats, const char *bucket, int replicas, const char *key, uint64_t *revision, const void *bytes, int count,
-    char *error, size_t room) {
-  return missing(error, room);
-}
-pk_nats_result pk_nats_follow(
-    pk_nats *nats, const char *stream, const char *subject, uint64_t first, pk_nats_message message, pk_nats_end end,
-    void *context, pk_nats_subscription **subscription, char *error, size_t room) {
-  end(context);
-  return missing(error, room);
-}
-pk_nats_result pk_nats_listen(
-    pk_nats *nats, const char *subject, pk_nats_message message, pk_nats_end end, void *context,
-    pk_nats_subscription **subscription, char *error, size_t room) {
-  end(context);
-  return missing(error, room);
-}
-void pk_nats_stop(pk_nats_subscription *subscription) {}
-pk_nats_result pk_nats_send(
-    pk_nats *nats, const char *subject, const void *bytes, int count, char *error, size_t room) {
-  return missing(error, room);
-}
-
-#endif

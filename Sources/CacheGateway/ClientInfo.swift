@@ -14,4 +14,7 @@ struct ClientInfo: Sendable {
   var replay: ReplayContext?
   /// The trace of the request, as it is sent to the origin.
   let trace: TraceParent
+  /// The gateway's origins, and the generation of those that answer.
+  let current: GatewayOrigins
+  let generation: Int
 }

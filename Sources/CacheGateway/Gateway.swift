@@ -9,8 +9,9 @@ import ServerKit
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, stores in its own stores, and fetches with libcurl.
 package struct Gateway: Sendable {
-  package let origins: [GatewayOrigin]
-  private let table: OriginTable
+  let current: GatewayOrigins
+  /// Makes an origin.
+  private let make: @Sendable (OriginSettings) throws -> GatewayOrigin
   private let isSecure: Bool
   private let proxies: TrustedProxies
 
@@ -26,11 +27,29 @@ package struct Gateway: Sendable {
     proxies: TrustedProxies = TrustedProxies(),
     storedUse: @escaping @Sendable (HTTPDate) -> StoredUse = { _ in .unlimited }
   ) throws {
-    origins = try settings.map {
+    make = {
       try GatewayOrigin($0, store: store, record: record, logger: logger, now: now, storedUse: storedUse)
     }
-    table = OriginTable(settings)
+    current = GatewayOrigins(try settings.map(make))
     (self.isSecure, self.proxies) = (isSecure, proxies)
+  }
+
+  /// The present origins.
+  package var origins: [GatewayOrigin] { current.routes.origins }
+
+  /// Makes the origins that others are to be replaced by; those whose settings are the same go on as they are.
+  ///
+  /// - Returns: the changes, and what makes them: nothing has changed before it is called.
+  /// - Throws: ``StoreError``, ``TransportError``.
+  package func replacement(
+    by settings: [OriginSettings]
+  ) throws -> (changes: GatewayOrigins.Changes, replace: @Sendable () -> Void) {
+    let former = origins
+    let changes = GatewayOrigins.Changes(from: former.map(\.settings), to: settings)
+    let next = try settings.map { settings in
+      try former.first { $0.settings.isSame(as: settings) } ?? make(settings)
+    }
+    return (changes, { [current] in current.replace(by: next) })
   }
 
   /// Returns when everything that was purged is gone from the disk.
@@ -65,7 +84,8 @@ package struct Gateway: Sendable {
     socketBytes: BytePipe? = nil, note: AccessLogNote? = nil, replay: ReplayContext? = nil
   ) async throws -> Response {
     let limit = MaxForwards(of: request.head)
-    guard let origin = try origin(for: request.head, version: version, limit) else {
+    let routes = current.routes
+    guard let origin = try origin(for: request.head, version: version, limit, routes) else {
       return TerminalResponse.to(request.head, version: version)
     }
     var head = request.head
@@ -73,7 +93,8 @@ package struct Gateway: Sendable {
     let (path, host) = (head.path ?? "", head.host)
     let sender = ClientInfo(
       client: forwardedFields(client, host), version: version, disconnection: disconnection, note: note, replay: replay,
-      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
+      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID), current: current,
+      generation: routes.generation)
     let request = Request(head: head, body: request.body)
     if let socketBytes { return try await origin.openSocket(for: request, path: path, from: sender, socketBytes) }
     return try await origin.respond(to: request, path: path, from: sender)
@@ -86,14 +107,16 @@ package struct Gateway: Sendable {
   func answerAtOnce(_ asked: PromptAnswers.Asked) -> PromptAnswers.Answer? {
     let head = asked.head
     let (path, client) = (head.path ?? "", forwardedFields(asked.client, head.host))
-    guard let origin = (try? origin(for: head, version: .http11, .unbounded)) ?? nil,
+    let routes = current.routes
+    guard let origin = (try? origin(for: head, version: .http11, .unbounded, routes)) ?? nil,
       // All that follows would be done again by the long way.
       origin.mayBeStored(head, path: path, client: client)
     else { return nil }
     let sender = ClientInfo(
       client: client, version: .http11,
       disconnection: asked.disconnection, note: asked.note, replay: asked.replay,
-      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
+      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID), current: current,
+      generation: routes.generation)
     return origin.answerAtOnce(head, path: path, from: sender)
   }
 
@@ -105,13 +128,15 @@ package struct Gateway: Sendable {
   /// Returns the origin that a request is for; `nil` if the gateway answers it itself.
   ///
   /// - Throws: ``HTTPError`` for a request that is not forwarded.
-  private func origin(for head: HTTPRequest, version: RequestVersion, _ limit: MaxForwards) throws -> GatewayOrigin? {
+  private func origin(
+    for head: HTTPRequest, version: RequestVersion, _ limit: MaxForwards, _ routes: GatewayOrigins.Routes
+  ) throws -> GatewayOrigin? {
     guard head.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway does not support tunnels")
     }
     let (path, host) = (head.path ?? "", head.host)
     if let fault = RequestValidation.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
-    let choice = table.choice(authority: host, path: path)
+    let choice = routes.table.choice(authority: host, path: path)
     // RFC 9110 §7.4: the host is checked before a request is processed, so also before it is answered here.
     guard choice != .unknownHost else {
       throw HTTPError(
@@ -121,9 +146,9 @@ package struct Gateway: Sendable {
     guard path.hasPrefix("/"), !path.contains("#") else {
       throw HTTPError(.badRequest, message: "the request's target is not a path")
     }
-    guard case .origin(let index) = choice, origins.indices.contains(index) else {
+    guard case .origin(let index) = choice, routes.origins.indices.contains(index) else {
       throw HTTPError(.notFound, message: "no origin is configured for the path \(path.quotedForMessage)")
     }
-    return origins[index]
+    return routes.origins[index]
   }
 }

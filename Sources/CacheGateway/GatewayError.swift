@@ -24,7 +24,7 @@ struct GatewayError: Error, HTTPResponseError {
     result = if case LoadError.busy = error { .busy } else { .fault }
     // The detail names the server that was requested.
     let query = url.drop { $0 != "?" }
-    detail = query.isEmpty ? "\(error)" : "\(error)".replacing(query, with: "")
+    detail = query.isEmpty ? error.sentence : error.sentence.replacing(query, with: "")
     (status, reason) =
       switch error {
       case TransportError.timedOut, TransportError.tooSlow:

@@ -10,17 +10,18 @@ enum GatewayReplay {
   }
 
   /// - Parameters:
-  ///   - context: takes the offer; `nil` on a channel whose responses are not recorded.
+  ///   - sender: its context takes the offer, if responses are recorded on its channel. Other origins end the offer.
   ///   - note: is called for each replay.
   static func offer(
-    _ loaded: Resource, to request: HTTPRequest, in context: ReplayContext?,
+    _ loaded: Resource, to request: HTTPRequest, from sender: ClientInfo,
     note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
   ) {
-    guard let context, let replay = loaded.replay,
+    guard let context = sender.replay, let replay = loaded.replay,
       !replay.chosenBy.contains(where: isOfClient),
       !request.headerFields.contains(.authorization)
     else { return }
-    context.allow(aging: replay.age)
+    let (current, generation) = (sender.current, sender.generation)
+    context.allow(aging: { current.isCurrent(generation) ? replay.age() : nil })
     context.onReplay { event in
       replay.use()
       note(event)

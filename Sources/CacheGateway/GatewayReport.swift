@@ -9,10 +9,12 @@ package struct GatewayReport: Sendable {
   let gateway: Gateway
   let metrics: HostMetrics
   private let evictions = EvictionCounts()
+  private let gone = GoneOrigins()
 
   package init(gateway: Gateway, metrics: HostMetrics) { (self.gateway, self.metrics) = (gateway, metrics) }
 
   package func updateMetrics() async {
+    for origin in gone.names(besides: gateway.origins) { forget(origin) }
     for origin in gateway.origins {
       await updateCache(of: origin)
       metrics.gatewayOriginUp(origin: origin.settings.name).set(origin.isUp ? 1 : 0)
@@ -35,6 +37,30 @@ package struct GatewayReport: Sendable {
       metrics.gatewayCache("bytes", origin: name, tier: tier).set(bytes)
       metrics.gatewayCache("capacity_bytes", origin: name, tier: tier).set(capacity)
       metrics.gatewayEvictions(origin: name, tier: tier).increment(by: evictions.new(count, of: "\(name) \(tier)"))
+    }
+  }
+
+  /// Ends the gauges of an origin that was removed; its counts stay.
+  private func forget(_ origin: OriginSettings) {
+    metrics.gatewayOriginUp(origin: origin.name).destroy()
+    for server in origin.servers { metrics.gatewayServerUp(origin: origin.name, server: server.origin).destroy() }
+    for tier in ["memory", "disk"] {
+      for what in ["entries", "bytes", "capacity_bytes"] {
+        metrics.gatewayCache(what, origin: origin.name, tier: tier).destroy()
+      }
+    }
+  }
+
+  /// Finds the origins that were there before, by their names.
+  private final class GoneOrigins: Sendable {
+    private let known = Mutex<[String: OriginSettings]>([:])
+
+    func names(besides origins: [GatewayOrigin]) -> [OriginSettings] {
+      known.withLock { known in
+        let present = Dictionary(origins.map { ($0.settings.name, $0.settings) }) { first, _ in first }
+        defer { known = present }
+        return known.values.filter { present[$0.name] == nil }
+      }
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPCaching
+import HTTPTransport
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -68,24 +69,57 @@ package struct GatewayServer: Sendable {
       try await writer.write(response: response.head, body: response.body)
     } onServerRunning: { [logger, whenRunning, metrics] channel in
       await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)
-      logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
+      logger.notice(
+        "The gateway is listening",
+        metadata: ["address": "\(channel.localAddress?.hostAndPort ?? "-")", "protocol": tls == nil ? "http" : "https"])
+      if tls != nil, channel.localAddress?.isLoopback == true {
+        logger.notice("The gateway has the certificate of --tls-cert on loopback too: its clients need https")
+      }
       await whenRunning(channel.localAddress)
     }
     return CheckedService(
       base: ListeningService(server: server, flag: SettingKey.gateway.flag, address: address),
-      checks: gateway.origins.map(\.checks))
+      origins: gateway.current)
   }
 
   /// Checks the origins' servers while the gateway is listening.
   private struct CheckedService: Service {
     let base: any Service
-    let checks: [ServerChecks]
+    let origins: GatewayOrigins
 
     func run() async throws {
       try await withThrowingTaskGroup(of: Void.self) { group in
-        for checks in checks { group.addTask { await checks.run() } }
+        group.addTask { await check() }
         try await base.run()
         group.cancelAll()
+      }
+    }
+
+    /// Checks the servers of the present origins. Those of an origin that stays are not interrupted.
+    private func check() async {
+      await withDiscardingTaskGroup { group in
+        var running: [ObjectIdentifier: Task<Void, Never>] = [:]
+        while !Task.isCancelled {
+          let seen = origins.replacements.count
+          let present = Dictionary(origins.routes.origins.map { (ObjectIdentifier($0), $0) }) { first, _ in first }
+          for (id, task) in running where present[id] == nil {
+            task.cancel()
+            running[id] = nil
+          }
+          for (id, origin) in present where running[id] == nil {
+            let task = Task { [checks = origin.checks] in await checks.run() }
+            running[id] = task
+            group.addTask {
+              await withTaskCancellationHandler {
+                await task.value
+              } onCancel: {
+                task.cancel()
+              }
+            }
+          }
+          await origins.replacements.wait(beyond: seen)
+        }
+        for task in running.values { task.cancel() }
       }
     }
   }

@@ -1,4 +1,5 @@
 import CCurl
+import Foundation
 import HTTPTransport
 import HTTPTypes
 
@@ -21,8 +22,11 @@ extension ActiveTransfer {
     case .cannotResolveHost, .cannotResolveProxy:
       return .cannotResolve(url: url, reason: reason)
     case .cannotConnect:
-      // The duration is removed, so that equal failures have equal errors.
-      return .cannotConnect(url: url, reason: reason.replacing(/\ after \d+ ms/, with: ""))
+      let system = Int32(clamping: long(CURLINFO_OS_ERRNO))
+      // The text of libcurl says once more that it could not connect. Its duration is removed, so that equal failures have
+      // equal errors.
+      let text = reason.replacing(/\ after \d+ ms/, with: "").replacing(/:\ Couldn.t connect to server$/, with: "")
+      return .cannotConnect(url: url, reason: system > 0 ? String(cString: strerror(system)) : text)
     case .timedOut:
       let limits = request.limits
       if reason.hasPrefix("Operation too slow") {

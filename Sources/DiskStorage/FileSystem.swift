@@ -87,7 +87,7 @@ package enum FileSystem {
     do {
       try FileManager.default.createDirectory(atPath: path.root.string, withIntermediateDirectories: true)
     } catch {
-      throw StoreError.notWritable(path: path.root.string, reason: (error as NSError).plainReason)
+      throw StoreError.notWritable(path: path.root.string, reason: error.plainReason)
     }
     for count in path.names.indices {
       try makeFolder(StorePath(path.root, Array(path.names[...count])))
@@ -192,6 +192,22 @@ package enum FileSystem {
   package static func closeLocked(_ file: FileDescriptor) {
     flock(file.rawValue, LOCK_UN)
     try? file.close()
+  }
+
+  /// Replaces a file by one with other bytes; no reader sees a part of them. The file stays as it was if this fails.
+  ///
+  /// - Throws: ``StoreError``.
+  package static func replace(_ path: StorePath, with bytes: [UInt8], permissions: FilePermissions? = nil) throws {
+    let draft = path.extended(by: ".\(UUID().uuidString).new")
+    do {
+      try withFile(draft, .writeOnly, options: [.create, .exclusiveCreate], permissions: permissions) {
+        try writeAll(bytes, to: $0, path: path)
+      }
+      try rename(draft, to: path)
+    } catch {
+      remove(draft)
+      throw error
+    }
   }
 
   // MARK: Durability

@@ -70,6 +70,8 @@ public struct StoreDirectory: Hashable, Sendable {
   package var searched: StorePath { place.appending("searched") }
   /// The lock file: writers lock it shared, the collector exclusively.
   package var lock: StorePath { place.appending("lock") }
+  /// The file that a host locks which publishes from the store, or has a gateway's caches in it.
+  package var host: StorePath { place.appending("host") }
   private var place: StorePath { StorePath(root) }
 
   /// The files that SQLite makes beside the database.
@@ -100,6 +102,37 @@ public struct StoreDirectory: Hashable, Sendable {
       }
       try FileSystem.makeFolder(folder)
     }
+  }
+
+  /// The reason why the folder cannot be written; `nil` if it can. Writes a file, and removes it.
+  package func writeProblem() -> StoreError? {
+    let path = place.appending("probe")
+    defer { FileSystem.remove(path) }
+    do {
+      try FileSystem.withFile(path, .writeOnly, options: [.create, .truncate]) { file in
+        try FileSystem.writeAll([UInt8](repeating: 1, count: Self.probeSize), to: file, path: place)
+      }
+      return nil
+    } catch {
+      return error as? StoreError ?? .notWritable(path: path.string, reason: error.plainReason)
+    }
+  }
+
+  /// The bytes that have to fit: more than those that a nearly full disk has left in its last block.
+  private static let probeSize = 64 << 10
+
+  /// The bytes that can still be written to the folder's file system.
+  ///
+  /// - Throws: ``StoreError``.
+  package func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: root) }
+
+  /// Replaces a file below the folder, and makes the missing folders. The file stays as it was if this fails.
+  ///
+  /// - Throws: ``StoreError``.
+  package func write(_ bytes: [UInt8], to names: [String]) throws {
+    let path = StorePath(root, names)
+    try FileSystem.makeFolders(path.folder)
+    try FileSystem.replace(path, with: bytes, permissions: Self.permissions)
   }
 
   /// Runs work on the store; if it fails because a folder of the store is missing, makes the folder and repeats the
@@ -157,15 +190,5 @@ extension StoreDirectory {
       return try FileSystem.open(
         path, .readWrite, options: [.create, .exclusiveCreate], permissions: Self.permissions)
     }
-  }
-}
-
-extension NSError {
-  /// The system's description of the error, if there is one.
-  package var plainReason: String {
-    if let underlying = userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
-      return Errno(rawValue: Int32(underlying.code)).description
-    }
-    return localizedDescription
   }
 }

@@ -39,3 +39,26 @@ package struct StoreLock: Sendable {
       path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
   }
 }
+
+/// The lock of a store that a host uses alone. Two hosts with one store publish in turn, and evict each other's responses.
+package final class StoreOwnership: Sendable {
+  /// The lock file, for as long as the process runs; `nil` if it could not be opened.
+  private let file: FileDescriptor?
+  /// Says that another host uses the store; `nil` if none does.
+  package let problem: String?
+
+  package init(_ directory: StoreDirectory) {
+    file = try? FileSystem.open(
+      directory.host, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    guard let file, flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK else {
+      problem = nil
+      return
+    }
+    problem =
+      "another renderhost uses the store \(directory.path): both publish and evict in it; give each a --store of its own"
+  }
+
+  deinit {
+    if let file { FileSystem.closeLocked(file) }
+  }
+}

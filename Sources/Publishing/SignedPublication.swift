@@ -64,7 +64,7 @@ struct SignedPublication: Sendable {
       try ManifestTrust(root: root).check(
         manifest, bytes, try SignatureFile(reading: signatures), after: known, at: now)
     } catch {
-      throw PublishError.refusedByHosts("the manifest", reason: "\(error)")
+      throw PublishError.refusedByHosts("the manifest", reason: error.sentence)
     }
   }
 
@@ -130,7 +130,7 @@ struct SignedPublication: Sendable {
   }
 
   private func refusal(_ root: FoundRoot, _ error: any Error) -> PublishError {
-    .refusedByHosts(root.place, reason: "\(error)")
+    .refusedByHosts(root.place, reason: error.sentence)
   }
 
   private func missing(_ version: Int64, before root: FoundRoot) -> PublishError {

@@ -35,6 +35,18 @@ package actor ScriptGroup {
   /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed. Each ``make(limits:)`` throws it again.
   package static func loadEngine() throws { try EngineSettings.load() }
 
+  /// The reason why the engine's library cannot be loaded, with the package to install; `nil` if it is loaded now.
+  package static var engineProblem: String? {
+    do {
+      try loadEngine()
+      return nil
+    } catch ScriptError.engine(let reason) {
+      return reason
+    } catch {
+      return "\(error)"
+    }
+  }
+
   private init(limits: ScriptLimits) throws {
     try EngineSettings.apply()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }

@@ -75,7 +75,7 @@ package struct SigningCommand: Hashable, Sendable {
       try Data(message).write(to: input)
       process.standardInput = try FileHandle(forReadingFrom: input)
     } catch {
-      throw failure("gets no input: \(error.localizedDescription)")
+      throw failure("gets no input: \(error.plainReason)")
     }
     defer { try? FileManager.default.removeItem(at: input) }
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -85,7 +85,7 @@ package struct SigningCommand: Hashable, Sendable {
     do {
       try process.run()
     } catch {
-      throw failure("cannot be run: \(error.localizedDescription)")
+      throw failure("cannot be run: \(error.plainReason)")
     }
     run.begin(process.processIdentifier)
     let output = contents(

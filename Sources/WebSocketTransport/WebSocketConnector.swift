@@ -1,3 +1,4 @@
+import HTTPTransport
 import NIOConnecting
 import NIOCore
 import NIOHTTP1
@@ -94,7 +95,7 @@ struct WebSocketConnector: Sendable {
       return WebSocketError.badHandshake(url: address.url, reason: "its Sec-WebSocket-Accept or Upgrade is wrong")
     case is HTTPParserError: return WebSocketError.badHandshake(url: address.url, reason: "it is not HTTP")
     case is ChannelError: return WebSocketError.lost(url: address.url)
-    default: return WebSocketError.unreachable(url: address.url, reason: "\(error)")
+    default: return WebSocketError.unreachable(url: address.url, reason: error.sentence)
     }
   }
 }

@@ -1,3 +1,4 @@
+import HTTPTransport
 import PageRuntime
 
 /// Web sockets by RFC 6455, without extensions: the default of the handler `sockets`.
@@ -41,7 +42,7 @@ package struct WebSocketTransport: WebSocketing {
       let conversation = Conversation(socket, url: request.url, options: options, receive: receive)
       await conversation.run(commands)
     } catch {
-      if !(error is CancellationError) { await receive(.failed("\(error)")) }
+      if !(error is CancellationError) { await receive(.failed(error.sentence)) }
       // RFC 6455 §7.1.5: the connection was never open.
       await receive(.closed(code: 1006, reason: "", wasClean: false))
     }

@@ -39,17 +39,21 @@ struct Bundlectl: AsyncParsableCommand {
 
   /// Prints the message of an error or of a help request, and exits.
   private static func end(with error: any Error, of command: any ParsableCommand.Type, _ arguments: [String]) -> Never {
-    let code = exitCode(for: error)
+    var code = exitCode(for: error)
     let text: String
-    if code != .success, command == Bundlectl.self,
-      let unknown = UnknownCommand(arguments, of: Bundlectl.self)
+    let asksForHelp = arguments.first == "help"
+    if asksForHelp || code != .success && command == Bundlectl.self,
+      let unknown = UnknownCommand(Array(arguments.dropFirst(asksForHelp ? 1 : 0)), of: Bundlectl.self)
     {
+      code = .validationFailure
       text = unknown.description
     } else if let error = error as? ValidationError {
       // The parser would show the usage of the whole program for a usage error of a running command.
       text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
     } else {
-      text = fullMessage(for: error, columns: nil)
+      let message = fullMessage(for: error, columns: nil)
+      let isScript = arguments.first?.hasPrefix("--generate-completion-script") == true
+      text = isScript ? Completions.finished(message) : message
     }
     let isHelp = code == .success
     let terminal: Terminal = isHelp ? .output : .error

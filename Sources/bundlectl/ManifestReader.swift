@@ -47,7 +47,7 @@ struct ManifestReader {
       } catch RegularFileError.absent {
         return nil
       } catch {
-        throw CommandError("\(path) cannot be read: \(error)")
+        throw CommandError("\(path) cannot be read: \(error.sentence)")
       }
     }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })

@@ -111,12 +111,13 @@ struct LoadingFixture {
 
   func verifier(
     _ verification: Verification = .perLaunch, attempts: Int = 1, client other: OriginClient? = nil,
+    sleep: (@Sendable (Duration) async throws -> Void)? = nil,
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) throws -> LaunchVerifier {
     LaunchVerifier(
       source: try source, store: store, client: try other ?? client(), decoding: ContentDecoder(),
       verification: verification,
-      retry: RetryPolicy(attempts: attempts), sleep: { [waits] in waits.append($0) }, now: now)
+      retry: RetryPolicy(attempts: attempts), sleep: sleep ?? { [waits] in waits.append($0) }, now: now)
   }
 
   func preload(_ options: PreloadOptions = .init(), attempts: Int = 3) async throws -> PreloadReport {

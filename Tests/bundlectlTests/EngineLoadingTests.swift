@@ -87,6 +87,8 @@ struct EngineLoadingTests {
       let preload = try await Command.run(
         "preload", "--manifest", site.manifest, "--store", site.store, environment: environment)
       #expect(preload.status == 0, "\(preload.error)")
+      let doctor = try await Command.run("doctor", "--store", site.store, environment: environment)
+      #expect(doctor.output.contains("– pages      cannot run here: \(reason)"), "\(doctor.output)")
     }
   }
 }

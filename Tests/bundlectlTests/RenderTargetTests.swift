@@ -45,6 +45,24 @@ struct RenderTargetTests {
     }
   }
 
+  @Test("a file in a folder with a manifest runs as it is, and adds no source to the store")
+  func fileBesideManifest() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["home.js": Self.page("one")])
+      _ = try await site.preload()
+      try site.write(Self.page("file"), to: "pages/a.js")
+      try await site.run("manifest", "build", "pages", "-o", "pages/manifest.json")
+      let rendered = try await site.run("render", "pages/a.js", "--store", site.store)
+      #expect(rendered.output.contains("file "), "\(rendered.output)")
+      let sources = try await Command.run("source", "list", "--store", site.store, "--json").json
+      #expect((sources["sources"] as? [[String: Any]])?.compactMap { $0["source"] as? String } == [site.manifest])
+      let offline = try await site.run("render", "home", "--offline", "--store", site.store)
+      #expect(offline.output.contains("one "))
+      // The only source is preloaded where there is no other manifest.
+      #expect(try await Command.run("preload", "--store", site.store, "--json", in: site.folder.path).status == 0)
+    }
+  }
+
   @Test("a URL opens through the store that lists it")
   func listedURL() async throws {
     try await Site.running { (site: Site) async throws in

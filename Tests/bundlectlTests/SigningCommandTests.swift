@@ -136,6 +136,89 @@ struct SigningCommandTests {
     }
   }
 
+  @Test("a root that is there is not overwritten, with what to do, and stays as it is")
+  func existingRoot() async throws {
+    try await Site.running { site in
+      try await Self.publish(in: site)
+      let paths = ["1.root.json", "1.root.json.sig"].map { URL(fileURLWithPath: site.folder.file($0)) }
+      let before = try paths.map { try Data(contentsOf: $0) }
+      let again = ["root", "new", "--root-key", "root.pem", "--release-key", "release.pem"]
+      for arguments in [again, again + ["-o", "1.root.json"], again + ["-o", "manifest.json"]] {
+        let result = try await Command.start(arguments, in: site.folder.path).result()
+        #expect(result.status == 1 && result.error.contains("a root is not overwritten"), "\(result.error)")
+        #expect(result.error.contains("root rotate 1.root.json") != arguments.contains("manifest.json"))
+      }
+      let rotate = ["root", "rotate", "1.root.json", "--add-release-key", "root.pem", "--key", "root.pem"]
+      #expect(try await Command.start(rotate, in: site.folder.path).result().status == 0)
+      let second = try Data(contentsOf: URL(fileURLWithPath: site.folder.file("2.root.json")))
+      #expect(try await Command.start(rotate, in: site.folder.path).result().error.contains("2.root.json exists"))
+      #expect(try Data(contentsOf: URL(fileURLWithPath: site.folder.file("2.root.json"))) == second)
+      #expect(try paths.map { try Data(contentsOf: $0) } == before)
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: site.folder.path).allSatisfy { !$0.hasSuffix(".part") })
+    }
+  }
+
+  @Test("a key that neither the old nor the new root lists for roots signs no root")
+  func strangerAtRoots() async throws {
+    try await Site.running { site in
+      try await Self.publish(in: site)
+      for name in ["next", "stranger"] { try await site.run("key", "new", "\(name).pem") }
+      let rotate = ["root", "rotate", "1.root.json", "--remove-root-key", "root.pem", "--add-root-key", "next.pem"]
+      for key in ["stranger.pem", "release.pem"] {
+        let result = try await Command.start(rotate + ["--key", key], in: site.folder.path).result()
+        #expect(result.status == 1 && result.error.contains("neither 1.root.json nor its successor lists"))
+      }
+      #expect(!FileManager.default.fileExists(atPath: site.folder.file("2.root.json")))
+      #expect(try await Command.start(rotate, in: site.folder.path).result().status == 0)
+      let refusal = try await Self.failure(site, "root", "sign", "2.root.json", "--key", "stranger.pem")
+      #expect(refusal.contains("2.root.json does not list the key") && refusal.contains("nor does 1.root.json"))
+      // The removed key has to sign too, and is known by the old root only.
+      let old = site.folder.file("1.root.json")
+      try FileManager.default.moveItem(atPath: old, toPath: old + ".away")
+      #expect(
+        try await Self.failure(site, "root", "sign", "2.root.json", "--key", "root.pem")
+          .contains("the one before, 1.root.json, is not there"))
+      try FileManager.default.moveItem(atPath: old + ".away", toPath: old)
+      for key in ["root.pem", "next.pem"] { try await site.run("root", "sign", "2.root.json", "--key", key) }
+      try await site.run("root", "verify", "1.root.json", "2.root.json")
+    }
+  }
+
+  @Test("commands that sign describe what they have done as JSON")
+  func json() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      let built = try await site.run("manifest", "build", "pages", "-o", "manifest.json", "--json").json
+      #expect(built["bundles"] as? Int == 1 && built["sequence"] as? Int == 1 && built["changed"] as? Bool == true)
+      for name in ["root", "release", "online"] { try await site.run("key", "new", "\(name).pem") }
+      let root = try await site.run(
+        "root", "new", "--root-key", "root.pem", "--release-key", "release.pem", "--json"
+      ).json
+      #expect(
+        root["version"] as? Int == 1 && root["valid"] as? Bool == true && root["root"] as? String == "1.root.json")
+      let signed = try await site.run("manifest", "sign", "--key", "release.pem", "--expires-in", "30d", "--json").json
+      #expect((signed["signedBy"] as? [String])?.count == 1 && signed["missing"] as? Int == 0)
+      let rotated = try await site.run("root", "rotate", "1.root.json", "--add-online-key", "online.pem", "--json").json
+      #expect(rotated["version"] as? Int == 2 && rotated["valid"] as? Bool == false)
+      let by = try await site.run("root", "sign", "2.root.json", "--key", "root.pem", "--json").json["signedBy"]
+      #expect((by as? [String])?.count == 1)
+      let verified = try await site.run("root", "verify", "1.root.json", "2.root.json", "--json").json
+      #expect(verified["valid"] as? Bool == true && (verified["roles"] as? [String: Any])?.count == 3)
+      let status = try await site.run("manifest", "status", "--key", "online.pem", "--disable", "a=Off.", "--json").json
+      #expect(status["disabled"] as? [String] == ["a"] && status["sequence"] as? Int == 1)
+      let token = try await site.run("key", "token", "install", "--key", "release.pem", "--json").json
+      #expect((token["token"] as? String)?.split(separator: ".").count == 3)
+      let whole = try await site.run("manifest", "rollout", "--percent", "100", "--json").json
+      #expect(whole["percent"] as? Double == 100 && whole["otherwise"] is NSNull)
+      let refused = try await Command.start(
+        ["root", "sign", "3.root.json", "--key", "root.pem", "--json"], in: site.folder.path
+      )
+      .result()
+      #expect(try refused.status == 1 && refused.json["error"] is String)
+    }
+  }
+
   @Test("a command signs in the place of a key file")
   func command() async throws {
     try await Site.running { site in

@@ -20,9 +20,16 @@ struct StoreCommandsTests {
     return (result.status, try result.json)
   }
 
-  @Test("verify succeeds on an empty store")
+  @Test("verify fails where there is no store, and succeeds on an empty one")
   func verifyEmpty() async throws {
     try await Site.running { site in
+      for folder in [site.store, "/etc"] {
+        let absent = try await Command.run("verify", "--store", folder)
+        #expect(absent.status == 1 && absent.error.contains("there is no store at \(folder)"), "\(absent.error)")
+      }
+      try site.write("", to: "store/store.sqlite")
+      #expect(
+        try await Command.run("verify", "--store", site.store).output == "nothing is stored, and nothing was checked\n")
       let (status, json) = try await Self.verify(site)
       #expect(status == 0)
       #expect((json["checked"] as? Int, json["ok"] as? Int) == (0, 0))
@@ -174,7 +181,7 @@ struct StoreCommandsTests {
       let checks = try #require(try well.json["checks"] as? [[String: Any]])
       #expect(
         checks.map { $0["name"] as? String }
-          == ["store", "space", "server", "manifest", "signed", "clock", "libraries"])
+          == ["store", "space", "server", "manifest", "signed", "clock", "pages", "libraries"])
       #expect((checks.last?["detail"] as? String)?.contains("libcurl") == true)
       try await site.origin.refuseConnections()
       #expect(try await Command.run("doctor", "--store", site.store, "--json").status == 1)

@@ -1,7 +1,9 @@
+import ArgumentParser
 import Foundation
 import HTTPTypes
 import PageKit
 import PageTesting
+import TestSupport
 import Testing
 
 @testable import bundlectl
@@ -21,6 +23,55 @@ struct UsageTests {
     #expect(result.status == 64)
     #expect(result.error.hasPrefix("bundlectl: "))
     #expect(result.error.contains(text), "\(result.error)")
+  }
+
+  @Test("help of a command that is not there is an error", arguments: [["help", "foo"], ["help", "cache", "foo"]])
+  func helpOfNothing(_ arguments: [String]) async throws {
+    let result = try await Command.start(arguments).result()
+    #expect(result.status == 64 && result.output.isEmpty)
+    #expect(result.error.contains("has no command \"foo\""), "\(result.error)")
+    #expect(try await Command.start(["help", "cache", "clear"]).result().status == 0)
+  }
+
+  @Test("every option for a time or a size takes units and plain numbers, and says so of anything else")
+  func timesAndSizes() async throws {
+    let times = [
+      ["preload", "--connect-timeout"], ["preload", "--stall-timeout"], ["preload", "--max-time"],
+      ["fetch", "http://h/", "--stall-timeout"], ["fetch", "http://h/", "--max-time"], ["render", "a", "--wait"],
+      ["render", "a", "--timers"], ["render", "a", "--deadline"], ["render", "a", "--page-time"],
+      ["manifest", "sign", "--expires-in"], ["root", "new", "--expires-in"],
+    ]
+    let sizes = [
+      ["preload", "--idle-budget"], ["preload", "--max-file-size"], ["preload", "--max-release-size"],
+      ["fetch", "http://h/", "--max-size"], ["gc", "--releases"], ["gc", "--unlisted"], ["render", "a", "--memory"],
+    ]
+    for (options, form) in [(times, TimeArgument.form), (sizes, SizeArgument.form)] {
+      for option in options {
+        let refused = try await Command.start(option + ["x"]).result()
+        #expect(refused.status == 64 && refused.error.contains("The value 'x' is invalid for"), "\(refused.error)")
+        #expect(refused.error.contains(": write \(form)"), "\(refused.error)")
+      }
+    }
+    let folder = try TemporaryDirectory()
+    for (time, size) in [("3s", "512MB"), ("3", "536870912"), ("0.5", "1.5KB")] {
+      let gc = try await Command.run("gc", "--releases", size, "--unlisted", size, "--store", folder.path)
+      #expect(gc.status == 0, "\(gc.error)")
+      // The arguments are good; the bundle is not there.
+      let render = try await Command.run("render", "none", "--wait", time, "--store", folder.path, in: folder.path)
+      #expect(render.status == 1, "\(render.error)")
+    }
+  }
+
+  @Test("every command has an example in its help")
+  func examples() throws {
+    func check(_ command: any ParsableCommand.Type, _ path: [String]) {
+      let configuration = command.configuration
+      for next in configuration.subcommands { check(next, path + [HelpText.name(of: next)]) }
+      guard configuration.subcommands.isEmpty else { return }
+      let example = HelpText.unbroken("  \(path.joined(separator: " "))")
+      #expect(configuration.discussion.contains(example), "\(path.joined(separator: " "))")
+    }
+    check(Bundlectl.self, ["bundlectl"])
   }
 
   @Test("wrong usage found while a command runs shows that command's usage")
@@ -86,6 +137,27 @@ struct UsageTests {
       #expect(try await offered(["source", "forget"], "positional@0", "http") == [site.manifest])
       #expect(try await offered(["cache", "keep"], "positional@0", "http") == [site.origin.url(for: "/other")])
     }
+  }
+
+  @Test("bash completes options where a word begins with a hyphen, and types none by itself")
+  func bashCompletion() async throws {
+    let folder = try TemporaryDirectory()
+    let script = try await Command.run("--generate-completion-script", "bash").output
+    try Data(script.utf8).write(to: URL(fileURLWithPath: folder.file("script")))
+    func offered(_ word: String) async throws -> [String] {
+      let line = "bundlectl status \(word)"
+      let shell = """
+        source \(folder.file("script"))
+        COMP_WORDS=(bundlectl status "\(word)") COMP_CWORD=2 COMP_LINE="\(line)" COMP_POINT=\(line.count)
+        _bundlectl bundlectl "\(word)" status
+        printf '%s\\n' "${COMPREPLY[@]}"
+        """
+      let result = try await RunningProgram("/bin/bash", ["-c", shell]).result()
+      return result.output.split(separator: "\n").map(String.init)
+    }
+    #expect(try await offered("").allSatisfy { !$0.hasPrefix("-") })
+    #expect(try await offered("--j") == ["--json"])
+    #expect(try await offered("-").contains("--store"))
   }
 
   @Test(

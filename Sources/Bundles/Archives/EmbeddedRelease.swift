@@ -35,7 +35,7 @@ package final class EmbeddedRelease: Sendable {
         do {
           try await install()
         } catch {
-          logger.warning("the release that is packaged with the app cannot be used: \(error)")
+          logger.warning("the release that is packaged with the app cannot be used: \(error.sentence)")
         }
       }
       task = begun

@@ -157,7 +157,7 @@ package final class ReleaseArchive: Sendable {
       try file.synchronize()
       try file.close()
     } catch {
-      throw ArchiveError(path, "cannot be written: \(error.localizedDescription)")
+      throw ArchiveError(path, "cannot be written: \(error.plainReason)")
     }
   }
 

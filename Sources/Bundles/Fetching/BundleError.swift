@@ -40,7 +40,7 @@ public enum BundleError: Error, CustomStringConvertible {
     case .tooLarge(let bundle, let url, let limit):
       "bundle \(bundle.quotedForMessage): it has more than the limit of \(limit) bytes (\(url))"
     case .failed(let bundle, let tries, let error):
-      "bundle \(bundle.quotedForMessage): \(error) (\(Self.count(tries)))"
+      "bundle \(bundle.quotedForMessage): \(error.sentence) (\(Self.count(tries)))"
     case .notStored(let bundle):
       "bundle \(bundle.quotedForMessage) is not in the store, and the network may not be asked"
     case .unreadableFile(let bundle, let path, let reason):

@@ -98,9 +98,10 @@ package struct BundleFetcher: Sendable {
         if case ContentError.corruptEncoding = error { download.discard() }
         if error is StoreError { throw error }
         if case TransportError.tooSlow = error { hasStalled = true }
+        client.activity.fail(target.url, error)
         switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
         case .retry(let delay):
-          let reason = "\(error)".replacing("\(target.url): ", with: "")
+          let reason = error.sentence.replacing("\(target.url): ", with: "")
           retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
           try await sleep(delay)
         case .giveUp: throw BundleError.failed(bundle: target.name, tries: tries, error)

@@ -27,7 +27,7 @@ package struct DeltaBuilder: Sendable {
       do {
         manifest = try Manifest(reading: Array(data))
       } catch {
-        throw FolderError("\(place) is no manifest of an older release: \(error)")
+        throw FolderError("\(place) is no manifest of an older release: \(error.sentence)")
       }
       for bundle in try manifest.located(at: url) {
         guard let path = bundle.contentURL.filePath else {
@@ -74,7 +74,7 @@ package struct DeltaBuilder: Sendable {
         atPath: "\(folder)/\(Manifest.deltaFolder)", withIntermediateDirectories: true)
       try Data(delta).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
-      throw FolderError("\(path) cannot be written: \(error.localizedDescription)")
+      throw FolderError("\(path) cannot be written: \(error.plainReason)")
     }
     entry.deltas[former.digest] = Int64(delta.count)
     made(entry, Int64(delta.count))

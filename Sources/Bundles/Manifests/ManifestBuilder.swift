@@ -169,7 +169,7 @@ package struct ManifestBuilder: Sendable {
     do {
       return Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + path)))
     } catch {
-      throw FolderError("\(folder)/\(path) cannot be read: \(error.localizedDescription)")
+      throw FolderError("\(folder)/\(path) cannot be read: \(error.plainReason)")
     }
   }
 

@@ -62,7 +62,7 @@ package struct ManifestFault: Hashable, Sendable, CustomStringConvertible {
 
   /// A decoder's error in words for the manifest's author.
   static func reason(_ error: any Error, field: String? = nil) -> String {
-    guard let error = error as? DecodingError else { return "\(error)" }
+    guard let error = error as? DecodingError else { return error.sentence }
     return error.reason(field: field)
   }
 }

@@ -95,8 +95,9 @@ public final class BundleLoader: Sendable {
     (try? await BundleOpening(url, OpenOptions(), policy: .cacheOnly, of: self).isDisabled()) ?? false
   }
 
-  /// Asks for the server's manifest, and waits as the opening of a page waits: up to the policy's deadline if stored
-  /// bytes can be shown, and otherwise for as long as the server sends bytes.
+  /// Asks for the server's manifest, and waits as the opening of a page waits: up to the policy's deadline, or the first
+  /// attempt that does not reach the server, if stored bytes can be shown, and otherwise for as long as the server sends
+  /// bytes.
   ///
   /// - Parameter canShow: `true` if stored bytes can be shown without the server.
   /// - Returns: `nil` if the deadline came first, or there is no manifest.
@@ -106,16 +107,21 @@ public final class BundleLoader: Sendable {
     // A part of the time is left to the opening itself.
     let deadline = OpeningDeadline(
       began: time.now(), total: policy.deadline.map { $0 - .milliseconds(100) }, idle: configuration.idleLimit)
+    let activity = contents.downloader.client.activity
+    let mayShow = canShow && policy.allowsUnconfirmed
     while true {
-      let expiry = deadline.expiry(
-        canShow: canShow, progress: contents.downloader.client.activity.last(verifier.source))
+      let seen = activity.failures.count
+      if mayShow, activity.failure(verifier.source) != nil { return nil }
+      let expiry = deadline.expiry(canShow: canShow, progress: activity.last(verifier.source))
       if expiry > time.now() {
-        if let verified = try await within(until: expiry, on: time, { try await verifier.verified() }) {
-          return verified
+        let verified = try await within(until: expiry, on: time) { () async throws -> Verified? in
+          guard mayShow else { return try await verifier.verified() }
+          return try await until(activity.failures, beyond: seen) { try await verifier.verified() }
         }
+        if let verified, let verified { return verified }
         continue
       }
-      if canShow, policy.allowsUnconfirmed { return nil }
+      if mayShow { return nil }
       throw SourceError.noProgress(verifier.source, after: configuration.idleLimit)
     }
   }

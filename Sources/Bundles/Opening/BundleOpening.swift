@@ -5,8 +5,8 @@ import Synchronization
 
 /// One opening of a page's bundle, from the search in the store to its bytes.
 ///
-/// The walk asks and fetches as ``BundleDecision`` says. If the deadline ends the wait for the walk, stored bytes are
-/// run meanwhile.
+/// The walk asks and fetches as ``BundleDecision`` says. If the deadline ends the wait for the walk, or an attempt that
+/// does not reach the server, stored bytes are run meanwhile.
 final class BundleOpening: Sendable {
   private let url: PageURL
   private let options: OpenOptions
@@ -60,12 +60,16 @@ final class BundleOpening: Sendable {
 
   private func wait(for walk: Task<LoadedBundle, any Error>, canShow: Bool) async throws -> LoadedBundle {
     var canShow = canShow
+    let activity = activity
     while true {
+      let seen = activity.failures.count
       let expiry = expiry(canShow)
-      if expiry > loader.time.now() {
-        if let bundle = try await within(until: expiry, on: loader.time, { try await walk.valueForWaiter() }) {
-          return bundle
+      if expiry > loader.time.now(), !canShow || failure == nil {
+        let bundle = try await within(until: expiry, on: loader.time) { [canShow] () async throws -> LoadedBundle? in
+          guard canShow else { return try await walk.valueForWaiter() }
+          return try await until(activity.failures, beyond: seen) { try await walk.valueForWaiter() }
         }
+        if let bundle, let bundle { return bundle }
         continue
       }
       if canShow {
@@ -85,8 +89,14 @@ final class BundleOpening: Sendable {
     }
   }
 
+  private var activity: TransferActivity { loader.contents.downloader.client.activity }
+
+  /// The failure to reach the server that the walk waits for; `nil` if it may still answer.
+  private var failure: TransportError? {
+    state.withLock(\.waitingFor).lazy.compactMap { self.activity.failure($0) }.first
+  }
+
   private func expiry(_ canShow: Bool) -> Duration {
-    let activity = loader.contents.downloader.client.activity
     let progress = state.withLock(\.waitingFor).compactMap { activity.last($0) }.max()
     return deadline.expiry(canShow: canShow, progress: progress)
   }
@@ -102,7 +112,13 @@ final class BundleOpening: Sendable {
   private func showStored(cancelling walk: Task<LoadedBundle, any Error>) async throws -> LoadedBundle? {
     var answer = state.withLock(\.answer)
     let waited = (deadline.total ?? deadline.idle).inSeconds
+    let failure = failure
     switch answer.word {
+    case .notAsked where failure != nil, .notListed where failure != nil:
+      answer.word = .unknown
+      answer.note = failure?.description
+    case .untold where failure != nil, .expects where failure != nil, .hints where failure != nil:
+      answer.note = failure.map { "the server's newer bytes are not here: \($0)" }
     case .notAsked, .notListed:
       answer.word = .unknown
       answer.note = "the server's MD5s were not known after \(waited)"
@@ -183,7 +199,7 @@ final class BundleOpening: Sendable {
           hasFailed = true
           state.withLock { state in
             state.failure = error
-            state.answer.note = "\(error)"
+            state.answer.note = error.sentence
           }
         }
       case .fail:
@@ -415,7 +431,7 @@ final class BundleOpening: Sendable {
     } catch SourceError.noManifest where !loader.store.requiresSignatures {
       return ServerAnswer(word: .notListed)
     } catch {
-      return ServerAnswer(word: .unknown, note: "\(error)")
+      return ServerAnswer(word: .unknown, note: error.sentence)
     }
   }
 
@@ -504,7 +520,7 @@ final class BundleOpening: Sendable {
         return ServerAnswer(word: .unknown, note: "the server's MD5 was not known after \(patience.inSeconds)")
       }
     } catch {
-      return ServerAnswer(word: .unknown, note: "\(error)")
+      return ServerAnswer(word: .unknown, note: error.sentence)
     }
   }
 }

@@ -51,7 +51,7 @@ struct ReleaseContents: Sendable {
   private func superseded(
     _ entry: PageBundle, of release: StoredRelease, by latest: StoredRelease, _ error: BundleError
   ) -> ReleaseError {
-    .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: "\(error)")
+    .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: error.sentence)
   }
 
   /// The server's newer release; `nil` if none is known.

@@ -130,7 +130,7 @@ public struct PreloadReport: Hashable, Sendable {
     }
 
     init(name: String, _ error: any Error) {
-      self.init(name: name, error: "\(error)", isPassing: RetryPolicy.mayPass(error))
+      self.init(name: name, error: error.sentence, isPassing: RetryPolicy.mayPass(error))
     }
 
     private enum CodingKeys: CodingKey {

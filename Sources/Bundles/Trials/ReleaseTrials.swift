@@ -56,7 +56,7 @@ package final class ReleaseTrials: Sendable {
         tell(effect, failure)
       }
     } catch {
-      logger.warning("the openings that the last process left are not recorded: \(error)")
+      logger.warning("the openings that the last process left are not recorded: \(error.sentence)")
     }
     // Also those that earlier processes have not sent.
     sender?.send()
@@ -74,7 +74,7 @@ package final class ReleaseTrials: Sendable {
       state.withLock { _ = $0.opening[release.id, default: []].insert(breadcrumb.name) }
       return OpeningTrial(of: release, loaded, breadcrumb, trials: self)
     } catch {
-      logger.warning("the opening of \(loaded.url) does not count for release \(release.name): \(error)")
+      logger.warning("the opening of \(loaded.url) does not count for release \(release.name): \(error.sentence)")
       return nil
     }
   }
@@ -126,7 +126,7 @@ package final class ReleaseTrials: Sendable {
       if case .failed(let failure) = result { tell(effect, failure) }
       if effect == .good { logger.info("release \(release.name) is good") }
     } catch {
-      logger.warning("the result of an opening of release \(release.name) is not recorded: \(error)")
+      logger.warning("the result of an opening of release \(release.name) is not recorded: \(error.sentence)")
     }
   }
 
@@ -144,7 +144,7 @@ package final class ReleaseTrials: Sendable {
       guard let good = try await store.lastGood(before: release) else { return nil }
       return try await store.view(of: good)
     } catch {
-      logger.warning("the release before \(release.name) cannot be used: \(error)")
+      logger.warning("the release before \(release.name) cannot be used: \(error.sentence)")
       return nil
     }
   }

@@ -117,7 +117,7 @@ package final class ReportSender: Sendable {
       }
       return wait
     } catch {
-      if failures == 0 { logger.info("the report of a release is not sent yet: \(error)") }
+      if failures == 0 { logger.info("the report of a release is not sent yet: \(error.sentence)") }
       return ReportFate.wait(attempts: failures, jitter: .random(in: 0...1))
     }
   }

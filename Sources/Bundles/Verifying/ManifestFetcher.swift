@@ -86,11 +86,14 @@ package struct ManifestFetcher: Sendable {
 
   private func downloadPatiently(_ validators: Validators) async throws -> Answer {
     var tried = 0
+    client.activity.begin(source)
+    defer { client.activity.end(source) }
     while true {
       do {
         return try await download(validators)
       } catch {
         tried += 1
+        client.activity.fail(source, error)
         guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
           throw error
         }
@@ -104,8 +107,6 @@ package struct ManifestFetcher: Sendable {
     // RFC 9110 §13.1.3: the date is ignored if there is an ETag, but old servers support only dates.
     fields[.ifNoneMatch] = validators.etag
     fields[.ifModifiedSince] = validators.lastModified
-    client.activity.begin(source)
-    defer { client.activity.end(source) }
     let response = try await client.send(.get, source, fields: fields, bodyLimit: limits.manifestBytes)
     client.activity.note(source)
     let answer = response.head.headerFields
@@ -289,9 +290,9 @@ package enum SourceError: Error, CustomStringConvertible {
   package var description: String {
     switch self {
     case .unreachable(let source, let error):
-      let text = "\(error)"
+      let text = error.sentence
       return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
-    case .untrusted(let source, let error): return "manifest \(source.readable): \(error)"
+    case .untrusted(let source, let error): return "manifest \(source.readable): \(error.sentence)"
     case .noOtherManifest(let source, let url):
       return "manifest \(source.readable): it names \(url), which the server does not have"
     case .localFile(let source, let url):
@@ -304,7 +305,7 @@ package enum SourceError: Error, CustomStringConvertible {
       return
         "manifest \(source.readable): it names \(url) with the SHA-256 \(expected), and the server has \(found) there: publish the manifest that names it last"
     case .notForThisHost(let source, let reason): return "manifest \(source.readable): \(reason)"
-    case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
+    case .badManifest(let source, let error): return "manifest \(source.readable): \(error.sentence)"
     case .noManifest(let source, let status):
       return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"
     case .noProgress(let source, let limit):

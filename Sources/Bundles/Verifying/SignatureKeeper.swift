@@ -64,7 +64,8 @@ struct SignatureKeeper: Sendable {
     do {
       return try await body()
     } catch SourceError.unreachable(let url, let error) {
-      logger.warning("\(subject) cannot be kept for other hosts", metadata: ["url": "\(url)", "reason": "\(error)"])
+      logger.warning(
+        "\(subject) cannot be kept for other hosts", metadata: ["url": "\(url)", "reason": "\(error.sentence)"])
     } catch let error as TrustError {
       logger.warning("\(subject) cannot be kept for other hosts", metadata: ["url": "\(source)", "reason": "\(error)"])
     }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 // A connection to NATS with one stream of JetStream, by libnats. The library is loaded when the first connection is made:
-// a program that makes none does not need it. Without its headers this module is built too, and connects to nothing.
+// a program that makes none does not need it, and building needs none of its files.
 //
 // Functions that wait block their thread. Callbacks come from threads of libnats and must not block for long.
 

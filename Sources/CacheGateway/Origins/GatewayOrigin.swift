@@ -173,7 +173,7 @@ package final class GatewayOrigin: Sendable {
     let result = GatewayResult(loaded)
     record.answered(result)
     sender.note?.change { $0["cache"] = result.rawValue }
-    GatewayReplay.offer(loaded, to: head, in: sender.replay) { [record] in record.answered(result, replay: $0) }
+    GatewayReplay.offer(loaded, to: head, from: sender) { [record] in record.answered(result, replay: $0) }
     return result
   }
 

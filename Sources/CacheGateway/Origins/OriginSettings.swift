@@ -51,6 +51,8 @@ package struct OriginSettings: Sendable {
   /// The behaviour of requests that no rule matches.
   package var behavior: LoadBehavior = .protocolCache
   package var rules: [ResourceRule] = []
+  /// The JSON text that it was read from; empty for an origin of `--origin`.
+  package var text = ""
 
   /// The fields that name the client, the host and the protocol.
   package enum Forwarding: String, CaseIterable, Sendable {
@@ -61,6 +63,9 @@ package struct OriginSettings: Sendable {
     case forwarded
     case both
   }
+
+  /// Returns `true` if another origin was written in the same way.
+  func isSame(as other: OriginSettings) -> Bool { (name, url, text) == (other.name, other.url, other.text) }
 
   var servers: [PageURL] { [url] + others }
 

@@ -9,7 +9,9 @@ package enum OriginsFile {
   /// - Throws: ``SettingsError`` for the first invalid value.
   package static func origins(in values: [JSONValue], path: String) throws -> [OriginSettings] {
     let origins = try values.enumerated().map { index, value in
-      try origin(SettingsObject(value, place: "\(path), origins[\(index)]"))
+      var origin = try origin(SettingsObject(value, place: "\(path), origins[\(index)]"))
+      origin.text = String(decoding: value.text, as: UTF8.self)
+      return origin
     }
     let names = origins.map(\.name)
     if let name = names.first(where: { name in names.count { $0 == name } > 1 }) {

@@ -61,7 +61,7 @@ struct ServerChecks: Sendable {
       _ = try? await response.body.collect(upTo: Self.bodyLimit)
       return nil
     } catch {
-      return "\(error)"
+      return error.sentence
     }
   }
 }

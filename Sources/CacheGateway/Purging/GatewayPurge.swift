@@ -5,21 +5,16 @@ import ServerKit
 
 /// Purges the gateway's stored responses.
 package struct GatewayPurge: Sendable {
-  let origins: [GatewayOrigin]
+  let gateway: Gateway
   let metrics: HostMetrics
 
-  package init(
-    origins: [GatewayOrigin], metrics: HostMetrics
-  ) {
-    self.origins = origins
-    self.metrics = metrics
-  }
+  package init(of gateway: Gateway, metrics: HostMetrics) { (self.gateway, self.metrics) = (gateway, metrics) }
 
   /// - Throws: ``PurgeError`` for an order that no origin can carry out.
-  package func check(_ order: PurgeOrder) throws { _ = try checkedSelections(order) }
+  package func check(_ order: PurgeOrder) throws { _ = try checkedSelections(order, gateway.origins) }
 
-  private func checkedSelections(_ order: PurgeOrder) throws -> [ResponseSelection?] {
-    let selections = try selections(order.selection)
+  private func checkedSelections(_ order: PurgeOrder, _ origins: [GatewayOrigin]) throws -> [ResponseSelection?] {
+    let selections = try selections(order.selection, origins)
     guard selections.contains(where: { $0 != nil }) else {
       throw PurgeError("no origin of this gateway has that host: expected the host of an origin, or a path")
     }
@@ -29,7 +24,8 @@ package struct GatewayPurge: Sendable {
   /// - Returns: the number of purged responses.
   /// - Throws: ``PurgeError``, ``StoreError``.
   package func callAsFunction(_ order: PurgeOrder) async throws -> Int {
-    let selections = try checkedSelections(order)
+    let origins = gateway.origins
+    let selections = try checkedSelections(order, origins)
     var count = 0
     for (origin, selection) in zip(origins, selections) {
       guard let selection else { continue }
@@ -41,7 +37,8 @@ package struct GatewayPurge: Sendable {
   }
 
   /// The selection for each origin; `nil` for an origin that the order does not concern.
-  private func selections(_ selection: PurgeOrder.Selection) throws -> [ResponseSelection?] {
+  private func selections(_ selection: PurgeOrder.Selection, _ origins: [GatewayOrigin]) throws -> [ResponseSelection?]
+  {
     switch selection {
     case .all: return origins.map { _ in .all }
     case .tags(let tags): return origins.map { _ in .tags(tags) }

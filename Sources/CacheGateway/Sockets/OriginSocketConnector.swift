@@ -136,14 +136,14 @@ struct OriginSocketConnector: Sendable {
       }
       return TransportError.cannotConnect(url: url, reason: "\(reason.error)")
     case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
-      return TransportError.insecure(url: url, reason: "\(error)")
+      return TransportError.insecure(url: url, reason: error.sentence)
     case is IdleSocketError:
       return TransportError.tooSlow(url: url, bytesPerSecond: 1, over: settings.idleTime)
     case is NIOHTTPClientUpgradeError:
       return TransportError.malformed(
         url: url, reason: "it agrees to another protocol than a web socket's (RFC 6455 §4.1)")
-    case is HTTPParserError, is NIOHTTPDecoderError: return TransportError.malformed(url: url, reason: "\(error)")
-    default: return TransportError.closedEarly(url: url, received: 0, reason: "\(error)")
+    case is HTTPParserError, is NIOHTTPDecoderError: return TransportError.malformed(url: url, reason: error.sentence)
+    default: return TransportError.closedEarly(url: url, received: 0, reason: error.sentence)
     }
   }
 }

@@ -138,7 +138,7 @@ package final class FleetMember: Sendable {
         try await orders.ask()
         if orders.position.phase(at: configuration.now()) == .current { clear(.journal) }
       } catch {
-        tell(.journal, "\(error)")
+        tell(.journal, error.sentence)
       }
       noticePhase(host)
       await save(host)
@@ -159,7 +159,7 @@ package final class FleetMember: Sendable {
       try await reports.ask()
       clear(.reports)
     } catch {
-      tell(.reports, "reports of installs cannot be counted now: \(error)")
+      tell(.reports, "reports of installs cannot be counted now: \(error.sentence)")
     }
   }
 
@@ -218,7 +218,7 @@ package final class FleetMember: Sendable {
         clear(subject)
         return value
       } catch {
-        tell(subject, "\(problem): \(error)")
+        tell(subject, "\(problem): \(error.sentence)")
         try? await Task.sleep(for: Self.interval)
       }
     }
@@ -286,7 +286,7 @@ package final class FleetMember: Sendable {
       state.withLock { [content] in $0.written = content }
       clear(.position)
     } catch {
-      tell(.position, "the position in the fleet's journal cannot be kept: \(error)")
+      tell(.position, "the position in the fleet's journal cannot be kept: \(error.sentence)")
     }
   }
 
@@ -317,7 +317,7 @@ package final class FleetMember: Sendable {
           if let message = FleetMessage(reading: bytes) { hear(message) }
         }
       } catch {
-        tell(.messages, "\(error)")
+        tell(.messages, error.sentence)
       }
       try? await Task.sleep(for: Self.interval)
     }
@@ -451,7 +451,7 @@ package final class FleetMember: Sendable {
       }
       tell(.halts, "the halt of a release is not kept for hosts that join: others write it all the time")
     } catch {
-      tell(.halts, "the halt of a release is not kept for hosts that join: \(error)")
+      tell(.halts, "the halt of a release is not kept for hosts that join: \(error.sentence)")
     }
     return false
   }
@@ -469,7 +469,7 @@ package final class FleetMember: Sendable {
       }
     } catch {
       // The next report tries it again.
-      tell(.halts, "release \(release.prefix(12)) is halted by this host alone: \(error)")
+      tell(.halts, "release \(release.prefix(12)) is halted by this host alone: \(error.sentence)")
     }
   }
 

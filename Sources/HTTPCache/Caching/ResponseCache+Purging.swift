@@ -29,7 +29,7 @@ extension ResponseCache {
     do {
       count = isSoft ? try await store.markStale(selection, since: now) : try await store.remove(selection)
     } catch  where isSoft {
-      logger.warning("stored responses cannot be marked as stale, and are removed: \(error)")
+      logger.warning("stored responses cannot be marked as stale, and are removed: \(error.sentence)")
       count = try await store.remove(selection)
     }
     return count + inMemoryOnly.count

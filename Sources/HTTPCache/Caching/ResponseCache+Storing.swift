@@ -11,7 +11,7 @@ extension ResponseCache {
     do {
       return try store.writer()
     } catch {
-      logger.warning("the response store takes nothing: \(error)")
+      warnOfWriting(error)
       return nil
     }
   }
@@ -112,12 +112,13 @@ extension ResponseCache {
       guard let entry = try await store.commit(source, head: head, for: key, replacing: replaced.map(\.entry)) else {
         return nil
       }
+      noteWritten()
       let response = CachedResponse(entry, bytes: bytes, policy: policy)
       // Others may have read the former ones meanwhile.
       if bytes != nil { memory.insert(response, replacing: ids, since: epoch) } else { memory.remove(key, ids: ids) }
       return response
     } catch {
-      logger.warning("a response cannot be stored: \(error)", metadata: ["key": "\(key)"])
+      warnOfWriting(error)
       return nil
     }
   }

@@ -19,7 +19,7 @@ extension ResponseCache {
         if let stored = try await store.update(response.entry, head: fresh.head) { (fresh, isStored) = (stored, true) }
       } catch {
         isStored = true
-        logger.warning("a stored response cannot be updated: \(error)", metadata: ["key": "\(fresh.key)"])
+        warnOfWriting(error)
       }
     }
     let result = self.response(fresh, bytes: response.bytes, epoch: epoch)
@@ -67,7 +67,7 @@ extension ResponseCache {
       // Rather nothing than something wrong.
       for key in keys { _ = try? await store.remove(.key(key)) }
       forget()
-      logger.warning("stored responses cannot be marked: \(error)")
+      warnOfWriting(error)
     }
   }
 

@@ -1,3 +1,4 @@
+import DiskStorage
 import Foundation
 import HTTPCaching
 import HTTPTransport
@@ -26,6 +27,8 @@ public final class ResponseCache: Sendable {
   private let regionNames: @Sendable () -> [String]
   private let state = Mutex(State())
   private let foreignChanges = ForeignChanges()
+  private let writing = LastingProblem()
+  private let reading = LastingProblem()
 
   private struct State {
     var willCache: WillCache?
@@ -105,6 +108,23 @@ public final class ResponseCache: Sendable {
     return open.values.map { ($0, $0.store) } + closed.map { (nil, $0) }
   }
 
+  // MARK: Problems of the store
+
+  /// Warns that responses cannot be stored, once for as long as that lasts.
+  func warnOfWriting(_ error: any Error) {
+    if writing.begins(error) { logger.warning("responses cannot be stored, and are passed on: \(error.sentence)") }
+  }
+
+  /// Records that a response was stored.
+  func noteWritten() {
+    if writing.ends() { logger.notice("responses are stored again") }
+  }
+
+  /// Warns that stored responses cannot be read, once for as long as that lasts.
+  private func warnOfReading(_ error: any Error) {
+    if reading.begins(error) { logger.warning("stored responses cannot be read: \(error.sentence)") }
+  }
+
   // MARK: Settings
 
   /// Asked before a response is stored.
@@ -167,7 +187,7 @@ public final class ResponseCache: Sendable {
     do {
       return confirmed(try await store.responses(for: key, fields: fields), of: key, since: epoch)
     } catch {
-      logger.warning("the response store cannot be read: \(error)")
+      warnOfReading(error)
       return inMemory
     }
   }
@@ -211,7 +231,7 @@ public final class ResponseCache: Sendable {
       keep(bytes, of: response)
       return BytesBody(bytes)
     } catch {
-      logger.warning("a stored response cannot be read: \(error)")
+      warnOfReading(error)
       return nil
     }
   }

@@ -26,7 +26,7 @@ public enum LoadError: Error, CustomStringConvertible {
     case .notStored(let url, let reason): "\(url): the network may not be asked, and \(reason)"
     case .offline(let url): "\(url): the origin could not be reached a moment ago, and nothing stored may be used"
     case .unvalidated(let url, let error):
-      "\(url): what is stored may not be used without asking its server (RFC 9111 §5.2.2.2): \(error)"
+      "\(url): what is stored may not be used without asking its server (RFC 9111 §5.2.2.2): \(error.sentence)"
     case .busy(let url, let limit): "\(url): \(limit) requests wait for the origin already; try again a little later"
     case .unreadableFile(let url, let reason): "\(url.readable): \(reason)"
     case .badDataURL(let reason): "the data: URL cannot be read: \(reason)"

@@ -35,7 +35,7 @@ package struct Prefetcher: Prefetching {
         case .success(true): report.kept += 1
         case .success(false): report.skipped += 1
         case .failure(let error):
-          report.failures.append("\(reference): \(error)")
+          report.failures.append("\(reference): \(error.sentence)")
           if (error as? PrefetchFault)?.isTransient ?? RetryPolicy.mayPass(error) { report.passing.insert(reference) }
         }
         startNext()

@@ -130,6 +130,6 @@ public struct LoadFailure: Sendable, CustomStringConvertible {
   }
 
   public var description: String {
-    if let error { "\(error)" } else { "\(answer?.url?.text ?? ""): the server answers \(answer?.status ?? 0)" }
+    if let error { error.sentence } else { "\(answer?.url?.text ?? ""): the server answers \(answer?.status ?? 0)" }
   }
 }

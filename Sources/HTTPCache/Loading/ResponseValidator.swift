@@ -81,7 +81,7 @@ final class ResponseValidator: Sendable {
       (found, sha512) = (try digester.finish(), try longDigester.finish())
     } catch {
       logger.warning(
-        "a response could not be compared with its digest, and is not stored: \(error)",
+        "a response could not be compared with its digest, and is not stored: \(error.sentence)",
         metadata: ["key": "\(arrival.key)"])
       return false
     }
@@ -109,7 +109,7 @@ final class ResponseValidator: Sendable {
       try decoder.finish()
       return true
     } catch {
-      logger.warning("a response is not stored: \(error)")
+      logger.warning("a response is not stored: \(error.sentence)")
       return false
     }
   }

@@ -28,6 +28,15 @@ package func within<Value: Sendable>(
   try await first(work, orAfter: { try await time.sleepUntil(deadline) })
 }
 
+/// Returns the work's value, `nil` if a signal is sent before it has ended. The work is cancelled then, and must end.
+///
+/// - Parameter seen: the number of times that it was sent before.
+package func until<Value: Sendable>(
+  _ signal: Signal, beyond seen: UInt64, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { await signal.wait(beyond: seen) })
+}
+
 private func first<Value: Sendable>(
   _ work: @escaping @Sendable () async throws -> Value, orAfter alarm: @escaping @Sendable () async throws -> Void
 ) async throws -> Value? {

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import HTTPTransport
 
 /// `renderhost worker --check`: a confined process tries what a worker must not be able to do, upon this one.
 struct ConfinementCheck {
@@ -60,7 +61,7 @@ struct ConfinementCheck {
       print(isJSON ? try Self.json(result) : result.text)
       exit(result.isGood ? 0 : 1)
     } catch {
-      FileHandle.standardError.write(Data("renderhost worker --check: \(error)\n".utf8))
+      FileHandle.standardError.write(Data("renderhost worker --check: \(error.sentence)\n".utf8))
       exit(1)
     }
   }

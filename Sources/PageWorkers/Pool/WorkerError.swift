@@ -1,6 +1,8 @@
 /// An error of a call to a worker.
 package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case cannotStart(String)
+  /// Workers cannot load the script engine.
+  case cannotRun(String)
   /// The worker was killed or ended; with `true` if the called page is to blame.
   case ended(KillReason, isCulprit: Bool)
   /// No worker is available for a page.
@@ -13,6 +15,7 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .cannotStart(let reason): "a worker cannot be started: \(reason)"
+    case .cannotRun(let reason): "pages cannot run here: \(reason)"
     case .ended(let reason, true): "the page's worker was stopped: \(reason)"
     case .ended(let reason, false): "the page's worker was stopped because of another page: \(reason)"
     case .noWorker: "no worker is ready"

@@ -13,6 +13,7 @@ extension WorkerPool {
   ) async throws -> WorkerLink.Reply {
     if let entry = barred.entry(digest, for: caller.client, at: configuration.now()) { throw WorkerError.barred(entry) }
     let worker = try await worker(for: digest)
+    if let engineProblem { throw WorkerError.cannotRun(engineProblem) }
     workers[worker.id]?.pages.insert(page)
     assignments[page] = Assignment(worker: worker.id, digest: digest, location: location, caller: caller)
     do {

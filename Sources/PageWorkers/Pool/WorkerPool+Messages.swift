@@ -5,12 +5,16 @@ extension WorkerPool {
   func receive(_ message: WorkerMessage, _ payload: [UInt8], from id: Int) async {
     switch message {
     case .done, .failed: break
-    case .ready(let report):
+    case .ready(let report, let engineProblem):
       guard workers[id]?.state == .starting else { return }
       workers[id]?.state = .ready
       workers[id]?.report = report
       failedStarts = 0
-      if report != lastReport { logger.info("a worker is ready; \(report.summary)") }
+      if let engineProblem, engineProblem != self.engineProblem { logger.error("pages cannot run: \(engineProblem)") }
+      self.engineProblem = engineProblem
+      if report != lastReport {
+        logger.log(level: report.kept.isEmpty ? .info : .warning, "a worker is ready; \(report.summary)")
+      }
       lastReport = report
       noteReady()
     case .event(let page, let name):

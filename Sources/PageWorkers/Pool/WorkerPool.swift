@@ -113,6 +113,8 @@ package actor WorkerPool: Service {
   var failedStarts = 0
   /// The reason of the last of them.
   private(set) var startProblem: String?
+  /// The reason why the worker that became ready last runs no scripts; `nil` if it does.
+  var engineProblem: String?
   /// The number of premature ends by place.
   private var kills: [Int: Int] = [:]
   /// The largest number of places so far.
@@ -202,16 +204,16 @@ package actor WorkerPool: Service {
     do {
       process = try await spawner.start()
     } catch {
-      logger.error("\(error)")
+      logger.error("\(error.sentence)")
       startsUnderWay -= 1
       failedStarts += 1
-      startProblem = "\(error)"
+      startProblem = error.sentence
       return fill()
     }
     do {
       link = try await WorkerLink(socket: process.socket)
     } catch {
-      startProblem = "\(error)"
+      startProblem = error.sentence
       Foundation.close(process.socket)
       _ = await spawner.end(process)
       startsUnderWay -= 1
@@ -252,7 +254,7 @@ package actor WorkerPool: Service {
       preludeAdvice: Dictionary(BundleType.allCases.map { ($0.rawValue, configuration.preludeAdvice($0)) }) { $1 },
       socketAdvice: configuration.socketAdvice, readyEngines: configuration.readyEngines,
       environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways,
-      entriesAtOnce: max(1, ProcessInfo.processInfo.activeProcessorCount / configuration.workers),
+      entriesAtOnce: max(1, ProcessInfo.processInfo.activeProcessorCount / max(1, configuration.workers)),
       memory: configuration.memory, questions: configuration.questions)
   }
 
@@ -318,7 +320,7 @@ package actor WorkerPool: Service {
     WorkerPoolStatus(
       workers: workers.values.sorted { $0.slot < $1.slot }.map { $0.status(kills: kills[$0.slot] ?? 0) },
       wanted: configuration.workers, slots: slotCount, barred: barred.all(at: configuration.now()),
-      problem: failedStarts > 0 ? startProblem : nil)
+      problem: failedStarts > 0 ? startProblem : nil, engineProblem: engineProblem)
   }
 
   /// The places of the workers by page.

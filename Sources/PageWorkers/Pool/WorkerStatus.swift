@@ -40,6 +40,8 @@ package struct WorkerPoolStatus: Sendable {
   package var barred: [BarredBundles.Entry]
   /// The reason why the worker that was started last did not become ready; `nil` if it did.
   package var problem: String?
+  /// The reason why workers run no scripts, with the package to install; `nil` if they do.
+  package var engineProblem: String?
 
   package var ready: Int { workers.filter { $0.state == .ready }.count }
 }

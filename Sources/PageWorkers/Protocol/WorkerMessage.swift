@@ -2,7 +2,8 @@ import PageKit
 
 /// A message of a worker to the daemon. The daemon does not trust it.
 enum WorkerMessage: Codable, Sendable {
-  case ready(ConfinementReport)
+  /// - Parameter engineProblem: the reason why no script can run; `nil` if pages can be opened.
+  case ready(ConfinementReport, engineProblem: String? = nil)
   /// The answer to a call, with the requested view of the page.
   case done(call: UInt64, PageReply)
   case failed(call: UInt64, PageFault)

@@ -8,13 +8,19 @@ final class HostMessageReceiver: Sendable {
   private let relay: HostRelay
   private let entries: EntryTable
   private let report: ConfinementReport
+  private let engineProblem: String?
   private let pages = Mutex<WorkerPages?>(nil)
 
-  init(socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport) {
+  /// - Parameter engineProblem: the reason why no script can run; `nil` if pages can be opened.
+  init(
+    socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport,
+    engineProblem: String? = nil
+  ) {
     self.socket = socket
     self.relay = relay
     self.entries = entries
     self.report = report
+    self.engineProblem = engineProblem
   }
 
   /// Called on the reading thread.
@@ -25,7 +31,7 @@ final class HostMessageReceiver: Sendable {
         pages.withLock { $0 = made }
         Task { await prepare(made) }
       } catch {
-        socket.post(.log(level: "error", message: "\(error)"))
+        socket.post(.log(level: "error", message: error.sentence))
       }
       return
     }
@@ -34,8 +40,8 @@ final class HostMessageReceiver: Sendable {
   }
 
   private func prepare(_ pages: WorkerPages) async {
-    await pages.environment.frameworks.prepare()
-    socket.post(.ready(report))
+    if engineProblem == nil { await pages.environment.frameworks.prepare() }
+    socket.post(.ready(report, engineProblem: engineProblem))
   }
 
   @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in pages: WorkerPages) async {
@@ -85,11 +91,11 @@ extension PageFault {
       switch error {
       case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
       case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
-      default: self = .script(ScriptFault(message: "\(error)"))
+      default: self = .script(ScriptFault(message: error.sentence))
       }
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))
-    default: self = .refused("\(error)")
+    default: self = .refused(error.sentence)
     }
   }
 }

@@ -30,16 +30,16 @@ package enum WorkerMain {
     close(boardDescriptor)
     // The file is opened at the first use; after the confinement it cannot be opened.
     _ = ScriptLimits.residentBytesNow()
-    // The engine's library cannot be loaded after the confinement either. Without it each page fails to open with the
-    // reason.
-    try? ScriptGroup.loadEngine()
+    // The engine's library cannot be loaded after the confinement either.
+    let engineProblem = ScriptGroup.engineProblem
     // One malloc arena for each script that runs at a time. The default is eight for each processor, and each arena
     // keeps the memory of the pages of one thread: 0.6 MB for a page.
     _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
     let report = Confinement.apply(parent: parent)
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)
-    let pages = HostMessageReceiver(socket: socket, relay: relay, entries: EntryTable(board), report: report)
+    let pages = HostMessageReceiver(
+      socket: socket, relay: relay, entries: EntryTable(board), report: report, engineProblem: engineProblem)
     // The only reading thread. The worker ends with the daemon.
     while let (message, payload) = socket.read() {
       if case .answer(let question, let answer) = message {

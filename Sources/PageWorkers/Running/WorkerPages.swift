@@ -124,7 +124,7 @@ import Synchronization
     do {
       try await body(resident.page)
     } catch  where resident.isReported {
-      throw PageFault.refused("\(error)")
+      throw PageFault.refused(error.sentence)
     }
     let pending = await resident.page.settle(wait ?? PageWait(settle: 0, timers: PendingWork.timerLimit.seconds))
     if let failure = resident.page.failure, !resident.isReported { throw failure }

@@ -68,36 +68,46 @@ struct PageParts: Sendable {
 
   func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { serving.add(to: $0) }
+    guard settings.workers > 0 else { return }
     routes.add(.pages) { router in
       PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
       ResourceRoutes(directory: running.directory).add(to: router)
     }
   }
 
-  var checks: [HealthCheck] {
+  /// - Parameter warning: returns a problem of the store with which the host goes on serving.
+  func checks(ofStore warning: @escaping @Sendable () async -> String?) -> [HealthCheck] {
     let (serving, running, host) = (serving, running, host)
     let source = host.verifier?.source
-    return [
+    var checks = [
       HealthCheck(name: "store") {
         do {
           if let source { _ = try await host.store.source(source) }
           return serving.feed.storeGeneration == host.store.generation
             ? nil : "the store was removed or damaged, and its bundles are being fetched again"
         } catch {
-          return "\(error)"
+          return error.sentence
         }
+      } warning: {
+        await warning()
       },
       HealthCheck(name: "release") {
         let readiness = serving.feed.readiness
         return readiness.isReady ? nil : readiness.problem ?? "no release is served yet"
       },
+    ]
+    guard settings.workers > 0 else { return checks }
+    checks.append(
       HealthCheck(name: "workers") {
         let status = await running.workers.status()
+        if let problem = status.engineProblem {
+          return "pages cannot run: \(problem), and start the host again, or start it with --workers 0"
+        }
         guard status.ready == 0 else { return nil }
         let reasons = [status.problem, ProcessLimits.current.addressSpaceProblem].compactMap(\.self)
         return "no worker of \(status.wanted) is ready" + (reasons.isEmpty ? "" : ": ")
           + reasons.joined(separator: "; ")
-      },
-    ]
+      })
+    return checks
   }
 }

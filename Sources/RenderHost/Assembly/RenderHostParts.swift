@@ -1,4 +1,6 @@
 import CacheGateway
+import CoreMetrics
+import DiskStorage
 import Fleet
 import Foundation
 import HTTPCache
@@ -25,6 +27,9 @@ struct RenderHostParts: Sendable {
   private let settings: Settings
   private let logger: Logger
   private let started = Date()
+  /// Read at the start: it belongs to the task that starts the host.
+  private let commit = HostVersion.commit
+  private let ownership: StoreOwnership
 
   /// - Throws: the errors of the settings and of opening files.
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
@@ -34,6 +39,7 @@ struct RenderHostParts: Sendable {
       settings, record: record, executable: executable, fleet: fleet?.member, logger: logger)
     guard settings.gateway.address != nil, !settings.gateway.origins.isEmpty else {
       gateway = nil
+      ownership = Self.ownership(of: settings, logger)
       return
     }
     let gateway = try Gateway(
@@ -41,6 +47,14 @@ struct RenderHostParts: Sendable {
       logger: logger, proxies: settings.proxies, storedUse: fleet?.storedUse ?? ResourceLoader.Configuration().storedUse
     )
     self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
+    ownership = Self.ownership(of: settings, logger)
+  }
+
+  /// Takes the store, which is there by now.
+  private static func ownership(of settings: Settings, _ logger: Logger) -> StoreOwnership {
+    let ownership = StoreOwnership(settings.store)
+    if let problem = ownership.problem { logger.warning("\(problem)") }
+    return ownership
   }
 
   /// The services to run with the server.
@@ -68,7 +82,7 @@ struct RenderHostParts: Sendable {
   }
 
   private var purge: GatewayPurge? {
-    gateway.map { GatewayPurge(origins: $0.gateway.origins, metrics: record.metrics) }
+    gateway.map { GatewayPurge(of: $0.gateway, metrics: record.metrics) }
   }
 
   func add(to routes: ListenerRoutes) { pages?.add(to: routes) }
@@ -81,14 +95,19 @@ struct RenderHostParts: Sendable {
         metrics: record.metrics)
     }
     let gatewayReport = gatewayReport
+    let writing = StoreWriteCheck(settings.store)
+    let ownership = ownership
+    let warning: @Sendable () async -> String? = { await writing.problem() ?? ownership.problem }
     let server = ServerControls(
-      checks: pages?.checks ?? [],
+      checks: pages?.checks(ofStore: warning) ?? [HealthCheck(name: "store", warning: warning)],
       relaunch: { try await pages?.serving.relaunch() },
       clearCache: {
         try await pages?.host.responses.removeAll()
         try await gateway?.clear()
       },
-      updateMetrics: { [fleet, record] in
+      updateMetrics: { [fleet, record, commit, store = settings.store] in
+        record.metrics.build(version: HostVersion.current, commit: commit).set(1)
+        if let free = try? store.availableBytes() { record.metrics.storeFree.set(Double(free)) }
         if let fleet { record.metrics.update(fleet.member.status) }
         await pageReport?.updateMetrics()
         await gatewayReport?.updateMetrics()

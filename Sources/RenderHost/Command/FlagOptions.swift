@@ -132,5 +132,6 @@ struct LimitFlags: FlagOptions {
 
 struct LogFlags: FlagOptions {
   @Option(.logLevel) var logLevel: String?
+  @Option(.accessLogLevel) var accessLogLevel: String?
   @Option(.logFormat) var logFormat: String?
 }

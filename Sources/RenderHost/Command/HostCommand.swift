@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheGateway
 import Foundation
+import HTTPTransport
 import Logging
 import ServerKit
 
@@ -33,8 +34,8 @@ package struct HostCommand: AsyncParsableCommand {
             --store /var/lib/renderhost
           renderhost --config /etc/renderhost/config.json --check-config
 
-        Signals: SIGHUP reads the certificate again and begins a new launch; SIGTERM and SIGINT let requests \
-        under way end.
+        Signals: SIGHUP reads the certificate, the origins, the tokens and the log's levels again, all or nothing, and \
+        begins a new launch; SIGTERM and SIGINT let requests under way end.
 
         Exit status: 0 when stopped or when the settings are valid, 1 for an error, 64 for wrong usage.
         """,
@@ -74,9 +75,9 @@ package struct HostCommand: AsyncParsableCommand {
     do {
       if let problem = ProcessLimits.current.problem { throw SettingsError.combination(problem) }
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
-      try await RenderHost(merged.settings, sources: merged.sources, logger: logger).run()
+      try await RenderHost(merged.settings, sources: merged.sources, logger: logger, reread: reader.merged).run()
     } catch {
-      logger.critical("\(error)")
+      logger.critical("\(error.sentence)")
       throw ExitCode.failure
     }
   }
@@ -87,14 +88,16 @@ package struct HostCommand: AsyncParsableCommand {
       + [SettingsCheck.certificateProblem(of: settings, at: Date())].compactMap(\.self)
   }
 
-  private func merged() throws -> SettingsReader.Merged {
+  private var reader: SettingsReader {
     let environment = ProcessInfo.processInfo.environment
+    return SettingsReader(flags: given, environment: environment, file: config ?? environment["RENDERHOST_CONFIG"])
+  }
+
+  private func merged() throws -> SettingsReader.Merged {
     do {
-      return try SettingsReader(
-        flags: given, environment: environment, file: config ?? environment["RENDERHOST_CONFIG"]
-      ).merged()
+      return try reader.merged()
     } catch {
-      Self.say("renderhost: \(error)")
+      Self.say("renderhost: \(error.sentence)")
       throw ExitCode.failure
     }
   }

@@ -41,7 +41,7 @@ struct HostAnswers: Sendable {
       }
     } catch is CancellationError {
     } catch {
-      try? await send(failed("\(error)"), [])
+      try? await send(failed(error.sentence), [])
     }
   }
 

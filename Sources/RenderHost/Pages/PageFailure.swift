@@ -77,7 +77,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case BundleError.failed(_, _, let cause): self = PageFailure(cause: cause, text: "\(error)")
     case BundleError.disabled: self = .bundle(status: 403, reason: "\(error)")
     case let error as BundleError: self = .bundle(status: 502, reason: "\(error)")
-    default: self = PageFailure(cause: error, text: "\(error)")
+    default: self = PageFailure(cause: error, text: error.sentence)
     }
   }
 
@@ -93,7 +93,7 @@ enum PageFailure: Error, CustomStringConvertible {
   private init(_ error: WorkerError, url: String) {
     switch error {
     case .ended(let reason, isCulprit: true): self = .killed(url: url, reason)
-    case .ended, .noWorker, .noMemory, .cannotStart: self = .busy("\(error)")
+    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun: self = .busy("\(error)")
     case .barred(let entry): self = .barred(entry)
     }
   }

@@ -19,7 +19,7 @@ struct PageRequest: Codable, Hashable, Sendable {
     (self.url, self.name) = (url, name)
     if let data {
       do { self.data = try JSONValue(reading: Array(data.utf8)) } catch {
-        throw PageFailure.badRequest("the parameter data is not JSON: \(error)")
+        throw PageFailure.badRequest("the parameter data is not JSON: \(error.sentence)")
       }
     }
     try check()

@@ -19,7 +19,7 @@ struct PageRunning: Service {
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
   ) {
     var pool = WorkerPool.Configuration()
-    pool.workers = max(1, settings.workers)
+    pool.workers = max(0, settings.workers)
     pool.pageTime = settings.pageTime
     pool.memory = settings.workerMemory
     pool.waitingCalls = settings.waitingCalls

@@ -86,7 +86,8 @@ struct ServingRoutes: Sendable {
     } catch let error as ServedError {
       return error.response(to: request)
     } catch {
-      return ServedError(status: .badGateway, reason: "it is not available now: \(error)").response(to: request)
+      return ServedError(status: .badGateway, reason: "it is not available now: \(error.sentence)").response(
+        to: request)
     }
   }
 

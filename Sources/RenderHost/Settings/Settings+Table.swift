@@ -188,8 +188,12 @@ extension Settings {
   ]
 
   private static let pages: [Setting<Settings>] = [
-    Setting(.workers, help: "The number of processes that run pages. (default: one for each core)", valueName: "n") {
-      $1.workers = try $0.count(in: 1...256)
+    Setting(
+      .workers,
+      help: "The number of processes that run pages; 0 for a host without pages. (default: one for each core)",
+      valueName: "n"
+    ) {
+      $1.workers = try $0.count(in: 0...256)
     } show: {
       "\($0.workers)"
     },

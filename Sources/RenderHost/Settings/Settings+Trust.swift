@@ -49,7 +49,7 @@ extension Settings {
     do {
       return try read(Array(data))
     } catch {
-      throw SettingsError.combination("\(key.flag): \(path): \(error)")
+      throw SettingsError.combination("\(key.flag): \(path): \(error.sentence)")
     }
   }
 }

@@ -1,5 +1,6 @@
 import CacheGateway
 import Foundation
+import HTTPTransport
 import PageWorkers
 import ServerKit
 
@@ -67,16 +68,16 @@ package enum SettingsCheck {
       _ = (try settings.trust(), try settings.signingCommand())
       _ = (try settings.statusCommand(), try settings.reportVerificationKeys())
     } catch {
-      problems.append("\(error)")
+      problems.append(error.sentence)
     }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
-        do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }
+        do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append(error.sentence) }
       }
     }
     if let certificate = settings.certificate, let key = settings.privateKey {
       do { _ = try TLSFiles(certificate: certificate, privateKey: key).context() } catch {
-        problems.append("\(error)")
+        problems.append(error.sentence)
       }
     }
     for (key, file) in settings.fleet.files where !FileManager.default.isReadableFile(atPath: file) {
@@ -99,7 +100,7 @@ package enum SettingsCheck {
   /// The reason why the permitted number of pages exceeds the workers' memory; `nil` if it fits.
   static func crowding(of settings: Settings) -> String? {
     let (fitting, wanted) = (settings.fittingPages, settings.pageLimit)
-    guard fitting < wanted else { return nil }
+    guard fitting < wanted, settings.workers > 0 else { return nil }
     return "about \(fitting) of the \(wanted) pages that may be open (--max-pages) fit the memory of "
       + "\(settings.workers) workers with \(settings.workerMemory >> 20) MiB each (--workers, --worker-memory), at "
       + "\(Placement.pageBytes >> 20) MiB a page: more are refused with 503 while these are full"

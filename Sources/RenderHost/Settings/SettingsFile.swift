@@ -13,7 +13,7 @@ struct SettingsFile {
   init(at path: String) throws {
     let data: Data
     do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
-      throw SettingsError.unreadableFile(path: path, reason: "the file cannot be read (\(error.localizedDescription))")
+      throw SettingsError.unreadableFile(path: path, reason: "the file cannot be read (\(error.plainReason))")
     }
     try self.init(data, path: path)
   }

@@ -10,6 +10,10 @@ package struct SettingsReader: Sendable {
     package var sources: [SettingKey: String] = [:]
     /// The variables with the prefix `RENDERHOST_` that belong to no setting.
     package var unknownVariables: [String] = []
+
+    package init(settings: Settings = Settings(), sources: [SettingKey: String] = [:]) {
+      (self.settings, self.sources) = (settings, sources)
+    }
   }
 
   private let flags: [SettingKey: [String]]

@@ -1,15 +1,24 @@
 import CCrypto
 import HTTPTransport
 import HTTPTypes
+import Synchronization
 
-/// Compares the tokens of requests with the admin token.
-struct AdminAuthenticator: Sendable {
-  private let digest: SHA256Digest
+/// Compares the tokens of requests with the admin's tokens, which may change while the host runs.
+package final class AdminAuthenticator: Sendable {
+  private let digests: Mutex<[SHA256Digest]>
 
-  /// Returns `nil` if libcrypto has no SHA-256.
-  init?(token: String) {
-    guard let digest = try? Self.digest(of: token) else { return nil }
-    self.digest = digest
+  /// Returns `nil` without tokens, or if libcrypto has no SHA-256.
+  package init?(tokens: [String]) {
+    guard !tokens.isEmpty, let digests = try? tokens.map(Self.digest) else { return nil }
+    self.digests = Mutex(digests)
+  }
+
+  /// Accepts other tokens from now on.
+  ///
+  /// - Throws: ``DigestError``; the former ones stay.
+  package func replace(by tokens: [String]) throws {
+    let digests = try tokens.map(Self.digest)
+    self.digests.withLock { $0 = digests }
   }
 
   /// Returns `true` if the field has the token as a bearer token. RFC 6750 §2.1.
@@ -47,7 +56,9 @@ struct AdminAuthenticator: Sendable {
   /// Compares digests in constant time, so that lengths are not disclosed either.
   private func isToken(_ text: String) -> Bool {
     guard let given = try? Self.digest(of: text) else { return false }
-    return CRYPTO_memcmp(given.bytes, digest.bytes, SHA256Digest.byteCount) == 0
+    return digests.withLock(\.self).reduce(false) { isToken, digest in
+      CRYPTO_memcmp(given.bytes, digest.bytes, SHA256Digest.byteCount) == 0 || isToken
+    }
   }
 
   private static func digest(of text: String) throws -> SHA256Digest {

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -5,13 +6,13 @@ import Logging
 /// The routes `/admin/…`, which require the token. If no token is set, they do not exist and the answer is 404.
 struct AdminRoutes: Sendable {
   let controls: ServerControls
-  let report: SettingsReport
-  let token: String?
+  let report: @Sendable () -> SettingsReport
+  let authenticator: AdminAuthenticator?
 
   func add(to router: some RouterMethods<HostRequestContext>) {
-    guard let token, let authenticator = AdminAuthenticator(token: token) else { return }
+    guard let authenticator else { return }
     let admin = router.group("admin").add(middleware: AdminMiddleware(authenticator: authenticator))
-    admin.get("settings") { _, _ in JSONAnswer.json(["settings": report.lines]) }
+    admin.get("settings") { _, _ in JSONAnswer.json(["settings": report().lines]) }
     admin.post("relaunch") { _, context in
       await done(context) { try await controls.relaunch() }
     }
@@ -26,8 +27,8 @@ struct AdminRoutes: Sendable {
       try await act()
       return JSONAnswer.json(["done": true])
     } catch {
-      context.requestLogger.error("An admin's request failed", metadata: ["error": "\(error)"])
-      return JSONAnswer.error(.badGateway, "\(error)")
+      context.requestLogger.error("An admin's request failed", metadata: ["error": "\(error.sentence)"])
+      return JSONAnswer.error(.badGateway, error.sentence)
     }
   }
 }

@@ -1,3 +1,5 @@
+import CoreMetrics
+import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -6,9 +8,9 @@ import NIOCore
 struct OperatingRoutes: Sendable {
   let controls: ServerControls
   let metrics: HostMetrics
-  let report: SettingsReport
-  /// The token of the admin; `nil` for no admin routes.
-  let adminToken: String?
+  let report: @Sendable () -> SettingsReport
+  /// Checks the tokens of the admin; `nil` for no admin routes.
+  let authenticator: AdminAuthenticator?
 
   func add(to routes: ListenerRoutes) {
     let tellsReasons = routes.carries(.status) && !routes.listener.asksToken
@@ -17,9 +19,11 @@ struct OperatingRoutes: Sendable {
       router.get("/readyz") { _, _ in await readiness(withReasons: tellsReasons) }
     }
     routes.add(.metrics) { router in
-      router.get("/metrics") { request, _ in await text(.init(accept: request.headers[.accept])) }
+      router.get("/metrics") { [tls = routes.tls] request, _ in
+        await text(.init(accept: request.headers[.accept]), tls)
+      }
     }
-    routes.add(.admin) { AdminRoutes(controls: controls, report: report, token: adminToken).add(to: $0) }
+    routes.add(.admin) { AdminRoutes(controls: controls, report: report, authenticator: authenticator).add(to: $0) }
   }
 
   /// - Parameter withReasons: `true` to give the problems, which name folders and servers.
@@ -30,13 +34,17 @@ struct OperatingRoutes: Sendable {
     }
     var checks = await controls.checks.outcomes()
     if !withReasons { for index in checks.indices { checks[index].reason = nil } }
-    let isReady = checks.allSatisfy(\.ok)
+    let isReady = !checks.contains(where: \.isFailure)
     return JSONAnswer.json(
       Readiness(ready: isReady, checks: checks), status: isReady ? .ok : .serviceUnavailable)
   }
 
-  private func text(_ format: PrometheusText.Format) async -> Response {
+  private func text(_ format: PrometheusText.Format, _ tls: TLSReloader?) async -> Response {
     await controls.updateMetrics()
+    let checks = await controls.checks.outcomes()
+    for check in checks { metrics.check(check.name).set(check.ok ? 1 : 0) }
+    metrics.ready.set(checks.contains(where: \.isFailure) ? 0 : 1)
+    if let tls { metrics.certificateEnd.set(tls.validity.until.timeIntervalSince1970) }
     ProcessMetrics(metrics.registry).update()
     let text = PrometheusText(format: format).text(metrics.registry)
     return Response(

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -55,7 +56,7 @@ struct SecureChannel: ServerChildChannel {
       case .http2(let connection): await http2.handle(connection)
       }
     } catch {
-      logger.debug("A TLS connection ended before a protocol was chosen: \(error)")
+      logger.debug("A TLS connection ended before a protocol was chosen: \(error.sentence)")
     }
   }
 }

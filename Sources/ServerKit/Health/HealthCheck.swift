@@ -4,20 +4,31 @@ package struct HealthCheck: Sendable {
   package let name: String
   /// Returns the problem in one sentence; `nil` if there is none.
   package let problem: @Sendable () async -> String?
+  /// Returns a problem with which the host goes on serving, and stays ready; `nil` if there is none.
+  package let warning: @Sendable () async -> String?
 
-  package init(name: String, problem: @escaping @Sendable () async -> String?) {
-    (self.name, self.problem) = (name, problem)
+  package init(
+    name: String, problem: @escaping @Sendable () async -> String? = { nil },
+    warning: @escaping @Sendable () async -> String? = { nil }
+  ) {
+    (self.name, self.problem, self.warning) = (name, problem, warning)
   }
 
   package struct Outcome: Codable, Equatable, Sendable {
     package var name: String
     package var ok: Bool
     package var reason: String?
+    /// `false` for a problem with which the host stays ready.
+    package var required: Bool?
+
+    /// `true` if the host is not ready because of it.
+    package var isFailure: Bool { !ok && required != false }
   }
 
   package func outcome() async -> Outcome {
-    let problem = await problem()
-    return Outcome(name: name, ok: problem == nil, reason: problem)
+    if let problem = await problem() { return Outcome(name: name, ok: false, reason: problem) }
+    if let warning = await warning() { return Outcome(name: name, ok: false, reason: warning, required: false) }
+    return Outcome(name: name, ok: true)
   }
 }
 

@@ -36,6 +36,26 @@ package struct HostMetrics: Sendable {
   /// `header`, `url` and `unclear`, and `host`, `origin`, `content-type` and `token` for callers without access.
   package func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
 
+  /// `renderhost_build_info`: 1, with the version and the commit that the program was built from as labels.
+  package func build(version: String, commit: String?) -> Meter {
+    Meter(
+      label: "renderhost_build_info", dimensions: [("version", version), ("commit", commit ?? "")], factory: registry)
+  }
+
+  /// `renderhost_ready`: 1 if `/readyz` says that the host is ready, otherwise 0.
+  var ready: Meter { Meter(label: "renderhost_ready", factory: registry) }
+
+  /// `renderhost_check`: 1 for each check of `/readyz` that succeeds, otherwise 0.
+  func check(_ name: String) -> Meter {
+    Meter(label: "renderhost_check", dimensions: [("check", name)], factory: registry)
+  }
+
+  /// `renderhost_certificate_end_seconds`: the end of the certificate's validity, in seconds since 1970.
+  var certificateEnd: Meter { Meter(label: "renderhost_certificate_end_seconds", factory: registry) }
+
+  /// `renderhost_store_free_bytes`: the bytes that the host can still write to the file system of its store.
+  package var storeFree: Meter { Meter(label: "renderhost_store_free_bytes", factory: registry) }
+
   /// A counter with one label.
   package func counter(_ name: String, _ label: String, _ value: String) -> Counter {
     Counter(label: name, dimensions: [(label, value)], factory: registry)
@@ -48,6 +68,11 @@ package struct HostMetrics: Sendable {
     "renderhost_http_requests_in_flight": .init(help: "Requests being answered."),
     "renderhost_connections": .init(help: "Connections that are open."),
     "renderhost_refusals": .init(help: "Refused requests, connections and fetches, by reason."),
+    "renderhost_build_info": .init(help: "1, with the version and the commit of the program."),
+    "renderhost_ready": .init(help: "1 if the host is ready, otherwise 0."),
+    "renderhost_check": .init(help: "1 for each check of readiness that succeeds, otherwise 0."),
+    "renderhost_certificate_end_seconds": .init(help: "End of the certificate's validity, in seconds since 1970."),
+    "renderhost_store_free_bytes": .init(help: "Bytes left on the file system of the store."),
     "process_resident_memory_bytes": .init(help: "Resident memory of the daemon."),
     "process_cpu_seconds": .init(help: "Processor time of the daemon."),
     "process_open_fds": .init(help: "Open file descriptors of the daemon."),

@@ -16,9 +16,14 @@ package struct AccessLogMiddleware: RouterMiddleware {
 
   private let refusals = LogThrottles()
   private let proxies: TrustedProxies
+  private let levels: LogLevels
 
-  /// - Parameter proxies: the proxies whose clients are named in the lines.
-  package init(proxies: TrustedProxies = TrustedProxies()) { self.proxies = proxies }
+  /// - Parameters:
+  ///   - proxies: the proxies whose clients are named in the lines.
+  ///   - levels: the level from which lines are logged, if the access log has one of its own.
+  package init(proxies: TrustedProxies = TrustedProxies(), levels: LogLevels = .shared) {
+    (self.proxies, self.levels) = (proxies, levels)
+  }
 
   package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
@@ -42,7 +47,11 @@ package struct AccessLogMiddleware: RouterMiddleware {
     for head: HTTPRequest, version: RequestVersion, status: Int, note: AccessLogNote?, _ logger: Logger
   ) -> AccessLogLine? {
     let level: Logger.Level = status >= 500 ? .warning : .info
-    guard level >= logger.logLevel else { return nil }
+    let least = levels.accessLevel(logger)
+    guard level >= least else { return nil }
+    var logger = logger
+    // Another level is a copy of the logger.
+    if least < logger.logLevel { logger.logLevel = least }
     let isRefused = Self.refusing.contains(status)
     guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return nil }
     return AccessLogLine(

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -26,7 +27,8 @@ package struct JSONErrorMiddleware: RouterMiddleware {
         context.requestLogger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
         return JSONAnswer.error(.badRequest, "the client has disconnected", [.connection: "close"])
       }
-      context.requestLogger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
+      context.requestLogger.error(
+        "A request failed", metadata: ["error": "\(error.sentence)", "path": "\(request.uri.path)"])
       return JSONAnswer.error(.internalServerError, "an internal error occurred; the log has it under the request's id")
     }
   }

@@ -78,7 +78,7 @@ package final class PromptAnswers: Sendable {
     disconnection: ClientDisconnection
   ) -> Answer? {
     guard LimitsMiddleware.refusal(head, limits) == nil else { return nil }
-    let note = logger.logLevel <= .info ? AccessLogNote() : nil
+    let note = LogLevels.shared.accessLevel(logger) <= .info ? AccessLogNote() : nil
     let asked = Asked(head: head, client: address, replay: replay, disconnection: disconnection, note: note)
     guard var answer = make(asked) else { return nil }
     made.add(1, ordering: .relaxed)

@@ -9,7 +9,9 @@ import UnixSignals
 package struct HostServer: Sendable {
   package let settings: ServerSettings
   /// The report of all settings, for the admin.
-  package let report: SettingsReport
+  package let report: @Sendable () -> SettingsReport
+  /// Checks the admin's tokens; `nil` without one.
+  package let authenticator: AdminAuthenticator?
   package let controls: ServerControls
   package let metrics: HostMetrics
   /// The services that start before the servers and stop after them.
@@ -20,11 +22,15 @@ package struct HostServer: Sendable {
   package var partRoutes: @Sendable (ListenerRoutes) -> Void = { _ in }
   /// Makes listeners of other kinds, which run beside the servers.
   package var otherListeners: @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] }
+  /// Reads the settings again, and changes what can be changed while the host runs, all of it or nothing. Returns the
+  /// changes, each in words; `nil` for a host whose settings are read once.
+  package var reconfigure: (@Sendable (AdminAuthenticator?, TLSReloader?) async throws -> [String])?
   /// Called with each address that the host listens on.
   package var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
 
   package init(
-    settings: ServerSettings, report: SettingsReport, controls: ServerControls, metrics: HostMetrics,
+    settings: ServerSettings, report: @escaping @Sendable () -> SettingsReport, controls: ServerControls,
+    metrics: HostMetrics,
     services: [any Service] = [], environment: [String: String] = ProcessInfo.processInfo.environment, logger: Logger,
     partRoutes: @escaping @Sendable (ListenerRoutes) -> Void = { _ in },
     otherListeners: @escaping @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] },
@@ -32,6 +38,7 @@ package struct HostServer: Sendable {
   ) {
     self.settings = settings
     self.report = report
+    authenticator = AdminAuthenticator(tokens: settings.adminTokens)
     self.controls = controls
     self.metrics = metrics
     self.services = services
@@ -58,8 +65,8 @@ package struct HostServer: Sendable {
     router.add(middleware: PacedBodyMiddleware())
     let routes = ListenerRoutes(
       router: router, listener: listener, rules: SiteRules(hosts: [listener.host] + settings.hosts),
-      authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics, tls: tls)
-    OperatingRoutes(controls: controls, metrics: metrics, report: report, adminToken: settings.adminToken)
+      authenticator: authenticator, metrics: metrics, tls: tls)
+    OperatingRoutes(controls: controls, metrics: metrics, report: report, authenticator: authenticator)
       .add(to: routes)
     partRoutes(routes)
     return routes
@@ -90,7 +97,9 @@ package struct HostServer: Sendable {
     }
     listeners += try otherListeners(tls)
     let hangup = HangupService(
-      notifier: notifier, readiness: readiness, tls: tls, relaunch: controls.relaunch, logger: logger)
+      notifier: notifier, readiness: readiness, tls: tls,
+      reconfigure: reread(tls),
+      relaunch: controls.relaunch, logger: logger)
     // The last one is stopped first.
     let beside: [any Service] =
       [WatchdogService(notifier: notifier), FreedMemoryService(), readiness] + (trapsSignals ? [hangup] : [])
@@ -101,6 +110,12 @@ package struct HostServer: Sendable {
       gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)
     group.maximumGracefulShutdownDuration = settings.shutdownTime
     return (ServiceGroup(configuration: group), hangup)
+  }
+
+  /// Reads the settings again for SIGHUP; `nil` for a host whose settings are read once.
+  private func reread(_ tls: TLSReloader?) -> (@Sendable () async throws -> [String])? {
+    guard let reconfigure else { return nil }
+    return { [authenticator] in try await reconfigure(authenticator, tls) }
   }
 
   private func tlsReloader() throws -> TLSReloader? {
@@ -129,7 +144,9 @@ package struct HostServer: Sendable {
         let address = channel.localAddress
         logger.notice(
           listener.isPublic ? "Listening" : "The admin listener is up",
-          metadata: ["address": "\(address?.description ?? "-")"])
+          metadata: [
+            "address": "\(address?.hostAndPort ?? "-")", "protocol": tls == nil ? "http" : "https",
+          ])
         await whenRunning(listener, address)
         readiness.listens()
       },

@@ -13,6 +13,19 @@ struct ListenError: Error, CustomStringConvertible {
   }
 }
 
+extension SocketAddress {
+  /// The address as settings have it, such as `127.0.0.1:8080` or `[::1]:8080`.
+  package var hostAndPort: String {
+    guard let ipAddress, let port else { return description }
+    return "\(SettingText.bracketed(ipAddress)):\(port)"
+  }
+
+  /// `true` if only this machine can reach the address.
+  package var isLoopback: Bool {
+    ipAddress.flatMap { HostAddress(host: $0) }.map { AddressKind($0) == .loopback } ?? false
+  }
+}
+
 /// A server whose errors name the address that it cannot listen on.
 package struct ListeningService: Service {
   package let server: any Service

@@ -55,9 +55,9 @@ package struct ListenerPlan: Equatable, Sendable {
     let distant = listeners.filter { !Self.isLoopback($0.host) }
     refusal =
       Self.conflict(listeners)
-      ?? (settings.adminToken == nil
+      ?? (settings.adminTokens.isEmpty
         ? distant.first { $0.asksToken && !$0.guarded.isEmpty }.map(Self.refusal) : nil)
-    warnings = distant.flatMap { Self.warnings($0, hasToken: settings.adminToken != nil) }
+    warnings = distant.flatMap { Self.warnings($0, hasToken: !settings.adminTokens.isEmpty) }
   }
 
   /// The listener that serves administration and the other routes that are not open to everybody.

@@ -3,13 +3,11 @@ import Synchronization
 
 /// Holds the certificate and reads it again on request. Open connections keep theirs.
 package final class TLSReloader: Sendable {
-  private let files: TLSFiles
-  private let current: Mutex<(context: NIOSSLContext, validity: CertificateValidity)>
+  private let current: Mutex<(files: TLSFiles, context: NIOSSLContext, validity: CertificateValidity)>
 
   /// - Throws: ``TLSFilesError``.
   package init(_ files: TLSFiles) throws {
-    self.files = files
-    current = Mutex((try files.context(), try files.validity()))
+    current = Mutex((files, try files.context(), try files.validity()))
   }
 
   /// For new connections.
@@ -19,9 +17,11 @@ package final class TLSReloader: Sendable {
 
   /// Reads the files for new connections. If they cannot be used, the former certificate stays.
   ///
+  /// - Parameter other: other files, which are read from now on; the same ones by default.
   /// - Throws: ``TLSFilesError``.
-  package func reload() throws {
+  package func reload(_ other: TLSFiles? = nil) throws {
+    let files = other ?? current.withLock { $0.files }
     let (context, validity) = (try files.context(), try files.validity())
-    current.withLock { $0 = (context, validity) }
+    current.withLock { $0 = (files, context, validity) }
   }
 }

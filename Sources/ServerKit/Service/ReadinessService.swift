@@ -49,16 +49,23 @@ final class ReadinessService: Service {
   /// - Returns: `true` if systemd was told that the host is ready.
   func look() async -> Bool {
     guard notifier.socket != nil else { return true }
-    let problems = await checks.outcomes().filter { !$0.ok }.map { $0.reason ?? $0.name }
-    let messages = state.withLock { state in Self.messages(&state, problems) }
+    let found = await checks.outcomes().filter { !$0.ok }
+    let messages = state.withLock { state in
+      Self.messages(&state, found.filter(\.isFailure).map(\.text), warnings: found.filter { !$0.isFailure }.map(\.text))
+    }
     for message in messages { notifier.send(message) }
     return isReady
   }
 
-  private static func messages(_ state: inout State, _ problems: [String]) -> [ServiceNotifier.Message] {
+  private static func messages(
+    _ state: inout State, _ problems: [String], warnings: [String]
+  ) -> [ServiceNotifier.Message] {
     var messages: [ServiceNotifier.Message] = []
     let missing = (state.listeners <= 0 ? [] : ["the host is not listening yet"]) + problems
-    let text = missing.isEmpty ? "Ready" : "Not ready: \(missing.joined(separator: "; "))"
+    let text =
+      missing.isEmpty
+      ? "Ready" + (warnings.isEmpty ? "" : ", but \(warnings.joined(separator: "; "))")
+      : "Not ready: \((missing + warnings).joined(separator: "; "))"
     if state.said != text { messages.append(.status(text)) }
     state.said = text
     if missing.isEmpty, !state.isReady {
@@ -67,4 +74,8 @@ final class ReadinessService: Service {
     }
     return messages
   }
+}
+
+extension HealthCheck.Outcome {
+  fileprivate var text: String { reason ?? name }
 }

@@ -74,10 +74,27 @@ package struct GivenValue {
 
   /// The secret in the file that the text names.
   package func secretOfFile() throws -> String {
+    try secret(contents().trimmingCharacters(in: .whitespacesAndNewlines))
+  }
+
+  /// The secrets, each on a line.
+  package func secrets() throws -> [String] { try secrets(text) }
+
+  /// The secrets in the file that the text names, each on a line.
+  package func secretsOfFile() throws -> [String] { try secrets(contents()) }
+
+  private func contents() throws -> String {
     guard let data = FileManager.default.contents(atPath: text) else {
       throw bad("a readable file")
     }
-    return try secret(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  private func secrets(_ text: String) throws -> [String] {
+    let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+    let secrets = try lines.filter { !$0.isEmpty }.map(secret)
+    guard !secrets.isEmpty else { throw bad("16 bytes or more") }
+    return secrets
   }
 
   private func secret(_ secret: String) throws -> String {

@@ -23,6 +23,7 @@ extension SettingKey {
   package static let idleTime = Self("idle-time")
   package static let shutdownTime = Self("shutdown-time")
   package static let logLevel = Self("log-level")
+  package static let accessLogLevel = Self("access-log-level")
   package static let logFormat = Self("log-format")
 }
 
@@ -70,7 +71,8 @@ extension ServerSettings {
 
   package static let security: [Setting<ServerSettings>] = [
     Setting(
-      .tlsCert, help: "The certificate and its chain, PEM; enables TLS with HTTP/2. SIGHUP reads it again.",
+      .tlsCert,
+      help: "The certificate and its chain, PEM; enables TLS with HTTP/2, also for the gateway. SIGHUP reads it again.",
       valueName: "file"
     ) {
       $1.certificate = try $0.path()
@@ -88,12 +90,15 @@ extension ServerSettings {
       discussion: "Arguments are visible in ps: prefer RENDERHOST_ADMIN_TOKEN or a file.", valueName: "token",
       isSecret: true
     ) {
-      $1.adminToken = try $0.secret()
+      $1.adminTokens = try $0.secrets()
     } show: {
-      $0.adminToken
+      $0.adminTokens.isEmpty ? nil : $0.adminTokens.joined(separator: "\n")
     },
-    Setting(.adminTokenFile, help: "A file with the token in it.", valueName: "file", contentOf: .adminToken) {
-      $1.adminToken = try $0.secretOfFile()
+    Setting(
+      .adminTokenFile, help: "A file with the token in it, or several, each on a line. SIGHUP reads it again.",
+      valueName: "file", contentOf: .adminToken
+    ) {
+      $1.adminTokens = try $0.secretsOfFile()
     },
     Setting(
       .insecureAdmin, form: .toggle,
@@ -194,12 +199,17 @@ extension ServerSettings {
     Setting(
       .logLevel, help: "trace, debug, info, notice, warning, error or critical. (default: info)", valueName: "level"
     ) { value, settings in
-      guard let level = Logger.Level(rawValue: value.text) else {
-        throw value.bad("one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
-      }
-      settings.logLevel = level
+      settings.logLevels.log = try value.level()
     } show: {
-      $0.logLevel.rawValue
+      $0.logLevels.log.rawValue
+    },
+    Setting(
+      .accessLogLevel, help: "The same of the access log: info has all answers, warning those from 500 on.",
+      discussion: "Default: that of --log-level.", valueName: "level"
+    ) { value, settings in
+      settings.logLevels.access = try value.level()
+    } show: {
+      $0.logLevels.access?.rawValue
     },
     Setting(
       .logFormat, help: "text or json, one line each, to standard error. (default: text)", valueName: "format"
@@ -213,6 +223,13 @@ extension ServerSettings {
 }
 
 extension GivenValue {
+  fileprivate func level() throws -> Logger.Level {
+    guard let level = Logger.Level(rawValue: text) else {
+      throw bad("one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return level
+  }
+
   /// Reads names of groups, separated by commas.
   fileprivate func groups() throws -> Set<RouteGroup> {
     Set(

@@ -18,9 +18,9 @@ package struct ServerSettings: Sendable {
   /// The paths of PEM files; both or none are set.
   package var certificate: String?
   package var privateKey: String?
-  /// The token for admin routes, and for pages, dashboard, status and metrics if other machines can reach them; without
-  /// one there are no admin routes.
-  package var adminToken: String?
+  /// The tokens for admin routes, and for pages, dashboard, status and metrics if other machines can reach them; without
+  /// one there are no admin routes. Each of several is accepted, so that they can be changed one after the other.
+  package var adminTokens: [String] = []
   /// The proxies in front whose word on their clients counts.
   package var proxies = TrustedProxies()
   /// The listeners on which connections of ``proxies`` begin with a PROXY header.
@@ -34,7 +34,7 @@ package struct ServerSettings: Sendable {
   /// share.
   package var furtherShares = 0
 
-  package var logLevel: Logger.Level = .info
+  package var logLevels = LogLevels.Levels()
   package var logFormat: LogFormat = .text
 
   /// A listener that a proxy may connect to, by the setting with its address.

@@ -10,7 +10,9 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Stats: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "stats", abstract: "Show the size of the response cache.")
+      commandName: "stats", abstract: "Show the size of the response cache."
+    )
+    .with(examples: "bundlectl cache stats")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -44,7 +46,9 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the stored responses, most recently used first.")
+      commandName: "list", abstract: "List the stored responses, most recently used first."
+    )
+    .with(examples: "bundlectl cache list")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -99,10 +103,18 @@ struct CacheCommand: AsyncParsableCommand {
   struct Clear: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "clear", abstract: "Remove the response stored for a URL, or all of them, kept ones too.",
-      discussion: "Each region is cleared separately, with --region; cookies stay.")
+      discussion: """
+        Without a URL it asks on a terminal, and needs --all elsewhere. Each region is cleared separately, with --region; \
+        cookies stay.
+        """
+    )
+    .with(examples: "bundlectl cache clear https://api.example.com/list.json", "bundlectl cache clear --all")
 
-    @Argument(help: "The URL; none for everything.", completion: Completions.responses)
+    @Argument(help: "The URL.", completion: Completions.responses)
     var url: String?
+
+    @Flag(name: .long, help: "Remove everything, without asking.")
+    var all = false
 
     @Flag(name: .long, help: "Use the response that a shared cache has stored.")
     var shared = false
@@ -112,8 +124,23 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
+    func validate() throws {
+      guard url == nil || !all else { throw ValidationError("--all removes everything: it cannot be used with a URL.") }
+      guard url != nil || all || !json && Terminal.isInteractive else {
+        throw ValidationError("Name the URL whose response is to be removed, or remove everything with --all.")
+      }
+    }
+
+    /// Asks if everything is to be removed.
+    private func isConfirmed() async throws -> Bool {
+      let usage = try await cache.readableCache().usage().disk
+      let size = Formatting.bytes(usage.bytes)
+      return Terminal.confirms("Remove \(Formatting.count(usage.entries, "response")), \(size), kept ones too?")
+    }
+
     func run() async throws {
       try await JSONOutput.reporting(json) {
+        if url == nil, !all, try await !isConfirmed() { throw ExitCode.failure }
         let scope = try url.map { ResponseSelection.key(try CacheKey(argument: $0, isShared: shared)) } ?? .all
         let removed = try await cache.cache().store.remove(scope)
         if json { return try JSONOutput.print(RemovedOutput(removed: removed)) }
@@ -128,7 +155,9 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Prune: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "prune", abstract: "Remove responses that are not fresh; kept ones stay.")
+      commandName: "prune", abstract: "Remove responses that are not fresh; kept ones stay."
+    )
+    .with(examples: "bundlectl cache prune")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -158,7 +187,9 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Keep: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "keep", abstract: "Keep the response stored for a URL for offline use: it is never evicted.")
+      commandName: "keep", abstract: "Keep the response stored for a URL for offline use: it is never evicted."
+    )
+    .with(examples: "bundlectl cache keep https://api.example.com/list.json")
 
     @Argument(help: "The URL.", completion: Completions.responses)
     var url: String
@@ -191,7 +222,9 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Unkeep: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "unkeep", abstract: "Let the response stored for a URL be evicted again.")
+      commandName: "unkeep", abstract: "Let the response stored for a URL be evicted again."
+    )
+    .with(examples: "bundlectl cache unkeep https://api.example.com/list.json")
 
     @Argument(help: "The URL.", completion: Completions.responses)
     var url: String

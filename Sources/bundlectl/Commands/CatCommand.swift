@@ -4,7 +4,9 @@ import PageKit
 
 struct CatCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "cat", abstract: "Write a stored bundle's bytes, checked, to standard output.")
+    commandName: "cat", abstract: "Write a stored bundle's bytes, checked, to standard output."
+  )
+  .with(examples: "bundlectl cat home > home.js")
 
   @Argument(help: "The bundle's name or URL, or a file's path.", completion: Completions.bundles)
   var bundle: String

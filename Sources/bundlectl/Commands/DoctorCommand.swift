@@ -9,7 +9,12 @@ import Signing
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Check the requirements of a preload: store, space, releases, server, manifest, clock, libraries.")
+    abstract:
+      "Check the requirements of a preload: store, space, releases, server, manifest, clock, script engine, libraries."
+  )
+  .with(
+    examples: "bundlectl doctor --manifest https://pages.example.com/manifest.json",
+    "bundlectl doctor --releases s3://pages/app")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -35,6 +40,7 @@ struct DoctorCommand: AsyncParsableCommand {
     checks += [manifest, signatures]
     if let releases { checks.append(await checkPublished(releases)) }
     checkClock(serverTime: server, &checks)
+    checks.append(Self.engine)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
     let output = Output(ok: !checks.contains { $0.ok.value == false }, checks: checks)
@@ -53,6 +59,14 @@ struct DoctorCommand: AsyncParsableCommand {
       }
     }
     if !output.ok { throw ExitCode.failure }
+  }
+
+  /// Pages need the engine; everything else does without.
+  private static var engine: Check {
+    let problem = ScriptGroup.engineProblem
+    return Check(
+      name: "pages", ok: problem == nil ? true : nil,
+      detail: problem.map { "cannot run here: \($0)" } ?? "can run: JavaScriptCore is installed")
   }
 
   struct Check: Encodable, Sendable {
@@ -80,7 +94,7 @@ struct DoctorCommand: AsyncParsableCommand {
       checks.append(Check(name: "store", ok: true, detail: "\(store.directory.path) can be written"))
       return opened
     } catch {
-      checks.append(Check(name: "store", ok: false, detail: "\(error)"))
+      checks.append(Check(name: "store", ok: false, detail: error.sentence))
       return nil
     }
   }
@@ -117,7 +131,7 @@ struct DoctorCommand: AsyncParsableCommand {
           : "\(location): the store does not refuse a write whose If-Match does not hold: several people may publish with --journal, and only one at a time with --alone"
       )
     } catch {
-      return Check(name: "releases", ok: false, detail: "\(error)")
+      return Check(name: "releases", ok: false, detail: error.sentence)
     }
   }
 
@@ -144,7 +158,7 @@ struct DoctorCommand: AsyncParsableCommand {
       checks.append(check)
       return date.flatMap { HTTPDate($0, now: Self.now) }
     } catch {
-      checks.append(Check(name: "server", ok: false, detail: "\(error)"))
+      checks.append(Check(name: "server", ok: false, detail: error.sentence))
       return nil
     }
   }
@@ -183,7 +197,7 @@ struct DoctorCommand: AsyncParsableCommand {
       )
       return (manifest, signatures)
     } catch {
-      return (Check(name: "manifest", ok: false, detail: "\(error)"), signatures)
+      return (Check(name: "manifest", ok: false, detail: error.sentence), signatures)
     }
   }
 
@@ -195,7 +209,7 @@ struct DoctorCommand: AsyncParsableCommand {
         read.manifest, read.bytes, try await reader.signedFiles(of: read.url).signatureFile(), after: nil, at: .now)
       return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")
     } catch {
-      return Check(name: "signed", ok: false, detail: "\(error)")
+      return Check(name: "signed", ok: false, detail: error.sentence)
     }
   }
 

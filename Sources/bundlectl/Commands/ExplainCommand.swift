@@ -6,7 +6,11 @@ struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
     abstract: "Show how the cache would answer a request now, and by which rule.",
-    discussion: "No server is asked.")
+    discussion: "No server is asked."
+  )
+  .with(
+    examples: "bundlectl explain https://api.example.com/list.json",
+    "bundlectl explain -H 'Accept-Language: de' https://api.example.com/list.json")
 
   @Argument(help: "The URL.")
   var url: String

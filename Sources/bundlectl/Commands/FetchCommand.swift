@@ -19,7 +19,11 @@ struct FetchCommand: AsyncParsableCommand {
       run at once; answers are printed in the order of their completion, each with at most 64 MiB of body.
 
       A status of 400 or more is not a failure: the exit status is 0.
-      """)
+      """
+  )
+  .with(
+    examples: "bundlectl fetch https://api.example.com/list.json",
+    "bundlectl fetch -i --policy cacheFirst https://api.example.com/list.json")
 
   @Argument(help: "The URL.")
   var url: String?
@@ -66,16 +70,16 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "With --shared: store answers that set a cookie, for all clients.")
   var storeCookies = false
 
-  @Option(name: .long, help: ArgumentHelp("The limit of an answer.", valueName: "bytes"))
-  var maxSize: Int64 = 4 << 30
+  @Option(name: .long, help: ArgumentHelp("The limit of an answer.", valueName: "size"))
+  var maxSize = SizeArgument(bytes: 4 << 30)
 
-  @Option(name: .long, help: ArgumentHelp("The time limit of one transfer.", valueName: "seconds"))
-  var maxTime: Double?
+  @Option(name: .long, help: ArgumentHelp("The time limit of one transfer.", valueName: "time"))
+  var maxTime: TimeArgument?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("The time after which a transfer below 256 bytes per second is given up.", valueName: "seconds"))
-  var stallTimeout = 15.0
+    help: ArgumentHelp("The time after which a transfer below 256 bytes per second is given up.", valueName: "time"))
+  var stallTimeout = TimeArgument(seconds: 15)
 
   @Option(
     name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
@@ -93,7 +97,7 @@ struct FetchCommand: AsyncParsableCommand {
     if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
       throw ValidationError("The CA file \(caFile) cannot be read.")
     }
-    guard maxSize > 0, maxTime.map({ $0 > 0 }) ?? true, stallTimeout > 0 else {
+    guard maxSize.bytes > 0, [maxTime, stallTimeout].allSatisfy({ $0.map { $0.duration > .zero } ?? true }) else {
       throw ValidationError("A limit must be positive.")
     }
     _ = try SourceOptions.fields(header)
@@ -102,14 +106,14 @@ struct FetchCommand: AsyncParsableCommand {
   func run() async throws {
     let cookies = try cache.cookies(isShared: shared)
     var limits = TransferLimits.standard
-    limits.lowSpeedTime = .seconds(stallTimeout)
-    limits.total = maxTime.map { .seconds($0) }
+    limits.lowSpeedTime = stallTimeout.duration
+    limits.total = maxTime?.duration
     let behavior = try LoadBehavior(policy: policy)
     defer {
       do {
         try cookies?.flush()
       } catch {
-        Terminal.error.line("bundlectl: \(error)")
+        Terminal.error.line("bundlectl: \(error.sentence)")
       }
     }
     // An interruption removes a partially written file.
@@ -117,7 +121,7 @@ struct FetchCommand: AsyncParsableCommand {
     let work = Task { [self, limits] in
       try await cache.withLoader(
         isShared: shared, sharesCookies: storeCookies, cookies: cookies, caFile: caFile, limits: limits,
-        bodyLimit: maxSize
+        bodyLimit: maxSize.bytes
       ) { loader in
         if stdin {
           await FetchScript(loader: loader, policy: behavior).run()

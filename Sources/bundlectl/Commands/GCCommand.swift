@@ -9,7 +9,9 @@ struct GCCommand: AsyncParsableCommand {
       Removes former releases, unreferenced bytes, abandoned downloads and quarantined files. Current, held and \
       incoming releases stay; of bundles in no manifest, the last used ones stay. Responses have their own limit: see \
       "bundlectl cache".
-      """)
+      """
+  )
+  .with(examples: "bundlectl gc --dry-run", "bundlectl gc --releases 500MB")
 
   @Flag(name: .long, help: "Only list the contents that would be removed.")
   var dryRun = false
@@ -18,22 +20,16 @@ struct GCCommand: AsyncParsableCommand {
     name: .long,
     help: ArgumentHelp(
       "The limit of all releases; the least recently used go first, the last used source stays. Default: no limit.",
-      valueName: "bytes"))
-  var releases: Int64?
+      valueName: "size"))
+  var releases: SizeArgument?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "The limit of bundles in no manifest; the last used one stays. Default: 67108864.", valueName: "bytes"))
-  var unlisted: Int64?
+      "The limit of bundles in no manifest; the last used one stays. Default: 64MB.", valueName: "size"))
+  var unlisted: SizeArgument?
 
   @OptionGroup var store: StoreOptions
-
-  mutating func validate() throws {
-    for limit in [releases, unlisted].compactMap(\.self) where limit < 0 {
-      throw ValidationError("A limit must not be negative.")
-    }
-  }
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
@@ -41,8 +37,8 @@ struct GCCommand: AsyncParsableCommand {
       var report = GarbageReport()
       if let opened = try store.writing() {
         var quotas = opened.quotas
-        quotas.releases = releases
-        quotas.unlisted = unlisted ?? quotas.unlisted
+        quotas.releases = releases?.bytes
+        quotas.unlisted = unlisted?.bytes ?? quotas.unlisted
         report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun, quotas: quotas)
       }
       if store.json { return try JSONOutput.print(Output(report, dryRun: dryRun)) }

@@ -14,7 +14,9 @@ struct KeyCommand: AsyncParsableCommand {
       discussion: """
         The private key is written to FILE, which its owner alone can read, without a passphrase. An existing file is \
         not replaced.
-        """)
+        """
+    )
+    .with(examples: "bundlectl key new release.pem")
 
     @Argument(help: ArgumentHelp("The file to write.", valueName: "file"), completion: .file(extensions: ["pem"]))
     var file: String
@@ -33,7 +35,9 @@ struct KeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "show", abstract: "Show the public part of a key.",
       discussion:
-        "Prints the public key as a PEM file; its id, by which roots and signatures call it, goes to standard error.")
+        "Prints the public key as a PEM file; its id, by which roots and signatures call it, goes to standard error."
+    )
+    .with(examples: "bundlectl key show release.pem > release.pub")
 
     @Argument(
       help: ArgumentHelp("PEM file of a private or a public key.", valueName: "file"),
@@ -58,7 +62,9 @@ struct KeyCommand: AsyncParsableCommand {
         It is a JSON Web Token, signed with Ed25519 ("alg": "EdDSA"), whose audience ("aud") is "pagekit-reports" and \
         whose subject ("sub") is INSTALL. The app's server makes such tokens with any library for them; a renderhost with \
         the public key as --report-key accepts them.
-        """)
+        """
+    )
+    .with(examples: "bundlectl key token install-17 --key reports.pem --expires-in 30d")
 
     @Argument(
       help: ArgumentHelp("A text that is the install's own: reports count once for it.", valueName: "install"))
@@ -68,6 +74,14 @@ struct KeyCommand: AsyncParsableCommand {
     var expiresIn = TimeArgument(days: 30)
 
     @OptionGroup var signing: SigningOptions
+
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
+    private struct Output: Encodable {
+      let install, token: String
+      let expires: String
+    }
 
     func validate() throws {
       guard signing.key.count + (signing.signWith == nil ? 0 : 1) == 1 else {
@@ -79,8 +93,12 @@ struct KeyCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-      let token = ReportToken(install: install, expires: SignedTime.now.advanced(by: expiresIn.duration))
-      Terminal.output.line(try await token.text { try await signing.signers.signature(over: $0) })
+      try await JSONOutput.reporting(json) {
+        let token = ReportToken(install: install, expires: SignedTime.now.advanced(by: expiresIn.duration))
+        let text = try await token.text { try await signing.signers.signature(over: $0) }
+        guard json else { return Terminal.output.line(text) }
+        try JSONOutput.print(Output(install: install, token: text, expires: token.expires.description))
+      }
     }
   }
 

@@ -15,7 +15,11 @@ struct ManifestBuildCommand: AsyncParsableCommand {
 
       With --deltas-from, DIR/deltas/ gets a file for each content that OLD has too, under the same name and with other \
       bytes: a host that has those fetches the few bytes of that file. Any web server can serve them.
-      """)
+      """
+  )
+  .with(
+    examples: "bundlectl manifest build pages -o manifest.json",
+    "bundlectl manifest build pages -o manifest.json --deltas-from old/manifest.json")
 
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
   var folder: String
@@ -49,13 +53,29 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     completion: .file())
   var deltasFrom: [String] = []
 
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  private struct Output: Encodable {
+    let manifest, release: String
+    let sequence: Int64
+    let bundles, files: Int
+    let changed: Bool
+    let deltas: Int
+  }
+
   func validate() throws {
+    if json, output == nil { throw ValidationError("--json describes the file that -o names: give both.") }
     if let sequence, !(0...SequenceNumber.limit).contains(sequence) {
       throw ValidationError("--sequence must be from 0 to \(SequenceNumber.limit).")
     }
   }
 
   func run() async throws {
+    try await JSONOutput.reporting(json) { try build() }
+  }
+
+  private func build() throws {
     let former = try existing()
     var builder = ManifestBuilder(folder: folder)
     builder.excluded = output
@@ -75,6 +95,12 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let bytes = try manifest.fileBytes()
     guard let output else { return Terminal.output.write(String(decoding: bytes, as: UTF8.self)) }
     try OutputFile.write(Data(bytes), to: output)
+    if json {
+      return try JSONOutput.print(
+        Output(
+          manifest: output, release: manifest.release, sequence: manifest.sequence, bundles: manifest.bundles.count,
+          files: manifest.files.count, changed: isChanged, deltas: deltas.deltas))
+    }
     Terminal.output.line(
       "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")\(deltas.text)"
     )
@@ -113,7 +139,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     do {
       return try Manifest(reading: Array(data))
     } catch {
-      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error)")
+      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error.sentence)")
     }
   }
 

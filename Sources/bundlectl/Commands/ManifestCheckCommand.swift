@@ -5,7 +5,11 @@ import PageKit
 struct ManifestCheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Validate a manifest, and the bundles beside a file with a relative base.")
+    abstract: "Validate a manifest, and the bundles beside a file with a relative base."
+  )
+  .with(
+    examples: "bundlectl manifest check manifest.json",
+    "bundlectl manifest check https://pages.example.com/manifest.json")
 
   @Argument(
     help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),
@@ -30,7 +34,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     } catch ManifestError.invalid(let faults) {
       output.faults = faults.map(\.description)
     } catch {
-      output.faults = ["\(error)"]
+      output.faults = [error.sentence]
     }
     output.valid = output.faults.isEmpty
     if json {
@@ -55,7 +59,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
         guard bundle.expected.mismatch(with: found) != nil else { return nil }
         return "\(subject): the manifest says MD5 \(bundle.md5), \(path) has \(found.md5): build the manifest again"
       } catch {
-        return "\(subject): \(error)"
+        return "\(subject): \(error.sentence)"
       }
     }
   }

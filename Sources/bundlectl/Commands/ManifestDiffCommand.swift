@@ -3,7 +3,9 @@ import PageKit
 
 struct ManifestDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "Show the changes between two manifests.")
+    commandName: "diff", abstract: "Show the changes between two manifests."
+  )
+  .with(examples: "bundlectl manifest diff old/manifest.json https://pages.example.com/manifest.json")
 
   @Argument(
     help: ArgumentHelp("The older: an http or https URL, or a file.", valueName: "old"),

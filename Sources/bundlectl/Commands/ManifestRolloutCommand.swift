@@ -10,7 +10,11 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
       All other installs get the release of --otherwise, a manifest that stays published with its bundles, such as that \
       of the release before in a folder of its own. An install that got a release keeps it. A higher share only adds \
       installs; with 100 the rollout ends. Sign a signed manifest anew afterwards.
-      """)
+      """
+  )
+  .with(
+    examples: "bundlectl manifest rollout --percent 5 --otherwise old/manifest.json",
+    "bundlectl manifest rollout --percent 100")
 
   @Argument(help: ArgumentHelp("The manifest.", valueName: "file"), completion: .file(extensions: ["json"]))
   var manifest = "manifest.json"
@@ -34,6 +38,16 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Allow a lower share than before. Installs that got the release keep it.")
   var lower = false
 
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  private struct Output: Encodable {
+    let manifest, release: String
+    let percent: Double
+    /// The manifest of all other installs; `null` if there are none.
+    let otherwise: Nullable<String>
+  }
+
   func validate() throws {
     guard (0...100).contains(percent) else { throw ValidationError("--percent must be from 0 to 100.") }
     if otherwiseURL != nil, otherwise == nil {
@@ -42,6 +56,10 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    try await JSONOutput.reporting(json) { try rollOut() }
+  }
+
+  private func rollOut() throws {
     var read = try InputFile.read(manifest) { try Manifest(reading: $0) }
     if let former = read.rollout, percent < former.percent, !lower {
       throw CommandError(
@@ -58,6 +76,12 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
       read.endRollout()
     }
     try OutputFile.write(Data(try read.fileBytes()), to: manifest)
+    if json {
+      return try JSONOutput.print(
+        Output(
+          manifest: manifest, release: read.release, percent: min(percent, 100),
+          otherwise: Nullable(value: read.otherwise?.url)))
+    }
     Terminal.output.line(
       percent < 100
         ? "\(manifest): release \(read.release) for \(Self.text(percent)) % of the installs, \(read.otherwise?.url ?? "") for the others"

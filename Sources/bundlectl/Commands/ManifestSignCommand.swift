@@ -12,7 +12,9 @@ struct ManifestSignCommand: AsyncParsableCommand {
       "signed" and "expires" are first written into the manifest, and its sequence stays. Without, the bytes are signed \
       as they are, and earlier signatures of the same bytes are kept: so several people sign one after the other. If \
       roots are beside FILE, as VERSION.root.json, the newest must list the keys.
-      """)
+      """
+  )
+  .with(examples: "bundlectl manifest sign --key release.pem --expires-in 30d")
 
   @Argument(help: ArgumentHelp("The manifest.", valueName: "file"), completion: .file(extensions: ["json"]))
   var manifest = "manifest.json"
@@ -25,11 +27,27 @@ struct ManifestSignCommand: AsyncParsableCommand {
 
   @OptionGroup var signing: SigningOptions
 
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  private struct Output: Encodable {
+    let manifest, release: String
+    let sequence: Int64
+    let expires: String
+    let signedBy: [String]
+    /// The signatures that the newest root asks for beyond those that are there; `null` without a root.
+    let missing: Nullable<Int>
+  }
+
   func validate() throws {
     if signing.signers.isEmpty { throw SigningOptions.nobody }
   }
 
   func run() async throws {
+    try await JSONOutput.reporting(json) { try await sign() }
+  }
+
+  private func sign() async throws {
     let (former, published) = try InputFile.read(manifest) { bytes in
       let read = try Manifest(reading: bytes)
       try read.checkSignable()
@@ -50,18 +68,25 @@ struct ManifestSignCommand: AsyncParsableCommand {
     // fails, the manifest stays as it was.
     let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
     if bytes != former { try OutputFile.write(Data(bytes), to: manifest) }
+    var missing: Int?
+    if let root, let file = try SignatureFile(beside: manifest) {
+      let count = file.signers(of: bytes, among: root.root.keys(of: .release)).count
+      missing = max(0, (root.root.roles[.release]?.threshold ?? 1) - count)
+    }
+    if json {
+      return try JSONOutput.print(
+        Output(
+          manifest: manifest, release: read.release, sequence: read.sequence, expires: expires.description,
+          signedBy: signers.map(\.id.hex), missing: Nullable(value: missing)))
+    }
     for key in signers {
       Terminal.output.line(
         "\(manifest)\(SignatureFile.suffix): release \(read.release), sequence \(read.sequence), signed by \(key.id), until \(expires)"
       )
     }
-    if let root, let file = try SignatureFile(beside: manifest) {
-      let count = file.signers(of: bytes, among: root.root.keys(of: .release)).count
-      let missing = (root.root.roles[.release]?.threshold ?? 1) - count
-      if missing > 0 {
-        Terminal.output.line(
-          "\(root.path) asks for \(Formatting.count(missing, "more signature")), by \"bundlectl manifest sign\"")
-      }
+    if let root, let missing, missing > 0 {
+      Terminal.output.line(
+        "\(root.path) asks for \(Formatting.count(missing, "more signature")), by \"bundlectl manifest sign\"")
     }
   }
 
@@ -89,7 +114,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
     do {
       try root.checkExpiry(at: .now)
     } catch {
-      throw CommandError("\(path): \(error)")
+      throw CommandError("\(path): \(error.sentence)")
     }
     for key in try signing.signers.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
       throw CommandError(

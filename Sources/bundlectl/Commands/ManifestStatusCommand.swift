@@ -15,7 +15,11 @@ struct ManifestStatusCommand: AsyncParsableCommand {
       What the status before it disables stays so until --enable. --halt and --rollback-to stay for as long as the \
       release does. With none of the options that change it, an existing status of this manifest is signed as it is: \
       so several people sign one after the other.
-      """)
+      """
+  )
+  .with(
+    examples: "bundlectl manifest status --key online.pem --expires-in 7d",
+    "bundlectl manifest status --key online.pem --disable pay='Paying is off until noon.'")
 
   @Argument(
     help: ArgumentHelp("The signed manifest, as it is published.", valueName: "file"),
@@ -54,6 +58,21 @@ struct ManifestStatusCommand: AsyncParsableCommand {
 
   @OptionGroup var signing: SigningOptions
 
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  private struct Output: Encodable {
+    let status: String
+    let sequence: Int64
+    let release: String
+    let expires: String
+    let disabled: [String]
+    let halted: Bool
+    /// The sequence of the release that hosts go back to.
+    let rollbackTo: Nullable<Int64>
+    let signedBy: [String]
+  }
+
   func validate() throws {
     if signing.signers.isEmpty { throw SigningOptions.nobody }
     if rollbackTo != nil, noRollback { throw ValidationError("--rollback-to and --no-rollback exclude each other.") }
@@ -69,6 +88,10 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    try await JSONOutput.reporting(json) { try await publish() }
+  }
+
+  private func publish() async throws {
     let (read, digest) = try Self.signedManifest(manifest)
     let former = try existing()
     let release = ReleaseStatus.Release(name: read.release, sequence: read.sequence, sha256: digest)
@@ -90,6 +113,13 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     // The signatures come first: where signing fails, the status stays as it was.
     let signers = try await signing.signers.sign(bytes, as: .status, at: path)
     if status != former { try OutputFile.write(Data(bytes), to: path) }
+    if json {
+      return try JSONOutput.print(
+        Output(
+          status: path, sequence: status.sequence, release: status.release.name,
+          expires: status.expires.description, disabled: status.disabled.map(\.bundle), halted: status.isHalted,
+          rollbackTo: Nullable(value: status.rollbackTo?.sequence), signedBy: signers.map(\.id.hex)))
+    }
     for key in signers {
       Terminal.output.line(
         "\(path)\(SignatureFile.suffix): status \(status.sequence) of \(status.summary), signed by \(key.id), until \(status.expires)"

@@ -11,7 +11,11 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       The signatures are beside the manifest, with ".sig" behind its name. If the roots that follow are there too, as \
       VERSION.root.json, the keys of the newest one count. If that has the role "online", status.json must be there \
       and of this manifest.
-      """)
+      """
+  )
+  .with(
+    examples: "bundlectl manifest verify --root 1.root.json",
+    "bundlectl manifest verify https://pages.example.com/manifest.json --root 1.root.json")
 
   @Argument(
     help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),
@@ -92,7 +96,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       output.status = status.map(Status.init)
       output.valid = true
     } catch {
-      output.fault = "\(error)"
+      output.fault = error.sentence
     }
     if json {
       try JSONOutput.print(output)

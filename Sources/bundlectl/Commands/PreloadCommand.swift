@@ -8,8 +8,12 @@ struct PreloadCommand: AsyncParsableCommand {
     discussion: """
       Asks the server once for its manifest, downloads new and changed bundles, and switches to the release when it \
       is complete. The run after an interrupted one continues its downloads. Without --manifest it uses manifest.json \
-      in this folder; the bundles of a manifest file with a relative base are read from disk.
-      """)
+      in this folder, or else the store's source if it has only one; the bundles of a manifest file with a relative base are read from disk.
+      """
+  )
+  .with(
+    examples: "bundlectl preload --manifest https://pages.example.com/manifest.json",
+    "bundlectl preload --only home --only cart --max-file-size 5MB")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -29,43 +33,43 @@ struct PreloadCommand: AsyncParsableCommand {
   var dataSaver = false
 
   @Option(
-    name: .long, help: ArgumentHelp("The limit of idle bundles and prefetching.", valueName: "bytes"))
-  var idleBudget: Int64?
+    name: .long, help: ArgumentHelp("The limit of idle bundles and prefetching.", valueName: "size"))
+  var idleBudget: SizeArgument?
 
   @Option(name: .long, help: ArgumentHelp("The number of tries for each bundle.", valueName: "n"))
   var tries = 4
 
   @Option(
-    name: .long, help: ArgumentHelp("The time limit of name resolution, connection and TLS.", valueName: "seconds"))
-  var connectTimeout = 10.0
+    name: .long, help: ArgumentHelp("The time limit of name resolution, connection and TLS.", valueName: "time"))
+  var connectTimeout = TimeArgument(seconds: 10)
 
   @Option(
     name: .long,
-    help: ArgumentHelp("The time after which a transfer below 256 bytes per second is given up.", valueName: "seconds"))
-  var stallTimeout = 15.0
+    help: ArgumentHelp("The time after which a transfer below 256 bytes per second is given up.", valueName: "time"))
+  var stallTimeout = TimeArgument(seconds: 15)
 
-  @Option(name: .long, help: ArgumentHelp("The time limit of one transfer.", valueName: "seconds"))
-  var maxTime: Double?
+  @Option(name: .long, help: ArgumentHelp("The time limit of one transfer.", valueName: "time"))
+  var maxTime: TimeArgument?
 
-  @Option(name: .long, help: ArgumentHelp("The limit of a bundle or a file.", valueName: "bytes"))
-  var maxFileSize = ManifestLimits.standard.fileBytes
+  @Option(name: .long, help: ArgumentHelp("The limit of a bundle or a file.", valueName: "size"))
+  var maxFileSize = SizeArgument(bytes: ManifestLimits.standard.fileBytes)
 
-  @Option(name: .long, help: ArgumentHelp("The limit of a release.", valueName: "bytes"))
-  var maxReleaseSize = ManifestLimits.standard.releaseBytes
+  @Option(name: .long, help: ArgumentHelp("The limit of a release.", valueName: "size"))
+  var maxReleaseSize = SizeArgument(bytes: ManifestLimits.standard.releaseBytes)
 
   mutating func validate() throws {
     guard (1...256).contains(jobs) else { throw ValidationError("--jobs must be from 1 to 256.") }
     guard (1...100).contains(tries) else { throw ValidationError("--tries must be from 1 to 100.") }
-    for seconds in [connectTimeout, stallTimeout, maxTime ?? 1] where !(0.1...86_400).contains(seconds) {
+    for time in [connectTimeout, stallTimeout, maxTime].compactMap(\.self) where !time.isWithin(0.1...86_400) {
       throw ValidationError("A time limit must be from 0.1 to 86400 seconds.")
     }
-    guard maxFileSize > 0, maxReleaseSize > 0, maxReleaseSize < Int64.max / 4 else {
+    guard maxFileSize.bytes > 0, maxReleaseSize.bytes > 0 else {
       throw ValidationError("A size limit must be positive.")
     }
   }
 
   func run() async throws {
-    let manifest = try source.manifestHere()
+    let manifest = try await source.manifestToPreload(into: store)
     let interruption = await Interruption()
     let report: PreloadReport
     let wasInterrupted: Bool
@@ -81,7 +85,7 @@ struct PreloadCommand: AsyncParsableCommand {
     } catch {
       guard store.json else { throw error }
       var report = PreloadReport()
-      report.failures = [.init(name: "store", error: "\(error)")]
+      report.failures = [.init(name: "store", error: error.sentence)]
       try JSONOutput.print(PreloadOutput(report))
       throw ExitCode.failure
     }
@@ -97,19 +101,19 @@ struct PreloadCommand: AsyncParsableCommand {
   private func configuration(_ manifest: PageURL) throws -> HostConfiguration {
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.preload = .init(
-      jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize)
+      jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize.bytes)
     // What "release export" writes can be checked by those who import it.
     configuration.keepsSignatures = true
     // A preload is useless if the store is read-only.
     configuration.allowsReadOnlyStore = false
     configuration.saver.isOn = dataSaver
-    configuration.saver.budget = idleBudget
+    configuration.saver.budget = idleBudget?.bytes
     configuration.retry.attempts = tries
-    configuration.transfer.connect = .seconds(connectTimeout)
-    configuration.transfer.lowSpeedTime = .seconds(stallTimeout)
-    configuration.transfer.total = maxTime.map { .seconds($0) }
-    configuration.manifestLimits.fileBytes = maxFileSize
-    configuration.manifestLimits.releaseBytes = maxReleaseSize
+    configuration.transfer.connect = connectTimeout.duration
+    configuration.transfer.lowSpeedTime = stallTimeout.duration
+    configuration.transfer.total = maxTime?.duration
+    configuration.manifestLimits.fileBytes = maxFileSize.bytes
+    configuration.manifestLimits.releaseBytes = maxReleaseSize.bytes
     return configuration
   }
 

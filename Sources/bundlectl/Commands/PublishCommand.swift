@@ -22,7 +22,9 @@ struct PublishCommand: AsyncParsableCommand {
       is refused before anything is uploaded.
 
       \(LocationOptions.discussion)
-      """)
+      """
+  )
+  .with(examples: "bundlectl publish dist s3://pages/app --release 2026.11.27-1")
 
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
   var folder: String

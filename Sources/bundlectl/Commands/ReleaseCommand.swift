@@ -53,7 +53,9 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the stored releases of a manifest, newest first.")
+      commandName: "list", abstract: "List the stored releases of a manifest, newest first."
+    )
+    .with(examples: "bundlectl release list")
 
     @OptionGroup var options: Options
 
@@ -123,7 +125,9 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Use: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "use", abstract: "Switch to a stored release, and hold it until \"release follow\".")
+      commandName: "use", abstract: "Switch to a stored release, and hold it until \"release follow\"."
+    )
+    .with(examples: "bundlectl release use 2026.11.20-4")
 
     @Argument(help: "The release's name, as \"release list\" shows it.", completion: Completions.releases)
     var name: String
@@ -142,7 +146,9 @@ struct ReleaseCommand: AsyncParsableCommand {
   struct Rollback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "rollback",
-      abstract: "Go back to the release before the current one, and hold it until \"release follow\".")
+      abstract: "Go back to the release before the current one, and hold it until \"release follow\"."
+    )
+    .with(examples: "bundlectl release rollback")
 
     @Argument(
       help: "An older release's name. Default: the one before the current one.", completion: Completions.releases)
@@ -176,7 +182,9 @@ struct ReleaseCommand: AsyncParsableCommand {
       discussion: """
         The newest good release takes the place of one that is marked as bad, also in apps that are running, for the \
         pages that open next. A release that is marked otherwise can be fetched and opened again.
-        """)
+        """
+    )
+    .with(examples: "bundlectl release mark 2026.11.20-4 bad")
 
     @Argument(help: "The release's name, as \"release list\" shows it.", completion: Completions.releases)
     var name: String
@@ -214,7 +222,9 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Follow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "follow", abstract: "End the hold: switch to the newest complete release, and to each later one.")
+      commandName: "follow", abstract: "End the hold: switch to the newest complete release, and to each later one."
+    )
+    .with(examples: "bundlectl release follow")
 
     @OptionGroup var options: Options
 

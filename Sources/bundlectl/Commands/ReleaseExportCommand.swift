@@ -10,7 +10,9 @@ extension ReleaseCommand {
       discussion: """
         The file has the manifest with its signatures and roots, and the bytes of all bundles and files that are \
         stored. It is an SQLite archive: "sqlite3 FILE -At" lists what is in it.
-        """)
+        """
+    )
+    .with(examples: "bundlectl release export pages.release")
 
     @Argument(
       help: ArgumentHelp("The file to write; one that exists is replaced.", valueName: "file"), completion: .file())
@@ -65,7 +67,9 @@ extension ReleaseCommand {
       discussion: """
         No network is used. The release is checked as if its server had sent it: digests, and with --root signatures, \
         sequence and expiry. Nothing changes if it is refused.
-        """)
+        """
+    )
+    .with(examples: "bundlectl release import pages.release --root 1.root.json")
 
     @Argument(
       help: ArgumentHelp("The file.", valueName: "file"), completion: .file())

@@ -18,7 +18,9 @@ struct ReleasesCommand: AsyncParsableCommand {
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List the releases, the current one first.",
-      discussion: LocationOptions.discussion)
+      discussion: LocationOptions.discussion
+    )
+    .with(examples: "bundlectl releases list s3://pages/app")
 
     @OptionGroup var location: LocationOptions
 
@@ -73,7 +75,9 @@ struct ReleasesCommand: AsyncParsableCommand {
         A signed release is not gone back to, since hosts with keys refuse a lower sequence: publish its folder again.
 
         \(LocationOptions.discussion)
-        """)
+        """
+    )
+    .with(examples: "bundlectl releases use 2026.11.20-4 s3://pages/app")
 
     @Argument(help: "The release's name, as \"releases list\" shows it.")
     var name: String
@@ -115,7 +119,9 @@ struct ReleasesCommand: AsyncParsableCommand {
         "bundlectl publish" does not write.
 
         \(LocationOptions.discussion)
-        """)
+        """
+    )
+    .with(examples: "bundlectl releases gc s3://pages/app --keep 5 --dry-run")
 
     @OptionGroup var location: LocationOptions
 

@@ -140,8 +140,8 @@ struct RenderCommand: AsyncParsableCommand {
       valueName: "key=value"))
   var environment: [EnvironmentMember] = []
 
-  @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "seconds"))
-  var wait = 10.0
+  @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "time"))
+  var wait = TimeArgument(seconds: 10)
 
   @Option(
     name: .long,
@@ -205,7 +205,7 @@ struct RenderCommand: AsyncParsableCommand {
     guard !ephemeral || !store.place.isGiven else {
       throw ValidationError("--ephemeral uses no store: it cannot be used with --store.")
     }
-    guard (0...3600).contains(wait) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }
+    guard wait.isWithin(0...3600) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }
     guard !inProcess || memory == nil else {
       throw ValidationError("--memory limits the page's process: it cannot be used with --in-process.")
     }
@@ -290,13 +290,13 @@ struct RenderCommand: AsyncParsableCommand {
       } catch SourceError.noManifest {
         // Without a manifest the bundle itself is polled.
       } catch {
-        failure = "\(error)"
+        failure = error.sentence
       }
       do {
         let newest = try await host.bundles.load(url, options: OpenOptions(policy: .networkOnly))
         if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
       } catch {
-        failure = failure ?? "\(error)"
+        failure = failure ?? error.sentence
       }
       try Task.checkCancellation()
       if failure != said { show(failure) }
@@ -327,7 +327,7 @@ struct RenderCommand: AsyncParsableCommand {
     configuration.store = directory
     configuration.opening.policy = policy.policy(deadline: deadline?.duration)
     configuration.scripts.frameworkAdvice = { _ in "name its file with --framework FILE" }
-    let folder = (target.filePath ?? manifest.filePath).map { ($0 as NSString).deletingLastPathComponent }
+    let folder = (target.filePath ?? manifest?.filePath).map { ($0 as NSString).deletingLastPathComponent }
     configuration.resources.localFolder = folder
     if let text = try Self.script("framework", framework) {
       for type in [BundleType.vue, .rax, .weex] { configuration.scripts.frameworks[type] = text }
@@ -377,7 +377,7 @@ struct RenderCommand: AsyncParsableCommand {
     let rendering = try await Rendering.run(
       .init(
         url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
-        events: fire, wait: .seconds(wait), timers: timers?.duration ?? PendingWork.timerLimit,
+        events: fire, wait: wait.duration, timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil, keepsCommands: format == .commands, limits: limits,
         isInProcess: inProcess, notice: notice),
       on: host)
@@ -407,7 +407,7 @@ struct RenderCommand: AsyncParsableCommand {
   /// Reports the page's pending work, and the work that was not waited for.
   private func report(_ pending: PendingWork) {
     if !pending.isSettled {
-      let limit = Duration.seconds(wait).inSeconds
+      let limit = wait.duration.inSeconds
       Terminal.error.line(
         "bundlectl: after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
     }

@@ -26,15 +26,33 @@ struct RootCommand: AsyncParsableCommand {
       help: ArgumentHelp("The file to write; VERSION.root.json by default.", valueName: "file"), completion: .file())
     var output: String?
 
-    /// Writes a root.
+    /// Signs a root and writes it, with its signatures beside it. A root that is there stays as it is.
     ///
-    /// - Returns: its path and bytes.
-    func write(_ root: TrustRoot) throws -> (path: String, bytes: [UInt8]) {
+    /// - Returns: its path, and the keys that have signed.
+    func write(_ root: TrustRoot, signedBy signers: Signers) async throws -> (
+      path: String, signed: Set<VerificationKey>
+    ) {
       if let fault = root.fault { throw CommandError("this cannot be a root: \(fault)") }
-      let path = output ?? "\(root.version).root.json"
+      let path = output ?? PublishedRoot.name(of: root.version)
+      try checkAbsence(of: path)
       let bytes = try root.encoded()
-      try OutputFile.write(Data(bytes), to: path)
-      return (path, bytes)
+      var signatures = try SignatureFile(of: bytes, as: .root)
+      let signed = try await signers.sign(bytes, as: .root, in: &signatures)
+      try OutputFile.write(Data(bytes), to: path, replaces: false)
+      if !signed.isEmpty { try OutputFile.write(Data(signatures.encoded()), to: path + SignatureFile.suffix) }
+      return (path, Set(signed))
+    }
+
+    private func checkAbsence(of path: String) throws {
+      var status = stat()
+      guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+      let next = (try? RootFile(path).root.version).map { version in
+        """
+        : hosts that began with it follow "bundlectl root rotate \(path)", and "bundlectl root sign \(path)" adds \
+        signatures to it
+        """
+      }
+      throw CommandError("\(path) exists, and a root is not overwritten\(next ?? ": choose another name with -o")")
     }
 
     var expires: SignedTime {
@@ -45,7 +63,12 @@ struct RootCommand: AsyncParsableCommand {
   struct New: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "new", abstract: "Make the first root.",
-      discussion: "Keys are PEM files, private or public. The root is signed by each private one among its root keys.")
+      discussion: """
+        Keys are PEM files, private or public. The root is signed by each private one among its root keys. A root that \
+        is there is not overwritten, as hosts trust it: change it with "root rotate".
+        """
+    )
+    .with(examples: "bundlectl root new --root-key root.pem --release-key release.pem")
 
     @Option(
       name: .long, help: ArgumentHelp("A key that signs the next root. Repeatable.", valueName: "file"),
@@ -75,17 +98,27 @@ struct RootCommand: AsyncParsableCommand {
 
     @OptionGroup var file: FileOptions
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func run() async throws {
+      try await JSONOutput.reporting(json) { try await make() }
+    }
+
+    private func make() async throws {
       var roles: [TrustRoot.Role: RoleKeys] = [
         .root: (try rootKey.map(KeyFile.verificationKey), rootThreshold),
         .release: (try releaseKey.map(KeyFile.verificationKey), releaseThreshold),
       ]
       if !onlineKey.isEmpty { roles[.online] = (try onlineKey.map(KeyFile.verificationKey), onlineThreshold) }
       let root = TrustRoot(version: 1, expires: file.expires, roles: roles)
-      let (path, bytes) = try file.write(root)
       let signers = Signers(keys: rootKey.filter(KeyFile.isPrivate))
-      let signed = signers.isEmpty ? [] : try await signers.sign(bytes, as: .root, at: path)
-      RootCommand.show(root, at: path, signed: Set(signed).count, of: rootThreshold)
+      let (path, signed) = try await file.write(root, signedBy: signers)
+      let missing = max(0, rootThreshold - signed.count)
+      if json {
+        return try RootOutput(root, at: path, signedBy: signed.map(\.id.hex).sorted(), isValid: missing == 0).print()
+      }
+      RootCommand.show(root, at: path, missing: missing)
     }
   }
 
@@ -95,7 +128,9 @@ struct RootCommand: AsyncParsableCommand {
       discussion: """
         It has to be signed by as many keys as the old root asks for, and as the new one asks for. Those of --key sign \
         now; others add theirs with "root sign".
-        """)
+        """
+    )
+    .with(examples: "bundlectl root rotate 1.root.json --add-release-key next.pem --key root.pem")
 
     @Argument(help: ArgumentHelp("The newest root.", valueName: "file"), completion: .file(extensions: ["json"]))
     var root: String
@@ -142,7 +177,14 @@ struct RootCommand: AsyncParsableCommand {
     @OptionGroup var file: FileOptions
     @OptionGroup var signing: SigningOptions
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func run() async throws {
+      try await JSONOutput.reporting(json) { try await rotate() }
+    }
+
+    private func rotate() async throws {
       let old = try RootFile(root).root
       var roles: [TrustRoot.Role: RoleKeys] = [
         .root: try changed(old, .root, adding: addRootKey, removing: removeRootKey, rootThreshold),
@@ -151,9 +193,11 @@ struct RootCommand: AsyncParsableCommand {
       let online = try changed(old, .online, adding: addOnlineKey, removing: removeOnlineKey, onlineThreshold)
       if !online.keys.isEmpty { roles[.online] = online }
       let next = TrustRoot(version: old.version + 1, expires: file.expires, roles: roles)
-      let (path, bytes) = try file.write(next)
-      if !signing.signers.isEmpty { _ = try await signing.signers.sign(bytes, as: .root, at: path) }
-      try RootCommand.showSuccessor(of: old, at: path)
+      for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
+        throw CommandError("neither \(root) nor its successor lists the key \(key.id) for roots: it cannot sign")
+      }
+      let (path, signed) = try await file.write(next, signedBy: signing.signers)
+      try RootCommand.showSuccessor(of: old, at: path, signedBy: signed, json: json)
     }
 
     private func changed(
@@ -174,35 +218,71 @@ struct RootCommand: AsyncParsableCommand {
 
   struct Sign: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "sign", abstract: "Add signatures to a root.")
+      commandName: "sign", abstract: "Add signatures to a root.",
+      discussion: """
+        The root before it, VERSION.root.json in the same folder, or the root itself must list the keys for roots.
+        """
+    )
+    .with(examples: "bundlectl root sign 2.root.json --key other.pem")
 
     @Argument(help: ArgumentHelp("The root.", valueName: "file"), completion: .file(extensions: ["json"]))
     var root: String
 
     @OptionGroup var signing: SigningOptions
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func validate() throws {
       if signing.signers.isEmpty { throw SigningOptions.nobody }
     }
 
     func run() async throws {
+      try await JSONOutput.reporting(json) { try await sign() }
+    }
+
+    private func sign() async throws {
       let file = try RootFile(root)
-      for key in try await signing.signers.sign(file.bytes, as: .root, at: root) {
+      try checkKeys(of: file.root)
+      let signed = try await signing.signers.sign(file.bytes, as: .root, at: root)
+      if json { return try RootOutput(file.root, at: root, signedBy: signed.map(\.id.hex), isValid: nil).print() }
+      for key in signed {
         Terminal.output.line("\(root)\(SignatureFile.suffix): root \(file.root.version), signed by \(key.id)")
+      }
+    }
+
+    /// Checks that hosts will count the signatures.
+    private func checkKeys(of next: TrustRoot) throws {
+      let folder = (root as NSString).deletingLastPathComponent as NSString
+      let former = next.version > 1 ? folder.appendingPathComponent(PublishedRoot.name(of: next.version - 1)) : nil
+      let old = try former.flatMap { FileManager.default.fileExists(atPath: $0) ? try RootFile($0).root : nil }
+      for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
+        let rest = former.map { old == nil ? ", and the one before, \($0), is not there" : ", nor does \($0)" } ?? ""
+        throw CommandError(
+          "\(root) does not list the key \(key.id) for roots\(rest): hosts would not count its signature")
       }
     }
   }
 
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "verify", abstract: "Follow roots from one that is trusted to the newest.")
+      commandName: "verify", abstract: "Follow roots from one that is trusted to the newest."
+    )
+    .with(examples: "bundlectl root verify 1.root.json 2.root.json")
 
     @Argument(
       help: ArgumentHelp("The trusted root, and those that follow it in their order.", valueName: "file"),
       completion: .file(extensions: ["json"]))
     var roots: [String]
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     func run() async throws {
+      try await JSONOutput.reporting(json) { try verify() }
+    }
+
+    private func verify() throws {
       guard let first = roots.first, let last = roots.last else { throw ValidationError("Name a root.") }
       var root = try RootFile(first).root
       for path in roots.dropFirst() {
@@ -216,27 +296,65 @@ struct RootCommand: AsyncParsableCommand {
       do {
         try root.checkExpiry(at: .now)
       } catch {
-        throw CommandError("\(last): \(error)")
+        throw CommandError("\(last): \(error.sentence)")
       }
+      if json { return try RootOutput(root, at: last, signedBy: nil, isValid: true).print() }
       Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")
     }
   }
 
   // MARK: Output
 
-  private static func show(_ root: TrustRoot, at path: String, signed: Int, of threshold: Int) {
-    let missing = threshold - signed
+  /// The JSON of all of these commands.
+  private struct RootOutput: Encodable {
+    struct Role: Encodable {
+      let keys: [String]
+      let threshold: Int
+    }
+
+    let root: String
+    let version: Int64
+    let expires: String
+    let roles: [String: Role]
+    /// The keys that have signed now.
+    let signedBy: [String]?
+    /// `true` if hosts take it; missing where that was not checked.
+    let valid: Bool?
+
+    init(_ root: TrustRoot, at path: String, signedBy: [String]?, isValid: Bool?) {
+      self.root = path
+      version = root.version
+      expires = root.expires.description
+      let entries = root.roles.map {
+        ($0.key.rawValue, Role(keys: $0.value.keys.map(\.hex).sorted(), threshold: $0.value.threshold))
+      }
+      roles = Dictionary(entries, uniquingKeysWith: { first, _ in first })
+      self.signedBy = signedBy
+      valid = isValid
+    }
+
+    func print() throws { try JSONOutput.print(self) }
+  }
+
+  private static func show(_ root: TrustRoot, at path: String, missing: Int) {
     let rest =
       missing > 0 ? "; it needs \(Formatting.count(missing, "more signature")), by \"bundlectl root sign\"" : ""
     Terminal.output.line("\(path): root \(root.version), \(summary(root))\(rest)")
   }
 
-  private static func showSuccessor(of old: TrustRoot, at path: String) throws {
+  private static func showSuccessor(
+    of old: TrustRoot, at path: String, signedBy: Set<VerificationKey>, json: Bool
+  ) throws {
     let file = try RootFile(path)
+    func output(isValid: Bool) -> RootOutput {
+      RootOutput(file.root, at: path, signedBy: signedBy.map(\.id.hex).sorted(), isValid: isValid)
+    }
     do {
       _ = try old.successor(file.bytes, try SignatureFile(beside: path))
+      if json { return try output(isValid: true).print() }
       Terminal.output.line("\(path): root \(file.root.version), \(summary(file.root))")
     } catch let error as TrustError {
+      if json { return try output(isValid: false).print() }
       Terminal.output.line(
         "\(path): root \(file.root.version), \(summary(file.root)); not valid yet: \(error), by \"bundlectl root sign\""
       )
@@ -248,6 +366,13 @@ struct RootCommand: AsyncParsableCommand {
       root.roles[role].map { "\($0.threshold) of \($0.keys.count) for \(role.rawValue)" }
     }
     return "keys \(roles.joined(separator: ", ")), until \(root.expires)"
+  }
+}
+
+extension TrustRoot {
+  /// Returns `true` if hosts count a key's signature of this root, which follows another one.
+  fileprivate func isSigned(by key: VerificationKey, after old: TrustRoot?) -> Bool {
+    [self, old].contains { $0?.roles[.root]?.keys.contains(key.id) == true }
   }
 }
 

@@ -9,7 +9,9 @@ struct SourceCommand: AsyncParsableCommand {
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the sources, the one used last first.")
+      commandName: "list", abstract: "List the sources, the one used last first."
+    )
+    .with(examples: "bundlectl source list")
 
     @OptionGroup var store: StoreOptions
 
@@ -64,7 +66,9 @@ struct SourceCommand: AsyncParsableCommand {
       discussion: """
         Bytes that only its releases use are removed at once. The next preload of the manifest downloads everything \
         again.
-        """)
+        """
+    )
+    .with(examples: "bundlectl source forget https://pages.example.com/manifest.json")
 
     @Argument(
       help: ArgumentHelp("The manifest, as \"source list\" shows it.", valueName: "url|file"),

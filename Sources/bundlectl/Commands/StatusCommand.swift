@@ -8,7 +8,9 @@ struct StatusCommand: AsyncParsableCommand {
     discussion: """
       Shows each source with its releases and bundles, bundles in no manifest, responses, incomplete downloads, and \
       quarantined files.
-      """)
+      """
+  )
+  .with(examples: "bundlectl status", "bundlectl status --manifest https://pages.example.com/manifest.json --files")
 
   @Option(
     name: .long, help: ArgumentHelp("Only this source.", valueName: "url|file"),

@@ -5,7 +5,9 @@ struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check the stored bytes of every bundle.",
-    discussion: "Reads and digests every stored file of the current releases, whether or not it was checked before.")
+    discussion: "Reads and digests every stored file of the current releases, whether or not it was checked before."
+  )
+  .with(examples: "bundlectl verify", "bundlectl verify --server --repair")
 
   @Flag(name: .long, help: "Also ask the server for its MD5s and compare.")
   var server = false
@@ -27,7 +29,11 @@ struct VerifyCommand: AsyncParsableCommand {
 
   private func verify() async throws -> VerifyOutput {
     var output = VerifyOutput()
-    guard let opened = try store.reading() else { return output }
+    guard let opened = try store.reading() else {
+      // The database may be empty yet.
+      guard store.directory.hasStore else { throw StoreError.absent(path: store.directory.path) }
+      return output
+    }
     let sources =
       try await source.manifest == nil ? opened.sources() : [StoredSource.chosen(source.manifest, in: opened)]
     for stored in sources {
@@ -83,7 +89,7 @@ struct VerifyCommand: AsyncParsableCommand {
         uniquingKeysWith: { first, _ in first })
       output.serverDiffers += contents.map(\.bundle).filter { served[$0.url] != $0.md5 }.map(\.name)
     } catch {
-      output.errors.append("\(error)")
+      output.errors.append(error.sentence)
     }
   }
 
@@ -95,7 +101,7 @@ struct VerifyCommand: AsyncParsableCommand {
       _ = try await host.downloader.download(FetchTarget(bundle), for: release)
       output.repaired.append(bundle.name)
     } catch {
-      output.errors.append("\(error)")
+      output.errors.append(error.sentence)
     }
   }
 
@@ -109,6 +115,7 @@ struct VerifyCommand: AsyncParsableCommand {
       for name in names { terminal.line("\(what): \(name)") }
     }
     for error in output.errors { Terminal.error.line("bundlectl: \(Terminal.error.styled(error, .red))") }
+    if output.checked == 0 { return terminal.line("nothing is stored, and nothing was checked") }
     let verdict = output.isWell ? terminal.styled("no problems", .green) : terminal.styled("problems found", .red)
     let repaired = Set(output.repaired).count
     let mended = repaired > 0 ? ", \(repaired) of them repaired" : ""

@@ -45,7 +45,7 @@ struct FetchScript: Sendable {
       let (loaded, _) = try await FinalAnswer.load(try request.resource(policy), from: loader)
       return ScriptAnswer(id: request.id, loaded, body: try await loaded.body.collect(upTo: Self.bodyLimit))
     } catch {
-      return ScriptAnswer(id: request.id, error: "\(error)")
+      return ScriptAnswer(id: request.id, error: error.sentence)
     }
   }
 }

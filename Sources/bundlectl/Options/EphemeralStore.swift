@@ -42,7 +42,7 @@ enum EphemeralStore {
       try FileManager.default.createDirectory(
         at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw CommandError("the temporary folder \(folder.path) cannot be created: \(error.localizedDescription)")
+      throw CommandError("the temporary folder \(folder.path) cannot be created: \(error.plainReason)")
     }
     present.withLock { $0 = folder }
     defer { remove() }

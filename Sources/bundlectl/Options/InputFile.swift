@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 
 /// A file that the user names.
 enum InputFile {
@@ -16,7 +17,7 @@ enum InputFile {
     do {
       return try body(bytes)
     } catch {
-      throw CommandError("\(path): \(error)")
+      throw CommandError("\(path): \(error.sentence)")
     }
   }
 }

@@ -53,7 +53,7 @@ struct JournalOptions: ParsableArguments {
         try await journal.append(order.bytes, id: order.id, to: .orders)
       }
     } catch {
-      Terminal.error.line("bundlectl: the hosts are not told, and look by themselves: \(error)")
+      Terminal.error.line("bundlectl: the hosts are not told, and look by themselves: \(error.sentence)")
     }
   }
 

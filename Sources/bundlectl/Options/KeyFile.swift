@@ -46,7 +46,7 @@ enum KeyFile {
       try file.synchronize()
     } catch {
       unlink(path)
-      throw CommandError("\(path) cannot be written: \(error.localizedDescription)")
+      throw CommandError("\(path) cannot be written: \(error.plainReason)")
     }
   }
 

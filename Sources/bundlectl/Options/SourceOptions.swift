@@ -66,17 +66,22 @@ struct SourceOptions: ParsableArguments {
     return fields
   }
 
-  /// The manifest of `--manifest`, or the one in the current folder.
-  func manifestHere() throws -> PageURL {
+  /// The manifest of `--manifest`, or the one in the current folder, or else the only one whose releases are stored.
+  func manifestToPreload(into store: StoreOptions) async throws -> PageURL {
     if let manifest { return try PageURL(manifestArgument: manifest) }
-    guard FileManager.default.fileExists(atPath: "manifest.json") else {
+    guard !FileManager.default.fileExists(atPath: "manifest.json") else {
+      return try PageURL(manifestArgument: "manifest.json")
+    }
+    guard let opened = try? store.reading(), try await !opened.sources().isEmpty else {
       throw ValidationError("There is no manifest.json here: name one with --manifest URL|FILE.")
     }
-    return try PageURL(manifestArgument: "manifest.json")
+    return try await StoredSource.chosen(nil, in: opened).url
   }
 
-  func configuration(_ store: StoreOptions, manifest: PageURL) throws -> HostConfiguration {
-    var configuration = HostConfiguration(manifest: manifest, store: store.directory)
+  /// - Parameter manifest: `nil` for a host without one.
+  func configuration(_ store: StoreOptions, manifest: PageURL?) throws -> HostConfiguration {
+    var configuration = HostConfiguration(store: store.directory)
+    configuration.manifest = manifest
     configuration.fields = try fields()
     configuration.certificateAuthorities = caFile
     if let root {

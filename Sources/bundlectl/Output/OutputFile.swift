@@ -10,11 +10,14 @@ final class OutputFile {
   private let handle: FileHandle
   /// The temporary file, and the file that it replaces at the end.
   private let replacement: (temporary: String, target: String)?
+  private let replaces: Bool
   private var isDone = false
 
+  /// - Parameter replaces: `false` if a regular file that is there must stay as it is.
   /// - Throws: ``CommandError`` if the path is not writable.
-  init(_ path: String) throws {
+  init(_ path: String, replaces: Bool = true) throws {
     self.path = path
+    self.replaces = replaces
     var status = stat()
     let exists = stat(path, &status) == 0
     if exists && status.st_mode & S_IFMT != S_IFREG {
@@ -23,6 +26,10 @@ final class OutputFile {
       guard descriptor >= 0 else { throw Self.failure(path) }
       handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       return
+    }
+    if exists && !replaces {
+      errno = EEXIST
+      throw Self.failure(path)
     }
     // A file without write permission is not replaced either.
     guard !exists || access(path, W_OK) == 0 else { throw Self.failure(path) }
@@ -59,8 +66,12 @@ final class OutputFile {
     } catch {
       throw Self.failure(path)
     }
-    if let replacement, rename(replacement.temporary, replacement.target) != 0 { throw Self.failure(path) }
-    isDone = true
+    if let replacement {
+      // link() fails if another process has made the file meanwhile; the temporary one is removed at the end.
+      let place = replaces ? rename : link
+      guard place(replacement.temporary, replacement.target) == 0 else { throw Self.failure(path) }
+    }
+    isDone = replaces
   }
 
   /// Writes a body as it arrives; nothing changes before its first bytes.
@@ -80,8 +91,8 @@ final class OutputFile {
     try file.finish()
   }
 
-  static func write(_ data: Data, to path: String) throws {
-    let file = try OutputFile(path)
+  static func write(_ data: Data, to path: String, replaces: Bool = true) throws {
+    let file = try OutputFile(path, replaces: replaces)
     try file.append(Array(data))
     try file.finish()
   }

@@ -17,6 +17,15 @@ struct Terminal: Sendable {
     isColoured = isTerminal && (environment["NO_COLOR"] ?? "").isEmpty
   }
 
+  /// `true` if a person can be asked: standard input and standard error are terminals.
+  static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 && error.isTerminal }
+
+  /// Asks a person a question, which only `y` or `yes` confirms.
+  static func confirms(_ question: String) -> Bool {
+    error.write("\(question) [y/N] ")
+    return ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased() ?? "")
+  }
+
   /// The width in columns; 80 if it is unknown.
   var width: Int {
     var size = winsize()

@@ -41,7 +41,8 @@ actor FaultReader {
     do {
       map = try await SourceMapLookup(resources).map(of: found, at: url)
     } catch {
-      Terminal.error.line(Terminal.error.styled("bundlectl: going on without the source map: \(error)", .yellow))
+      Terminal.error.line(
+        Terminal.error.styled("bundlectl: going on without the source map: \(error.sentence)", .yellow))
     }
   }
 

@@ -60,7 +60,13 @@ final class NoticeListener: Sendable {
   }
 
   private static func say(_ level: String, _ text: String) {
-    Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
+    let style: Terminal.Style =
+      switch level {
+      case "error": .red
+      case "warn": .yellow
+      default: .dim
+      }
+    Terminal.error.line("\(Terminal.error.styled("\(level):", style)) \(text)")
   }
 }
 

@@ -62,7 +62,7 @@ actor OwnPage: RenderedPage {
     do {
       try await page.fireEvent(event.ref, event.type)
     } catch {
-      return RenderFault("\(error)")
+      return RenderFault(error.sentence)
     }
     pending = await settle()
     return nil

@@ -36,7 +36,7 @@ enum PageData {
       _ = try JSONValue(reading: Array(text.utf8))
       return ""
     } catch {
-      return ": \(error)"
+      return ": \(error.sentence)"
     }
   }
 }

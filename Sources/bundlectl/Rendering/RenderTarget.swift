@@ -30,12 +30,12 @@ enum RenderTarget: Hashable {
   var filePath: String? { if case .file(let url) = self { url.filePath } else { nil } }
 
   /// The manifest of the bundle: the named one, else the one in the store that lists it, else the one in this folder or
-  /// beside the bundle.
-  func manifest(_ named: String?, in store: StoreDirectory) async throws -> PageURL {
+  /// beside the bundle; `nil` for a file, which runs as it is.
+  func manifest(_ named: String?, in store: StoreDirectory) async throws -> PageURL? {
     if let named { return try PageURL(manifestArgument: named) }
     let opened = store.hasStore ? try BundleStore(reading: store) : nil
     switch self {
-    case .file(let url): return url.resolving("../manifest.json") ?? url
+    case .file: return nil
     case .bundle(let url):
       for source in try await opened?.sources() ?? [] {
         for release in [source.incoming, source.current].compactMap(\.self)

@@ -43,7 +43,7 @@ final class WorkerAnswers: WorkerPoolDelegate {
       }
     } catch is CancellationError {
     } catch {
-      try? await send(.failed("\(error)"), [])
+      try? await send(.failed(error.sentence), [])
     }
   }
 

@@ -35,7 +35,7 @@ struct WorkerLimits: Hashable, Sendable {
       return RenderFault(
         "\(url.readable) cannot be opened: the memory limit of its process, \((memory ?? 0) >> 20) MiB, is too low (--memory)",
         url: url.text)
-    default: return RenderFault("\(url.readable) cannot be opened: \(error)", url: url.text)
+    default: return RenderFault("\(url.readable) cannot be opened: \(error.sentence)", url: url.text)
     }
   }
 }

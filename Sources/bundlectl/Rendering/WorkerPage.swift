@@ -62,7 +62,7 @@ actor WorkerPage: RenderedPage {
       bytes = try await load()
     } catch {
       state.phase = .failed
-      return error as? RenderFault ?? RenderFault("\(error)", url: request.url.text)
+      return error as? RenderFault ?? RenderFault(error.sentence, url: request.url.text)
     }
     self.bytes = bytes
     answers.show(state.bundle?.view)

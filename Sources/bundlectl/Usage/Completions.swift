@@ -40,6 +40,16 @@ enum Completions {
     return await names(arguments, word) + files(word)
   }
 
+  /// The parser's script for bash, which offers options only where a word begins with "-".
+  ///
+  /// The parser's own offers them for an empty word too: where nothing else can follow, all offers begin with "-", and bash
+  /// types it.
+  static func finished(_ script: String) -> String {
+    script.replacing(
+      #"[[ ("${cur}" = -* && "${positional_number}" -ge 0) || "${positional_number}" -eq -1 ]]"#,
+      with: #"[[ "${cur}" = -* && "${positional_number}" -ge -1 ]]"#)
+  }
+
   /// The word at the cursor. The parser's prefix is that of the last word.
   private static func word(_ index: Int, of arguments: [String]) -> String {
     arguments.indices.contains(index) ? arguments[index] : ""

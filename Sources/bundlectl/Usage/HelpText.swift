@@ -1,5 +1,16 @@
 import ArgumentParser
 
+extension CommandConfiguration {
+  /// The same configuration with examples at the end of its discussion.
+  func with(examples: String...) -> CommandConfiguration {
+    var configuration = self
+    let lines = examples.map { "  " + $0 }.joined(separator: "\n")
+    let text = (examples.count == 1 ? "Example:\n" : "Examples:\n") + HelpText.unbroken(lines)
+    configuration.discussion += discussion.isEmpty ? text : "\n\n" + text
+    return configuration
+  }
+}
+
 /// Formatting of help and usage.
 enum HelpText {
   /// A space at which the parser does not break lines.
@@ -11,10 +22,20 @@ enum HelpText {
   /// A message of the parser, ready for printing.
   static func finished(_ text: String, width: Int) -> String {
     var text = text.replacing(unbreakable, with: " ")
-    if text.hasPrefix("Error: ") { text = "bundlectl: " + text.dropFirst("Error: ".count) }
+    if text.hasPrefix("Error: ") { text = "bundlectl: " + expecting(text.dropFirst("Error: ".count)) }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       line.lowercased().hasPrefix("usage: ") ? wrapped(String(line), width) : String(line)
     }.joined(separator: "\n")
+  }
+
+  /// What the parser says of a value that is no time or no size, with the forms that are read.
+  private static func expecting(_ text: Substring) -> String {
+    var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    for (name, form) in [("time", TimeArgument.form), ("size", SizeArgument.form)]
+    where lines.first?.hasPrefix("The value '") == true && lines.first?.hasSuffix("<\(name)>'") == true {
+      lines[0] += ": write \(form)"
+    }
+    return lines.joined(separator: "\n")
   }
 
   /// A command's usage, with a reference to its help.

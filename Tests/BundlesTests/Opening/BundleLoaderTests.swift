@@ -168,6 +168,32 @@ struct BundleLoaderTests {
     }
   }
 
+  @Test("a stored page opens when the first attempt does not reach the server, and further attempts go on behind")
+  func refusedConnection() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      try await fixture.origin.refuseConnections()
+      let pauses = Monitor(0)
+      let verifier = try fixture.verifier(attempts: 4) { _ in
+        pauses.change { $0 += 1 }
+        try await Task.sleep(for: .seconds(600))
+      }
+      let loader = try fixture.loader(verifier)
+      for _ in 1...2 {
+        let page = try await loader.load(try fixture.url("/b/a.js"))
+        #expect([.store, .memory].contains(page.source) && !page.isVerified)
+        #expect(page.note?.contains("cannot connect") == true, "\(page.note ?? "")")
+      }
+      #expect(
+        try await loader.verified(policy: .networkFirst(deadline: .seconds(60)), canShow: true)?.release.name == nil)
+      // The question is one, and waits for its second attempt.
+      #expect(pauses.read { $0 } == 1)
+      await verifier.shutDown()
+      await loader.shutDown()
+    }
+  }
+
   @Test("an opening does not wait longer than the deadline for the server's MD5s")
   func slowManifest() async throws {
     try await LoadingFixture.running { fixture in

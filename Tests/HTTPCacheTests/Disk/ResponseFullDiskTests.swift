@@ -1,52 +1,11 @@
 import Foundation
 import HTTPTransport
 import PageTesting
+import TestSupport
 import Testing
 
 @testable import DiskStorage
 @testable import HTTPCache
-
-/// A file system of three megabytes, for who may mount one.
-private final class SmallDisk {
-  let path: String
-
-  init?() {
-    guard geteuid() == 0 else { return nil }
-    path = NSTemporaryDirectory() + "pagekit-small-\(UUID().uuidString)"
-    guard mkdir(path, 0o755) == 0 else { return nil }
-    guard Self.run("mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", path) else {
-      rmdir(path)
-      return nil
-    }
-  }
-
-  deinit {
-    _ = Self.run("umount", "-l", path)
-    rmdir(path)
-  }
-
-  /// Takes every byte that is free.
-  func fill() throws {
-    _ = FileManager.default.createFile(atPath: path + "/filling", contents: nil)
-    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path + "/filling"))
-    for size in [65_536, 4_096, 1] {
-      while (try? file.write(contentsOf: Data(count: size))) != nil {}
-    }
-    try file.close()
-  }
-
-  private static func run(_ arguments: String...) -> Bool {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = arguments
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
-  }
-
-  static let isAvailable = SmallDisk() != nil
-}
 
 /// Where really nothing is left on the file system.
 @Suite(.enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
@@ -78,5 +37,26 @@ struct ResponseFullDiskTests {
     try disk.fill()
     try await low.setCapacity(0)
     #expect(try await fixture.names(of: low) == ["7"])
+  }
+
+  @Test("a store on a full disk says so, keeps its files as they were, and can write again when there is room")
+  func writing() throws {
+    let disk = try #require(SmallDisk())
+    defer { withExtendedLifetime(disk) {} }
+    let store = StoreDirectory(disk.path + "/store")
+    #expect(store.writeProblem() == .notWritable(path: store.path + "/probe", reason: "No such file or directory"))
+    try store.write([UInt8](repeating: 1, count: 50_000), to: ["folders", "a.json"])
+    #expect(store.writeProblem() == nil)
+    try disk.fill()
+    #expect(store.writeProblem() == .diskFull(path: store.path))
+    #expect(throws: StoreError.diskFull(path: store.path + "/folders/a.json")) {
+      try store.write([UInt8](repeating: 2, count: 50_000), to: ["folders", "a.json"])
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: store.path + "/folders")
+    #expect(names == ["a.json"])
+    #expect(FileManager.default.contents(atPath: store.path + "/folders/a.json") == Data(repeating: 1, count: 50_000))
+    unlink(disk.path + "/filling")
+    #expect(store.writeProblem() == nil)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: store.path) == ["folders"])
   }
 }

@@ -12,7 +12,7 @@ struct HookedResponseStore: ResponseStoring {
   /// Awaited before a body is given.
   var beforeBody: @Sendable () async -> Void = {}
   /// Awaited before a response is stored.
-  var beforeCommit: @Sendable () async -> Void = {}
+  var beforeCommit: @Sendable () async throws -> Void = {}
 
   private struct Writer: ResponseWriting {
     let spool: any ResponseWriting
@@ -32,7 +32,7 @@ struct HookedResponseStore: ResponseStoring {
   func commit(
     _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
-    await beforeCommit()
+    try await beforeCommit()
     return try await store.commit((writer as? Writer)?.spool ?? writer, head: head, for: key, replacing: replaced)
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import PageTesting
 import TestServers
+import TestSupport
 import Testing
 
 @testable import RenderHost
@@ -13,6 +14,30 @@ struct StatusTests {
     let decoder = JSONDecoder()
     decoder.dateDecodingStrategy = .iso8601
     return try decoder.decode(HostStatus.self, from: Data(try await daemon.get("/status").bytes))
+  }
+
+  @Test("a second host on one store is told, and metrics have the build, the checks and the free disk")
+  func twoHosts() async throws {
+    let folder = try TemporaryDirectory()
+    try DaemonTests.write(DaemonTests.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await Daemon.running(folder.file("bundles"), folder) { daemon in
+      let metrics = try StrictMetrics(
+        try await daemon.get("/metrics", ["Accept": "application/openmetrics-text"]).text)
+      #expect(metrics.value("renderhost_ready", [:]) == 1)
+      for check in ["store", "release", "workers"] { #expect(metrics.value("renderhost_check", ["check": check]) == 1) }
+      #expect(
+        metrics.samples.contains { $0.name == "renderhost_build_info" && $0.labels["version"] == HostVersion.current })
+      #expect(metrics.value("renderhost_store_free_bytes", [:]).map { $0 > 0 } == true)
+      #expect(metrics.value("renderhost_certificate_end_seconds", [:]) == nil)
+      #expect(!daemon.said.contains("another renderhost"))
+      let other = try RunningProgram(
+        Daemon.executable,
+        ["--bundles", folder.file("bundles"), "--store", folder.file("served"), "--listen", "127.0.0.1:0"])
+      try await other.wait(for: .error) { $0.contains("another renderhost uses the store \(folder.file("served"))") }
+      other.send(SIGTERM)
+      _ = await other.result()
+      #expect(try await daemon.get("/readyz").text.contains(#""name":"store","ok":true"#))
+    }
   }
 
   @Test("the status lists bundles, pages, workers and failures")

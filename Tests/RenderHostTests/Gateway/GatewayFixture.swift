@@ -59,7 +59,7 @@ final class GatewayFixture: Sendable {
       tls = try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
     }
     report = GatewayReport(gateway: gateway, metrics: metrics)
-    purge = GatewayPurge(origins: gateway.origins, metrics: metrics)
+    purge = GatewayPurge(of: gateway, metrics: metrics)
     let bound = Monitor<Int?>(nil)
     let server = GatewayServer(
       gateway: gateway, settings: settings.server, metrics: metrics, logger: logger,

@@ -24,7 +24,7 @@ struct PurgeRouteTests {
       }
     }
     var settings = Settings()
-    settings.adminToken = "secret"
+    settings.adminTokens = ["secret"]
     let metrics = HostMetrics()
     let server = HostServer(
       settings: settings, controls: controls, metrics: metrics,

@@ -23,7 +23,7 @@ struct ListenerPlanTests {
       var settings = Settings()
       (settings.address, settings.publicRoutes) = (listen, named)
       settings.adminListen = admin.flatMap { SettingText.address($0) }
-      (settings.adminToken, settings.allowsInsecureAdmin) = (token, isInsecure)
+      (settings.adminTokens, settings.allowsInsecureAdmin) = (token.map { [$0] } ?? [], isInsecure)
       if hasCertificate { (settings.certificate, settings.privateKey) = ("c", "k") }
       return settings
     }
@@ -133,7 +133,7 @@ struct ListenerPlanTests {
     settings.allowsInsecureAdmin = true
     #expect(ListenerPlan(settings.server).refusal == nil)
     settings.allowsInsecureAdmin = false
-    settings.adminToken = Self.token
+    settings.adminTokens = [Self.token]
     #expect(ListenerPlan(settings.server).refusal == nil)
   }
 

@@ -34,7 +34,7 @@ struct ListenersTests {
   ) async throws -> LiveHost {
     var settings = Settings()
     settings.adminListen = ("127.0.0.1", 0)
-    settings.adminToken = Self.token
+    settings.adminTokens = [Self.token]
     change(&settings)
     return try await LiveHost(settings, logger: logger, adding: Self.add(to:))
   }
@@ -243,7 +243,7 @@ struct ListenersTests {
     _ body: @escaping @Sendable (ApplicationClient) async throws -> Void
   ) async throws {
     var settings = Settings()
-    settings.adminToken = token
+    settings.adminTokens = token.map { [$0] } ?? []
     let server = HostServer(
       settings: settings, controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

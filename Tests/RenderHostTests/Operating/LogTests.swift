@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Hummingbird
 import Logging
 import PageTesting
@@ -25,6 +26,39 @@ struct LogTests {
     #expect(fields["id"] as? String == "7" && fields["n"] as? Double == 3 && fields["logger"] as? String == "l")
     #expect((fields["list"] as? [Any])?.count == 2)
     #expect((fields["time"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
+  }
+
+  @Test("the levels of the log and of the access log change while the host runs")
+  func levels() throws {
+    let lines = Monitor<[Data]>([])
+    let levels = LogLevels()
+    let logger = Logger(label: "l") { label in
+      HostLogHandler(JSONLogHandler(label: label) { line in lines.change { $0.append(line) } }, levels: levels)
+    }
+    let log = AccessLogMiddleware(levels: levels)
+    func answers(_ status: Int) -> Bool {
+      let request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
+      return log.line(for: request, version: .http11, status: status, note: nil, logger) != nil
+    }
+    logger.debug("left out")
+    logger.info("Server started and listening on 127.0.0.1:1")
+    logger.info("one")
+    #expect(answers(200))
+    levels.current = .init(log: .debug, access: .warning)
+    logger.debug("two")
+    #expect(!answers(200) && answers(500))
+    levels.current = .init(log: .error, access: .info)
+    logger.warning("left out")
+    #expect(answers(200))
+    levels.current = .init(log: .notice)
+    #expect(!answers(200))
+    #expect(try lines.read { $0 }.map(Self.fields).map { $0["message"] as? String } == ["one", "two"])
+    for log in Logger.Level.allCases {
+      for access in Logger.Level.allCases.map(Optional.some) + [nil] {
+        levels.current = .init(log: log, access: access)
+        #expect(levels.current == .init(log: log, access: access))
+      }
+    }
   }
 
   @Test("each request has one line in the log, with its id and without its query")

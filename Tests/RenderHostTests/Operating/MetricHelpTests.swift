@@ -22,4 +22,36 @@ struct MetricHelpTests {
       for name in names { #expect(descriptions[name] != nil, "\(name) of \(path)") }
     }
   }
+
+  private static let deploy = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../deploy")
+    .standardizedFileURL
+
+  @Test(
+    "alerts and boards name only metrics that there are",
+    arguments: ["prometheus/renderhost.rules.yml", "prometheus/renderhost.test.yml", "grafana/renderhost.json"])
+  func namedMetrics(_ path: String) throws {
+    let parts = [
+      HostMetrics.descriptions, HostMetrics.pageDescriptions, HostMetrics.gatewayDescriptions,
+      HostMetrics.fleetDescriptions,
+    ]
+    let known = Set(parts.flatMap(\.keys))
+    let text = try String(contentsOf: Self.deploy.appendingPathComponent(path), encoding: .utf8)
+    let named = Set(text.matches(of: /\b(?:renderhost|process)_[a-z_]+\b/).map { String($0.0) })
+    #expect(named.count > 5)
+    for name in named {
+      let base = name.replacing(/_(?:total|bucket|sum|count)$/, with: "")
+      #expect(known.contains(base), "\(name) of \(path)")
+    }
+  }
+
+  @Test(
+    "Prometheus takes the rules, and they warn of what they are for",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"), "promtool is not installed"))
+  func rules() async throws {
+    let folder = Self.deploy.appendingPathComponent("prometheus").path
+    let checked = try await Tool.run("promtool", "check", "rules", "\(folder)/renderhost.rules.yml")
+    #expect(checked.status == 0, "\(checked.output)\(checked.error)")
+    let tested = try await Tool.run("promtool", "test", "rules", "\(folder)/renderhost.test.yml")
+    #expect(tested.status == 0, "\(tested.output)\(tested.error)")
+  }
 }

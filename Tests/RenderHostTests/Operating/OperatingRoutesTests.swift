@@ -16,7 +16,7 @@ struct OperatingRoutesTests {
     routes: (Router<HostRequestContext>) -> Void = { _ in }
   ) throws -> some ApplicationProtocol {
     var settings = Settings()
-    settings.adminToken = token
+    settings.adminTokens = token.map { [$0] } ?? []
     settings.webhookSecret = token
     let server = HostServer(
       settings: settings, controls: controls, metrics: metrics,
@@ -45,6 +45,26 @@ struct OperatingRoutesTests {
       problem.change { $0 = nil }
       try await client.execute(uri: "/readyz", method: .get) { #expect($0.status == .ok) }
       try await client.execute(uri: "/healthz", method: .get) { #expect($0.status == .ok) }
+    }
+  }
+
+  @Test("a host that serves and cannot write its store is ready, and says so")
+  func warning() async throws {
+    var controls = HostControls.fake()
+    controls.server.checks = [
+      HealthCheck(name: "store") {
+        nil
+      } warning: {
+        "the disk is full"
+      }
+    ]
+    try await application(controls: controls).serve { client in
+      try await client.execute(uri: "/readyz", method: .get) { answer in
+        #expect(answer.status == .ok)
+        #expect(
+          answer.text
+            == #"{"checks":[{"name":"store","ok":false,"reason":"the disk is full","required":false}],"ready":true}"#)
+      }
     }
   }
 

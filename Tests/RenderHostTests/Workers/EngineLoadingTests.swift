@@ -36,4 +36,33 @@ struct EngineLoadingTests {
       for worker in workers { #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: worker)) }
     }
   }
+
+  @Test("without the engine a host with pages is not ready, answers for them with 503, and says what to install")
+  func noEngine() async throws {
+    let folder = try TemporaryDirectory()
+    let bundles = folder.file("bundles")
+    for path in [bundles, folder.file("libraries")] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
+    // The loader finds a file that is not a library.
+    try Data().write(to: URL(fileURLWithPath: folder.file("libraries/libjavascriptcoregtk-4.1.so.0")))
+    let shell = "export LD_LIBRARY_PATH=\(folder.file("libraries"))"
+    let reason = "JavaScriptCore cannot be loaded: install libjavascriptcoregtk-4.1-0"
+    try await Daemon.running(bundles, folder, shell: shell, isReady: false) { daemon in
+      try await daemon.until("/readyz has the reason") {
+        let answer = try await daemon.get("/readyz")
+        return answer.status == 503 && answer.text.contains("pages cannot run: \(reason)")
+      }
+      #expect(try await daemon.get("/status").text.contains(reason))
+      let page = try await daemon.get("/render?name=counter")
+      #expect(page.status == 503 && page.text.contains("pages cannot run here: \(reason)"), "\(page.text)")
+      #expect(try await daemon.get("/bundles/counter.js").status == 200)
+      #expect(daemon.said.contains("pages cannot run: \(reason)"))
+    }
+    try await Daemon.running(bundles, folder, ["--workers", "0"], shell: shell) { (daemon: Daemon) async throws in
+      #expect(try await daemon.get("/bundles/counter.js").status == 200)
+      #expect(try await daemon.get("/render?name=counter").status == 404)
+    }
+  }
 }

@@ -73,7 +73,7 @@ struct ReleaseListener: Sendable {
       } catch {
         guard !Task.isCancelled else { return }
         failures = .now - start < Self.proof ? failures + 1 : 1
-        logger.debug("release events: \(error)", metadata: ["failures": "\(failures)"])
+        logger.debug("release events: \(error.sentence)", metadata: ["failures": "\(failures)"])
         let pause = schedule.pause(
           after: failures, isPassing: (error as? Fault)?.isPassing ?? RetryPolicy.mayPass(error),
           asked: stream.reconnectionTime ?? RetryPolicy.retryAfter(error), jitter: .random(in: 0...1))

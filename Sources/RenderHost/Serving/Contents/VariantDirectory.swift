@@ -43,6 +43,7 @@ struct VariantDirectory: Sendable {
   /// The limit of all variants in bytes.
   let capacity: Int64
   let logger: Logger
+  private let problem = LastingProblem()
 
   init(store: String, capacity: Int64 = 256 << 20, logger: Logger) {
     root = store + "/variants"
@@ -85,15 +86,13 @@ struct VariantDirectory: Sendable {
   /// - Parameter bytes: `nil` if encoding saves nothing. A variant that cannot be written is made again later.
   func write(_ bytes: [UInt8]?, of content: ContentDigests, _ variant: Variant) {
     let target = path(of: content.sha256, variant)
-    let draft = "\(target).\(UUID().uuidString).new"
     do {
-      try FileManager.default.createDirectory(
-        atPath: "\(root)/\(content.sha256.hex.prefix(2))", withIntermediateDirectories: true)
-      try Data(bytes ?? []).write(to: URL(fileURLWithPath: draft))
-      guard rename(draft, target) == 0 else { throw CocoaError(.fileWriteUnknown) }
+      let names = [String(content.sha256.hex.prefix(2)), (target as NSString).lastPathComponent]
+      try StoreDirectory(root).write(bytes ?? [], to: names)
+      if problem.ends() { logger.notice("variants are stored again") }
     } catch {
-      unlink(draft)
-      logger.warning("a variant could not be stored: \(error.localizedDescription)", metadata: ["file": "\(target)"])
+      guard problem.begins(error) else { return }
+      logger.warning("variants cannot be stored, and are made again for each request: \(error.sentence)")
     }
   }
 

@@ -78,7 +78,8 @@ struct FolderScanner: Sendable {
     } catch RegularFileError.absent {
       return nil
     } catch {
-      throw FolderError("\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error)")
+      throw FolderError(
+        "\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error.sentence)")
     }
     // There is one release of a folder.
     guard settings.otherwise == nil, settings.channels.isEmpty else {

@@ -1,3 +1,4 @@
+import Bundles
 import DiskStorage
 import Foundation
 import HTTPTransport
@@ -8,6 +9,8 @@ package struct FolderSource: Sendable {
   package let folder: String
   /// The path of the manifest's file, which identifies the source in the store.
   package let manifestPath: String
+  private let store: StoreDirectory
+  private let manifestNames: [String]
 
   /// - Throws: ``DigestError`` if libcrypto has no SHA-256.
   package init(folder: String, store: StoreDirectory) throws {
@@ -16,8 +19,15 @@ package struct FolderSource: Sendable {
     var digester = try Digester.sha256()
     digester.update(Array(absolute.utf8))
     let name = try digester.finish().hex.prefix(16)
-    manifestPath = URL(fileURLWithPath: store.path).standardizedFileURL.path + "/folders/\(name).json"
+    self.store = StoreDirectory(URL(fileURLWithPath: store.path).standardizedFileURL.path)
+    manifestNames = ["folders", "\(name).json"]
+    manifestPath = ([self.store.path] + manifestNames).joined(separator: "/")
   }
+
+  /// Replaces the manifest.
+  ///
+  /// - Throws: ``StoreError``; the former manifest stays.
+  func write(_ manifest: Manifest) throws { try store.write(ServedJSON.bytes(manifest), to: manifestNames) }
 
   /// The manifest for a ``HostConfiguration``; `nil` if the path cannot be written as a URL.
   package var manifest: PageURL? { PageURL(filePath: manifestPath) }

@@ -95,7 +95,7 @@ package actor FolderWatcher: Service {
       hasLooked = true
       guard isSettled else { return FolderActivity.quiet }
     } catch {
-      logger.warning("\(error)")
+      logger.warning("\(error.sentence)")
       round = Self.roundUnwatched
     }
     do {
@@ -124,16 +124,13 @@ package actor FolderWatcher: Service {
     } catch is CancellationError where Task.isCancelled {
       return round
     } catch {
-      publisher.fail("\(error)")
+      publisher.fail(error.sentence)
       return round
     }
   }
 
   private func write(_ manifest: Manifest) throws {
-    let data = Data(try ServedJSON.bytes(manifest))
-    let folder = URL(fileURLWithPath: source.manifestPath).deletingLastPathComponent()
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    try data.write(to: URL(fileURLWithPath: source.manifestPath), options: .atomic)
+    try source.write(manifest)
     former = manifest
   }
 }

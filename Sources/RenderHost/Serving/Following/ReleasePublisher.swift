@@ -54,7 +54,7 @@ struct ReleasePublisher: Sendable {
     } catch is CancellationError where Task.isCancelled {
       // The daemon is shutting down.
     } catch {
-      logger.warning("the stored release cannot be served: \(error)")
+      logger.warning("the stored release cannot be served: \(error.sentence)")
     }
   }
 
@@ -78,7 +78,7 @@ struct ReleasePublisher: Sendable {
     } catch is CancellationError where Task.isCancelled {
       return false
     } catch {
-      fail("\(error)")
+      fail(error.sentence)
       return false
     }
   }
@@ -99,7 +99,7 @@ struct ReleasePublisher: Sendable {
       if current.id != feed.current?.id {
         try await publish(current, waitingForDeltas: Self.deltaTime)
         record.metrics.releases.increment()
-        logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
+        logger.notice("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
         await representations.sweep()
       } else {
         try await renew(current)
@@ -136,7 +136,7 @@ struct ReleasePublisher: Sendable {
     } catch is CancellationError where Task.isCancelled {
       // The daemon is shutting down.
     } catch {
-      fail("release \(feed.current?.name ?? "") cannot be signed anew: \(error)")
+      fail("release \(feed.current?.name ?? "") cannot be signed anew: \(error.sentence)")
     }
   }
 
@@ -220,7 +220,7 @@ struct ReleasePublisher: Sendable {
     do {
       try await renew()
     } catch {
-      halts.tell(.halt, "it is decided for release \(current.name), and not published yet: \(error)")
+      halts.tell(.halt, "it is decided for release \(current.name), and not published yet: \(error.sentence)")
     }
   }
 
@@ -234,7 +234,7 @@ struct ReleasePublisher: Sendable {
     do {
       try await renew()
     } catch {
-      throw ServedError(status: .badGateway, reason: "it is decided, and not published yet: \(error)")
+      throw ServedError(status: .badGateway, reason: "it is decided, and not published yet: \(error.sentence)")
     }
     if let next = feed.current, next.identity == current.identity, next.isHalted != isHalted {
       throw ServedError(
@@ -321,7 +321,7 @@ struct ReleasePublisher: Sendable {
         (signed.status, signed.ownStatus) = (former.status, former.ownStatus)
       }
       let order = isHalted && former?.ownStatus?.isHalted != true ? " is to be halted, and" : ":"
-      halts.tell(.status, "release \(release.name)\(order) its status cannot be signed: \(error)")
+      halts.tell(.status, "release \(release.name)\(order) its status cannot be signed: \(error.sentence)")
     }
     return signed
   }

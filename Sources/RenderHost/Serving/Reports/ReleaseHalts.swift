@@ -86,7 +86,7 @@ final class ReleaseHalts: Sendable {
       return isHalted
     } catch {
       // It is asked again when the journal can be reached.
-      logger.notice("the fleet cannot be asked if release \(identity.hex.prefix(12)) is halted: \(error)")
+      logger.notice("the fleet cannot be asked if release \(identity.hex.prefix(12)) is halted: \(error.sentence)")
       return false
     }
   }

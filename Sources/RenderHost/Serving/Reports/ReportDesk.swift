@@ -91,7 +91,7 @@ final class ReportDesk: Service {
     do {
       report = try ReleaseReport(reading: body)
     } catch {
-      throw ServedError(status: .badRequest, reason: "\(error)")
+      throw ServedError(status: .badRequest, reason: error.sentence)
     }
     guard let current = publisher.feed.current, current.identity == report.contents else {
       count("other")
@@ -165,7 +165,7 @@ final class ReportDesk: Service {
     do {
       return try ReportToken(String(parts[1]), signedBy: keys, at: .now).install
     } catch {
-      throw refusal("\(error)", #"Bearer error="invalid_token""#)
+      throw refusal(error.sentence, #"Bearer error="invalid_token""#)
     }
   }
 
@@ -187,7 +187,7 @@ final class ReportDesk: Service {
       } catch is CancellationError where Task.isCancelled {
         // The halt is in the store, and is published at the next start.
       } catch {
-        publisher.halts.tell(.halt, "release \(release.name) fails, and is not halted yet: \(error)")
+        publisher.halts.tell(.halt, "release \(release.name) fails, and is not halted yet: \(error.sentence)")
       }
       halting.withLock { $0 = Halting(last: .now) }
     }

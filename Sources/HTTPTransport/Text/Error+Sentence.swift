@@ -1,0 +1,39 @@
+import Foundation
+
+extension Error {
+  /// The error in words, for logs, answers and messages.
+  ///
+  /// Errors of our modules and of libraries describe themselves. Foundation's describe themselves with their domain, code
+  /// and dictionary: of these it is the file and the system's reason, such as `/srv/x: No space left on device`.
+  package var sentence: String {
+    guard let error = foundationError else { return plainReason }
+    let path = error.userInfo[NSFilePathErrorKey] as? String ?? (error.userInfo[NSURLErrorKey] as? URL)?.path
+    return path.map { "\($0): \(plainReason)" } ?? plainReason
+  }
+
+  /// The error in words without the file that it concerns, for messages that name the file.
+  package var plainReason: String {
+    if let error = foundationError { return error.systemReason }
+    switch self {
+    case is CancellationError: return "it was cancelled"
+    case let error as DecodingError: return error.placeAndReason
+    default: return "\(self)"
+    }
+  }
+
+  /// The error if it is one of Foundation's.
+  private var foundationError: NSError? {
+    let error: any Error = self
+    return error is any CustomNSError || Swift.type(of: error) is NSError.Type ? error as NSError : nil
+  }
+}
+
+extension NSError {
+  fileprivate var systemReason: String {
+    if domain == NSPOSIXErrorDomain { return String(cString: strerror(Int32(clamping: code))) }
+    if let underlying = userInfo[NSUnderlyingErrorKey] as? any Error { return (underlying as NSError).systemReason }
+    let text = localizedDescription
+    let general = "The operation could not be completed. "
+    return text.hasPrefix(general) ? String(text.dropFirst(general.count)) : text
+  }
+}
