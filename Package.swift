@@ -6,8 +6,11 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A test may use what the module it tests uses without naming it again.
-let relaxed: [SwiftSetting] = [.enableUpcomingFeature("ExistentialAny")]
+// A test may use what the module it tests uses without naming it again. Tests themselves are not optimised, only what
+// they test: each line of theirs runs once.
+let relaxed: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"), .unsafeFlags(["-Onone"], .when(configuration: .release)),
+]
 
 // What only the two programs need. An app that depends on the package with `traits: []` neither fetches nor builds it.
 let tools: TargetDependencyCondition? = .when(traits: ["Tools"])
