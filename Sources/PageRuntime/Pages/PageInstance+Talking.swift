@@ -35,6 +35,26 @@ extension PageInstance {
     try await call("callback", [.string(id), value, .bool(keepAlive)], atEnd: atEnd)
   }
 
+  /// The largest number of messages of channels that wait for a page's script.
+  private static let waitingMessageLimit = 1_000
+
+  /// Delivers a message of another page's `BroadcastChannel`. It is dropped if too many wait.
+  func receive(_ message: ScriptValue, from channel: String) async {
+    guard group != nil else { return }
+    guard waitingMessages < Self.waitingMessageLimit else {
+      guard !dropsMessages else { return }
+      dropsMessages = true
+      return report(
+        ScriptException(
+          message: "messages of the channel \(channel) are dropped: \(Self.waitingMessageLimit) wait for the page"))
+    }
+    dropsMessages = false
+    waitingMessages += 1
+    defer { waitingMessages -= 1 }
+    let id = id
+    try? await enter { try await $0.deliver(id, message, to: channel) }
+  }
+
   /// Replaces the page's data, and lets the script render it.
   ///
   /// - Throws: ``ScriptError/closed`` if the page has no script.

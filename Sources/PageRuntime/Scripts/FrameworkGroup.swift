@@ -194,6 +194,11 @@ final class FrameworkGroup: Sendable {
     try await enter(id) { _, page in try page.fireTimer(timer) }
   }
 
+  /// Delivers a message of another page to the page's channels of the name.
+  func deliver(_ id: String, _ message: ScriptValue, to name: String) async throws -> EntryOutcome {
+    try await enter(id) { _, page in try page.deliver(message, to: name) }
+  }
+
   /// Settles a promise of the page.
   func settle(_ id: String, _ ticket: Int, _ result: Result<ScriptValue, any Error>) async throws -> EntryOutcome {
     try await enter(id) { _, page in try page.promise(ticket)?.settle(result) }

@@ -55,6 +55,14 @@ import Synchronization
       resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
       configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
       frameworks: FrameworkPool(scripts),
+      channelOutlet: { page, name, message in
+        guard let root = (page as? RelayedPage)?.root else { return }
+        let bytes = message.json.text
+        guard bytes.count <= ChannelRelay.limit else {
+          return page.report(ChannelRelay.refusal(of: name, bytes: bytes.count))
+        }
+        await socket.send(.channel(page: root, name: name), bytes)
+      },
       factory: { environment, registry in
         RelayedPage(
           environment: environment, registry: registry, root: registry.flatMap { roots[$0] } ?? 0, relay: relay,
@@ -132,6 +140,16 @@ import Synchronization
     return (reply(resident.page, resident.errors, since: before, pending), seen)
   }
 
+  /// Delivers a message of another page's channel. A page that has ended gets none.
+  ///
+  /// - Parameter payload: the message as JSON.
+  func deliver(_ payload: [UInt8], toChannel name: String, of numbers: [UInt64]) async {
+    guard let message = ScriptValue(json: String(decoding: payload, as: UTF8.self)) else { return }
+    for number in numbers where pages[number] != nil {
+      await environment.deliver(message, toChannel: name, in: RelayedPage.channelScope(of: number))
+    }
+  }
+
   func close(_ number: UInt64) async {
     guard let resident = pages.removeValue(forKey: number) else { return }
     await close(resident)
@@ -206,6 +224,19 @@ import Synchronization
       timings: Dictionary(stages.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
       requests: timings.requests, hits: timings.hits, bytes: timings.bytes, pending: pending, messages: page.messages,
       errors: errors.latest, newErrors: errors.count - before)
+  }
+}
+
+/// The limits of messages of `BroadcastChannel` that go through the daemon.
+enum ChannelRelay {
+  /// The largest length of a message as JSON, in bytes.
+  static let limit = Frame.pieceLimit
+  /// The largest length of a channel's name in bytes, which scripts keep to.
+  static let nameLimit = 4_096
+
+  static func refusal(of name: String, bytes: Int) -> ScriptException {
+    ScriptException(
+      message: "a message of the channel \(name) has \(bytes) bytes as JSON; the limit for other pages is \(limit)")
   }
 }
 
