@@ -286,7 +286,7 @@ extension PageInstance {
     let url = url
     return HTMLPreview(
       tree, title: url?.text ?? "page", rules: rules,
-      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }
+      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }, viewport: viewport
     ) { reference in
       if reference.isDataURL { return reference }
       guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
