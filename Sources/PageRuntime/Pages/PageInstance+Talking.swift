@@ -14,7 +14,10 @@ extension PageInstance {
     _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws {
     guard let ref = await liveRef(of: ref) else { return }
-    try await call("fireEvent", [.string(ref), .string(type), event, changes])
+    let target = tree.eventTarget(ref, type)
+    // The framework knows the arguments of an element's own events.
+    let options: [ScriptValue] = target.ref == ref ? [] : [["params": target.arguments ?? .undefined]]
+    try await call("fireEvent", [.string(target.ref), .string(type), event, changes] + options)
     if timings.interaction == nil { timings.interaction = .now - began }
   }
 

@@ -26,7 +26,7 @@ package struct HTMLPreview: Sendable {
     _ tree: ElementTree, title: String, rules: [PageRule] = [], embedded: [String: HTMLPreview] = [:],
     viewport: ScriptValue = [:], resource: @escaping @Sendable (String) -> String? = { $0 }
   ) {
-    self.tree = tree
+    self.tree = tree.expanded
     self.title = title
     self.rules = rules
     self.embedded = embedded
