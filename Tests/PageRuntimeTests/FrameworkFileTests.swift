@@ -163,6 +163,51 @@ struct FrameworkFileTests {
     }
   }
 
+  /// A bundle for a framework that runs it in a context of its own.
+  private static let older =
+    vue + """
+      var seen = [typeof sendTasks, typeof __weex_require_module__('storage').getItem, config.bundleType].join(' ')
+      var channel = new BroadcastChannel('room')
+      define({ elements: [
+        { type: 'text', attr: { value: seen }, on: { click: function () { channel.postMessage(data.user) } } } ] })
+      channel.onmessage = function (e) { sendTasks(id, [{ module: 'dom', method: 'updateAttrs', args: ['e0', { value: e.data }] }]) }
+      """
+
+  @Test("a framework that has createInstance only runs bundles of every type, and their channels reach other pages")
+  func olderFrameworks() async throws {
+    let frameworks: [BundleType: String] = [.vue: try Fixture.text("legacy.js")]
+    try await PageFixture.running(frameworks: frameworks) { (fixture: PageFixture) async throws in
+      let ann = try await Self.opened(fixture, Self.older, data: ["user": "ann"])
+      let bob = try await Self.opened(fixture, Self.older, data: ["user": "bob"])
+      #expect(await ann.phase == .live)
+      #expect(await ann.shown == "function function Vue")
+      for page in [ann, bob] { await page.settle(within: .seconds(60)) }
+      try await bob.fireEvent("e0", "click")
+      for page in [bob, ann] { await page.settle(within: .seconds(60)) }
+      #expect(await ann.shown == "bob")
+      #expect(await bob.shown == "function function Vue")
+      await bob.destroy()
+      #expect(await ann.exceptions == [])
+    }
+    // Its bundles may make code of text, as their framework does; what they throw fails the page.
+    let failure = try await Self.failure(frameworks, Self.vue + "throw new Error(Function('return \"evaluated\"')())")
+    #expect(failure.contains("evaluated"))
+  }
+
+  @Test("bundles that were built for older frameworks get the function by which they ask for modules")
+  func olderModules() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture,
+        Self.vue + """
+          var seen = typeof __weex_require_module__('storage').getItem
+          new Vue({ render: function (h) { return h('div', {}, [h('text', { attrs: { value: seen } })]) } })
+          """)
+      #expect(await page.shown == "function")
+      #expect(await page.exceptions == [])
+    }
+  }
+
   // MARK: Invalid frameworks and bundles
 
   /// Returns the error with which a page fails to open with these frameworks.
@@ -190,7 +235,10 @@ struct FrameworkFileTests {
       // The framework's file.
       ("var a = ;", vue, ["Vue framework", "SyntaxError", "vue-framework.js:1"]),
       ("\n\nthrow new Error('no boot')", vue, ["Vue framework", "no boot", "vue-framework.js:3"]),
-      ("var a = 1", vue, ["Vue framework", "vue-framework.js defines no function createInstanceContext"]),
+      (
+        "var a = 1", vue,
+        ["Vue framework", "the framework file for Vue defines no function createInstanceContext or createInstance"]
+      ),
       ("createInstanceContext = function () {}", vue, ["Vue framework", "there is no function registerComponents"]),
       // The function that opens a page.
       (

@@ -123,6 +123,9 @@
   return function prepare (global, page, environment, members, isWatched) {
     install(global, page, environment)
     for (var name in members) set(global, name, members[name])
-    if (isWatched) watchRequire(global, page)
+    if (!isWatched) return
+    watchRequire(global, page)
+    // Frameworks before 0.23.6 gave it to bundles, and bundles that were built for them still ask for it.
+    if (global.weex && !('__weex_require_module__' in global)) global.__weex_require_module__ = global.weex.requireModule
   }
 })
