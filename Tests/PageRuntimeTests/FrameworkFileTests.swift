@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import PageTesting
 import ScriptEngine
 import Testing
 
@@ -406,6 +407,44 @@ struct FrameworkFileTests {
     let vue = try await Self.failure([.vue: framework], Self.vue + script)
     #expect(!vue.contains("preludes"), "\(vue)")
   }
+
+  @Test("the prelude for uni-app gives a page its globals, over the page's modules")
+  func uniApp() async throws {
+    let prelude = try String(contentsOf: Self.examples.appendingPathComponent("UniApp/prelude.js"), encoding: .utf8)
+    try await PageFixture.running(frameworks: Self.frameworks(), preludes: [.vue: prelude]) {
+      (fixture: PageFixture) async throws in
+      fixture.origin.respond("/api") { OriginResponse(body: Array(#"{"path": "\#($0.path)"}"#.utf8)) }
+      let url = try #require(PageURL(fixture.origin.url(for: "/pages/index/index.js")))
+      let page = await PageInstance(environment: fixture.environment)
+      try await page.render(
+        Self.vue + """
+          uni.setStorageSync('k', { a: [1] })
+          var told = [uni.upx2px(100), uni.getSystemInfoSync().windowWidth, uni.getStorageSync('k').a[0],
+            typeof plus.webview.currentWebview().addEventListener]
+          uni.$once('event', function (a) { told.push(a) }); uni.$emit('event', 1); uni.$emit('event', 2)
+          uni.showToast({ title: 'Saved' })
+          new Vue({
+            data: { text: '' },
+            render: function (h) { return h('div', {}, [h('text', { attrs: { value: this.text } })]) },
+            mounted: function () {
+              var self = this
+              uni.request({ url: weex.config.bundleUrl.replace(/pages.*/, 'api'), data: { q: 'a b' } }).then(function (r) {
+                self.text = told.concat(r.statusCode, r.data.path).join(' ')
+              })
+            }
+          })
+          """, at: url)
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "50 375 1 function 1 200 /api?q=a%20b")
+      #expect(await page.messages.map(\.outlineText) == ["toast: Saved"])
+      #expect(await page.viewport == ["width": 375])
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  private static let examples = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("Examples")
 
   @Test("a prelude that throws is named")
   func failingPrelude() async throws {
