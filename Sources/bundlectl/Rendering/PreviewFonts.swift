@@ -32,7 +32,8 @@ enum PreviewFonts {
   /// Says that this machine has no font for a page's text; `nil` if it has one, or `fc-list` is not here to tell.
   static func note(for tree: ElementTree) -> String? {
     guard let language = language(of: tree), fonts(for: language)?.isEmpty == true else { return nil }
-    return "the page has \("\(language)".capitalized) text, and this machine has no font for it: a browser here shows boxes "
+    return
+      "the page has \("\(language)".capitalized) text, and this machine has no font for it: a browser here shows boxes "
       + "(on Debian: apt install fonts-noto-cjk)"
   }
 
