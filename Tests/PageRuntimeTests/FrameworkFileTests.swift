@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import PageTesting
 import ScriptEngine
 import Testing
 
@@ -163,6 +164,51 @@ struct FrameworkFileTests {
     }
   }
 
+  /// A bundle for a framework that runs it in a context of its own.
+  private static let older =
+    vue + """
+      var seen = [typeof sendTasks, typeof __weex_require_module__('storage').getItem, config.bundleType].join(' ')
+      var channel = new BroadcastChannel('room')
+      define({ elements: [
+        { type: 'text', attr: { value: seen }, on: { click: function () { channel.postMessage(data.user) } } } ] })
+      channel.onmessage = function (e) { sendTasks(id, [{ module: 'dom', method: 'updateAttrs', args: ['e0', { value: e.data }] }]) }
+      """
+
+  @Test("a framework that has createInstance only runs bundles of every type, and their channels reach other pages")
+  func olderFrameworks() async throws {
+    let frameworks: [BundleType: String] = [.vue: try Fixture.text("legacy.js")]
+    try await PageFixture.running(frameworks: frameworks) { (fixture: PageFixture) async throws in
+      let ann = try await Self.opened(fixture, Self.older, data: ["user": "ann"])
+      let bob = try await Self.opened(fixture, Self.older, data: ["user": "bob"])
+      #expect(await ann.phase == .live)
+      #expect(await ann.shown == "function function Vue")
+      for page in [ann, bob] { await page.settle(within: .seconds(60)) }
+      try await bob.fireEvent("e0", "click")
+      for page in [bob, ann] { await page.settle(within: .seconds(60)) }
+      #expect(await ann.shown == "bob")
+      #expect(await bob.shown == "function function Vue")
+      await bob.destroy()
+      #expect(await ann.exceptions == [])
+    }
+    // Its bundles may make code of text, as their framework does; what they throw fails the page.
+    let failure = try await Self.failure(frameworks, Self.vue + "throw new Error(Function('return \"evaluated\"')())")
+    #expect(failure.contains("evaluated"))
+  }
+
+  @Test("bundles that were built for older frameworks get the function by which they ask for modules")
+  func olderModules() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture,
+        Self.vue + """
+          var seen = typeof __weex_require_module__('storage').getItem
+          new Vue({ render: function (h) { return h('div', {}, [h('text', { attrs: { value: seen } })]) } })
+          """)
+      #expect(await page.shown == "function")
+      #expect(await page.exceptions == [])
+    }
+  }
+
   // MARK: Invalid frameworks and bundles
 
   /// Returns the error with which a page fails to open with these frameworks.
@@ -190,7 +236,10 @@ struct FrameworkFileTests {
       // The framework's file.
       ("var a = ;", vue, ["Vue framework", "SyntaxError", "vue-framework.js:1"]),
       ("\n\nthrow new Error('no boot')", vue, ["Vue framework", "no boot", "vue-framework.js:3"]),
-      ("var a = 1", vue, ["Vue framework", "vue-framework.js defines no function createInstanceContext"]),
+      (
+        "var a = 1", vue,
+        ["Vue framework", "the framework file for Vue defines no function createInstanceContext or createInstance"]
+      ),
       ("createInstanceContext = function () {}", vue, ["Vue framework", "there is no function registerComponents"]),
       // The function that opens a page.
       (
@@ -358,6 +407,44 @@ struct FrameworkFileTests {
     let vue = try await Self.failure([.vue: framework], Self.vue + script)
     #expect(!vue.contains("preludes"), "\(vue)")
   }
+
+  @Test("the prelude for uni-app gives a page its globals, over the page's modules")
+  func uniApp() async throws {
+    let prelude = try String(contentsOf: Self.examples.appendingPathComponent("UniApp/prelude.js"), encoding: .utf8)
+    try await PageFixture.running(frameworks: Self.frameworks(), preludes: [.vue: prelude]) {
+      (fixture: PageFixture) async throws in
+      fixture.origin.respond("/api") { OriginResponse(body: Array(#"{"path": "\#($0.path)"}"#.utf8)) }
+      let url = try #require(PageURL(fixture.origin.url(for: "/pages/index/index.js")))
+      let page = await PageInstance(environment: fixture.environment)
+      try await page.render(
+        Self.vue + """
+          uni.setStorageSync('k', { a: [1] })
+          var told = [uni.upx2px(100), uni.getSystemInfoSync().windowWidth, uni.getStorageSync('k').a[0],
+            typeof plus.webview.currentWebview().addEventListener]
+          uni.$once('event', function (a) { told.push(a) }); uni.$emit('event', 1); uni.$emit('event', 2)
+          uni.showToast({ title: 'Saved' })
+          new Vue({
+            data: { text: '' },
+            render: function (h) { return h('div', {}, [h('text', { attrs: { value: this.text } })]) },
+            mounted: function () {
+              var self = this
+              uni.request({ url: weex.config.bundleUrl.replace(/pages.*/, 'api'), data: { q: 'a b' } }).then(function (r) {
+                self.text = told.concat(r.statusCode, r.data.path).join(' ')
+              })
+            }
+          })
+          """, at: url)
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "50 375 1 function 1 200 /api?q=a%20b")
+      #expect(await page.messages.map(\.outlineText) == ["toast: Saved"])
+      #expect(await page.viewport == ["width": 375])
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  private static let examples = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("Examples")
 
   @Test("a prelude that throws is named")
   func failingPrelude() async throws {

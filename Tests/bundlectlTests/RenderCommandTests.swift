@@ -54,4 +54,26 @@ struct RenderCommandTests {
       #expect(result.error.contains("missing"))
     }
   }
+
+  @Test(
+    "HTML with text that no font here has is written with a note",
+    arguments: [
+      ("你好", "", "Chinese"), ("ひらがな", "", "Japanese"), ("한국어", "", "Korean"), ("你好", "Noto Sans CJK SC", nil),
+      ("hello", "", nil),
+    ] as [(String, String, String?)])
+  func fonts(_ text: String, _ fonts: String, _ language: String?) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.script.replacing("hello", with: text), to: "pages/text.js")
+      try site.write("#!/bin/sh\necho '\(fonts)' | grep .\nexit 0\n", to: "bin/fc-list")
+      let program = site.folder.file("bin/fc-list")
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+      let path = "\(site.folder.file("bin")):\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")"
+      let result = try await Command.run(
+        "render", site.folder.file("pages/text.js"), "--store", site.store, "--format", "html",
+        environment: ["PATH": path])
+      #expect(result.output.contains(text))
+      #expect(result.error.contains("no font") == (language != nil))
+      if let language { #expect(result.error.contains("the page has \(language) text")) }
+    }
+  }
 }

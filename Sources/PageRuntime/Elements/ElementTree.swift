@@ -24,6 +24,8 @@ public struct ElementTree: Hashable, Sendable {
     public internal(set) var image: ImageState?
     /// The state of the page or document that the element shows; `nil` for other elements.
     public internal(set) var source: SourceState?
+    /// The arguments that handlers get before the event, by its type; bindings, in the template of a cell.
+    var eventArguments: [String: ScriptValue] = [:]
   }
 
   struct Limits: Hashable, Sendable {
@@ -203,7 +205,8 @@ extension ElementTree.Element {
   fileprivate init(_ description: ElementDescription, parent: String?, depth: Int) {
     self.init(
       ref: description.ref, type: description.type, attributes: description.attributes, style: description.style,
-      events: description.events, children: description.children.map(\.ref), parent: parent, depth: depth)
+      events: description.events, children: description.children.map(\.ref), parent: parent, depth: depth,
+      eventArguments: description.eventArguments)
   }
 }
 

@@ -49,10 +49,12 @@ public struct ElementDescription: Hashable, Sendable {
   public let events: Set<String>
   /// The children, in order.
   public let children: [ElementDescription]
+  /// The arguments that handlers get before the event, by its type.
+  let eventArguments: [String: ScriptValue]
 
   init(
     ref: String, type: String, attributes: [String: ScriptValue] = [:], style: [String: ScriptValue] = [:],
-    events: Set<String> = [], children: [ElementDescription] = []
+    events: Set<String> = [], children: [ElementDescription] = [], eventArguments: [String: ScriptValue] = [:]
   ) {
     self.ref = ref
     self.type = type
@@ -60,6 +62,7 @@ public struct ElementDescription: Hashable, Sendable {
     self.style = style
     self.events = events
     self.children = children
+    self.eventArguments = eventArguments
   }
 
   /// Returns `nil` if the value does not describe an element.
@@ -70,9 +73,11 @@ public struct ElementDescription: Hashable, Sendable {
       guard let child = ElementDescription(child) else { return nil }
       children.append(child)
     }
+    let events = value["event"].array ?? []
     self.init(
       ref: ref, type: type, attributes: value["attr"].object ?? [:], style: value["style"].object ?? [:],
-      events: Set((value["event"].array ?? []).compactMap { $0.string ?? $0["type"].string }), children: children)
+      events: Set(events.compactMap { $0.string ?? $0["type"].string }), children: children,
+      eventArguments: Dictionary(events.compactMap(\.eventArguments)) { $1 })
   }
 
   /// Reads a description. Returns `nil` if the value does not describe an element.
@@ -83,6 +88,7 @@ public struct ElementDescription: Hashable, Sendable {
     var type: String?
     var (attributes, style): ([String: ScriptValue], [String: ScriptValue]) = ([:], [:])
     var events: Set<String> = []
+    var eventArguments: [String: ScriptValue] = [:]
     var children: [ElementDescription] = []
     var isValid = true
     try reader.object { reader, name in
@@ -95,6 +101,7 @@ public struct ElementDescription: Hashable, Sendable {
         try reader.array { reader in
           let event = try reader.value()
           if let type = event.string ?? event["type"].string { events.insert(type) }
+          if let (type, arguments) = event.eventArguments { eventArguments[type] = arguments }
         }
       case "children":
         try reader.array { reader in
@@ -104,11 +111,19 @@ public struct ElementDescription: Hashable, Sendable {
       }
     }
     guard isValid, let ref, let type else { return nil }
-    self.init(ref: ref, type: type, attributes: attributes, style: style, events: events, children: children)
+    self.init(
+      ref: ref, type: type, attributes: attributes, style: style, events: events, children: children,
+      eventArguments: eventArguments)
   }
 }
 
 extension ScriptValue {
+  /// The type and the arguments of an event with arguments: `{"type": "click", "params": [1]}`.
+  fileprivate var eventArguments: (String, ScriptValue)? {
+    guard let type = self["type"].string, case .array = self["params"] else { return nil }
+    return (type, self["params"])
+  }
+
   /// The value as a ref or another id: frameworks write ids as text or as numbers.
   var reference: String? { string ?? int.map(String.init) }
 }

@@ -135,7 +135,7 @@ extension ElementTree {
         Element(
           ref: new(element.ref), type: element.type, attributes: element.attributes, style: element.style,
           events: element.events, children: element.children.map(new), parent: element.parent.map(new),
-          depth: element.depth, image: element.image, source: element.source)
+          depth: element.depth, image: element.image, source: element.source, eventArguments: element.eventArguments)
       })
   }
 
@@ -146,7 +146,8 @@ extension ElementTree {
     for element in preorder(from: ref).reversed() {
       made[element.ref] = ElementDescription(
         ref: element.ref, type: element.type, attributes: element.attributes, style: element.style,
-        events: element.events, children: element.children.compactMap { made.removeValue(forKey: $0) })
+        events: element.events, children: element.children.compactMap { made.removeValue(forKey: $0) },
+        eventArguments: element.eventArguments)
     }
     return made[ref]
   }

@@ -56,22 +56,20 @@
 
   Element.prototype.setClassStyle = function (classStyle) {
     // Properties that the class no longer has are reset.
-    var changed = {}
-    for (var old in this.classStyle) framework.put(changed, old, '')
-    this.classStyle = assign({}, classStyle)
-    assign(changed, this.toStyle())
+    for (var old in this.classStyle) framework.put(this.classStyle, old, '')
+    assign(this.classStyle, classStyle)
     var listener = host(this)
-    if (listener) listener.updateStyle(this.ref, changed)
+    if (listener) listener.updateStyle(this.ref, this.toStyle())
   }
 
   // MARK: Events
 
+  // The first handler of a type stays until it is removed.
   Element.prototype.addEvent = function (type, handler, params) {
-    if (typeof handler !== 'function') return
-    var isNew = !this.event[type]
+    if (typeof handler !== 'function' || this.event[type]) return
     this.event[type] = { handler: handler, params: params }
     var listener = host(this)
-    if (isNew && listener) listener.addEvent(this.ref, String(type))
+    if (listener) listener.addEvent(this.ref, String(type))
   }
 
   Element.prototype.removeEvent = function (type) {
@@ -90,7 +88,7 @@
     var isStopped = false
     if (event) event.stopPropagation = function () { isStopped = true }
     var entry = this.event[type]
-    if (entry) {
+    if (entry && event) {
       var given = options && options.params
       var args = given === undefined || given === null || given === '' ? [] : Array.isArray(given) ? given : [given]
       result = entry.handler.apply(this, args.concat([event]))
@@ -149,7 +147,10 @@
     return text.slice(0, -1) + ',"children":[' + below + ']}'
   }
 
-  Element.prototype.toString = function () { return '<' + this.type + ' ref=' + this.ref + '>' }
+  Element.prototype.toString = function () {
+    return '<' + this.type + ' attr=' + stringify(this.attr) + ' style=' + stringify(this.toStyle()) + '>' +
+      this.pureChildren.join('') + '</' + this.type + '>'
+  }
 
   // MARK: Components with methods of their own: their elements have them as functions
 

@@ -8,12 +8,12 @@
   // Sends commands to the host.
   function Listener (id) {
     this.id = id
-    this.held = null
+    this.batched = false
+    this.hasEnded = false
   }
 
   function send (listener, command) {
-    if (listener.held) listener.held.push(command)
-    else commands.add(listener.id, command)
+    if (!listener.hasEnded) commands.add(listener.id, command)
   }
 
   // As JSON: parts of a deep tree have no children yet.
@@ -56,14 +56,15 @@
     this.documentElement = root
     var document = this
     framework.define(root, 'appendChild', function (node) { return appendBody(document, node) })
-    framework.define(root, 'insertBefore', function (node) { return appendBody(document, node) })
+    framework.define(root, 'insertBefore', function (node, before) { return appendBody(document, node, before) })
   }
 
-  function appendBody (document, node) {
+  function appendBody (document, node, before) {
     var root = document.documentElement
     if (root.pureChildren.length || !(node instanceof framework.Node) || node.parentNode || node === root) return
     if (node.nodeType === 1 && node !== document.body) setBody(document, node)
-    root.children.push(node)
+    var index = root.children.indexOf(before)
+    root.children.splice(index < 0 ? root.children.length : index, 0, node)
     framework.link(node, root)
     if (node.nodeType !== 1) return node
     root.pureChildren.push(node)
@@ -79,6 +80,8 @@
     }
     element.role = 'body'
     element.ref = '_root'
+    element.depth = 1
+    document.nodeMap.set(element.ref, element)
     document.body = element
   }
 
@@ -87,18 +90,14 @@
     return this.body
   }
 
+  Document.prototype.createDocumentElement = function () { return this.documentElement }
   Document.prototype.createElement = function (type, props) { return framework.makeElement(type, props) }
   Document.prototype.createComment = function (text) { return new framework.Comment(text) }
   Document.prototype.getRef = function (ref) { return this.nodeMap.get(ref) }
 
-  // Commands wait between close and open.
-  Document.prototype.close = function () { this.listener.held = this.listener.held || [] }
-  Document.prototype.open = function () {
-    var held = this.listener.held || []
-    this.listener.held = null
-    var listener = this.listener
-    held.forEach(function (command) { commands.add(listener.id, command) })
-  }
+  // The commands of an entry reach the host together at its end, whether the document is open or closed.
+  Document.prototype.close = function () { this.listener.batched = true }
+  Document.prototype.open = function () { this.listener.batched = false }
 
   Document.prototype.fireEvent = function (element, type, event, domChanges, options) {
     if (!element) return
@@ -119,7 +118,7 @@
     this.documentElement.destroy()
     this.nodeMap.clear()
     this.body = null
-    this.listener.held = []
+    this.listener.hasEnded = true
   }
 
   framework.Document = Document

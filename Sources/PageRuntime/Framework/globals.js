@@ -7,6 +7,8 @@
   var apply = Function.prototype.call.bind(Function.prototype.apply)
   // Sets a member unless its object is frozen.
   var set = Reflect.set
+  var define = Object.defineProperty
+  var now = Date.now
 
   // Calls a native function with these arguments and those of a call from an index on.
   function pass (body, args, call, from) {
@@ -17,6 +19,63 @@
   function makeLog (page, level) {
     return function () { pass(native.log, [page, level], arguments, 0) }
   }
+
+  // MARK: Messages between pages
+
+  // Pages have script engines of their own: the host passes messages on to other pages. Those of the same page get them
+  // before `postMessage` returns.
+  function makeBroadcastChannel (page) {
+    var open = []
+
+    function receive (channel, message) {
+      if (channel._closed || typeof channel.onmessage !== 'function') return
+      channel.onmessage({
+        type: 'message', data: message === undefined ? null : message, origin: '', source: null, ports: [], target: null,
+        timeStamp: now()
+      })
+    }
+
+    function BroadcastChannel (name) {
+      var channel = this
+      define(this, 'name', { value: '' + name, enumerable: true })
+      this.onmessage = null
+      this._closed = false
+      var number = native.openChannel(page, this.name, function (message) { receive(channel, message) })
+      define(this, '_number', { value: number })
+      // A framework's own class begins anew with each page.
+      if (number === 1) open = []
+      open[open.length] = this
+    }
+
+    // The other channels of the name; a handler may open and close some.
+    function others (sender) {
+      var found = []
+      for (var index = 0; index < open.length; index++) {
+        if (open[index] !== sender && open[index].name === sender.name) found[found.length] = open[index]
+      }
+      return found
+    }
+
+    BroadcastChannel.prototype.postMessage = function (message) {
+      if (this._closed) throw new Error('the channel "' + this.name + '" is closed')
+      var listening = others(this)
+      for (var index = 0; index < listening.length; index++) receive(listening[index], message)
+      native.postMessage(page, this._number, message)
+    }
+
+    BroadcastChannel.prototype.close = function () {
+      if (this._closed) return
+      this._closed = true
+      var left = []
+      for (var index = 0; index < open.length; index++) if (open[index] !== this) left[left.length] = open[index]
+      open = left
+      native.closeChannel(page, this._number)
+    }
+
+    return BroadcastChannel
+  }
+
+  // MARK: The global object
 
   function atob (text) { return native.atob('' + text) }
   function btoa (text) { return native.btoa('' + text) }
@@ -39,6 +98,8 @@
     global.setTimeout = function (body, delay) { return pass(native.setTimer, [page, false, body, +delay || 0], arguments, 2) }
     global.setInterval = function (body, delay) { return pass(native.setTimer, [page, true, body, +delay || 0], arguments, 2) }
     global.clearTimeout = global.clearInterval = function (timer) { native.clearTimer(page, +timer) }
+    // Published frameworks make a class of their own where there is none: it would reach no other page.
+    global.BroadcastChannel = makeBroadcastChannel(page)
     // Older frameworks store the functions themselves.
     global.setTimeoutNative = function (callback, delay) {
       native.setTimer(page, false, function () { global.setTimeoutCallback(callback) }, +delay || 0)
@@ -62,6 +123,9 @@
   return function prepare (global, page, environment, members, isWatched) {
     install(global, page, environment)
     for (var name in members) set(global, name, members[name])
-    if (isWatched) watchRequire(global, page)
+    if (!isWatched) return
+    watchRequire(global, page)
+    // Frameworks before 0.23.6 gave it to bundles, and bundles that were built for them still ask for it.
+    if (global.weex && !('__weex_require_module__' in global)) global.__weex_require_module__ = global.weex.requireModule
   }
 })

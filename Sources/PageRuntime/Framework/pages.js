@@ -76,38 +76,6 @@
     }
   }
 
-  // MARK: Messages between pages
-
-  // Pages do not share a script engine: the host passes their messages on.
-  function makeChannel (page) {
-    var last = 0
-
-    function BroadcastChannel (name) {
-      var channel = this
-      last += 1
-      this.name = String(name)
-      this.onmessage = null
-      this._handle = String(last)
-      this._isClosed = false
-      page.tasks.callModule('broadcastChannel', 'open', [this.name, this._handle, function (message) {
-        if (channel._isClosed || typeof channel.onmessage !== 'function') return
-        channel.onmessage({ type: 'message', data: message, target: channel, timeStamp: Date.now() })
-      }])
-    }
-
-    BroadcastChannel.prototype.postMessage = function (message) {
-      if (this._isClosed) throw new Error('the channel "' + this.name + '" is closed')
-      page.tasks.callModule('broadcastChannel', 'post', [this.name, this._handle, message])
-    }
-
-    BroadcastChannel.prototype.close = function () {
-      this._isClosed = true
-      page.tasks.callModule('broadcastChannel', 'close', [this.name, this._handle])
-    }
-
-    return BroadcastChannel
-  }
-
   // MARK: Services
 
   // The members that services give this page: their "instance" members are on weex and global, the others on the global "service".
@@ -150,7 +118,6 @@
       weex: page.weex,
       document: page.document,
       requireModule: page.weex.requireModule,
-      BroadcastChannel: makeChannel(page),
       __pageData: data,
       __WEEX_CALL_JAVASCRIPT__: function (tasks) { return globalThis.callJS(id, tasks) }
     })
@@ -168,20 +135,16 @@
     fireEvent: function (page, args) {
       var element = page.document.getRef(args[0])
       if (!element) return new Error('there is no element ' + args[0])
-      page.document.close()
       try {
         return page.document.fireEvent(element, args[1], args[2], args[3], args[4])
       } finally {
-        page.document.open()
         page.document.listener.updateFinish()
       }
     },
     callback: function (page, args) {
-      page.document.close()
       try {
         return page.tasks.answer(args[0], framework.unpackBinary(args[1]), args[2])
       } finally {
-        page.document.open()
         page.document.listener.updateFinish()
       }
     },

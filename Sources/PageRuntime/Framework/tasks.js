@@ -21,10 +21,10 @@
     return typeof callback === 'function' ? callback(data) : undefined
   }
 
-  // Arguments in the form that the host expects: functions as numbers, elements as refs, nothing as an empty text.
+  // Values in the form that the host expects: functions as numbers, elements as refs.
   Tasks.prototype.normalise = function (value) {
     var tasks = this
-    if (value === null || value === undefined) return ''
+    if (value === null) return null
     if (typeof value === 'function') return tasks.addCallback(value)
     if (typeof value !== 'object') return value
     // Values are from the page's own global object, whose classes differ from those here.
@@ -41,7 +41,8 @@
 
   Tasks.prototype.normaliseAll = function (values) {
     var tasks = this
-    return values.map(function (value) { return tasks.normalise(value) })
+    // An argument that is nothing is an empty text; a member of one stays.
+    return values.map(function (value) { return value === null || value === undefined ? '' : tasks.normalise(value) })
   }
 
   Tasks.prototype.callModule = function (module, method, args) {

@@ -1,56 +1,67 @@
 import ScriptEngine
 
-/// The native side of `BroadcastChannel`: messages between pages, also of different script engines.
+/// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
+/// channels of one page stay in its script.
 enum ChannelModule {
   static func register(_ table: inout ModuleTable) {
     table.add(
       "broadcastChannel", "open",
-      .deferred { call, page in
-        guard let name = call[0].string, let handle = call[1].string, let callback = call.callback(at: 2) else {
-          return
-        }
-        page.environment.channels.open(name, page, handle, callback)
-      })
+      .deferred { call, page in if let name = call[0].string { page.environment.channels.open(name, page) } })
     table.add(
       "broadcastChannel", "close",
-      .deferred { call, page in
-        guard let name = call[0].string, let handle = call[1].string else { return }
-        page.environment.channels.close(name, page, handle)
-      })
+      .deferred { call, page in if let name = call[0].string { page.environment.channels.close(name, page) } })
     table.add(
       "broadcastChannel", "post",
       .deferred { call, page in
-        guard let name = call[0].string, let handle = call[1].string else { return }
-        await page.environment.channels.post(call[2], to: name, from: page, handle)
+        if let name = call[0].string { await page.environment.channels.post(call[1], to: name, from: page) }
       })
   }
 }
 
-/// The listeners of each channel, among the pages of one host.
+/// Passes messages on between the pages of one host that are in the same scope.
 @PageActor final class Channels {
+  /// The pages of a scope that have a channel of a name open.
+  private struct Key: Hashable {
+    let scope: String
+    let name: String
+  }
+
   private struct Listener {
     weak var page: PageInstance?
-    let handle: String
-    let callback: String
   }
 
-  private var listeners: [String: [Listener]] = [:]
+  private var listeners: [Key: [Listener]] = [:]
+  private nonisolated let outlet: ChannelOutlet?
 
-  nonisolated init() {}
+  nonisolated init(outlet: ChannelOutlet?) { self.outlet = outlet }
 
-  func open(_ name: String, _ page: PageInstance, _ handle: String, _ callback: String) {
-    listeners[name, default: []].removeAll { $0.page == nil || $0.page?.phase == .destroyed }
-    listeners[name, default: []].append(Listener(page: page, handle: handle, callback: callback))
+  func open(_ name: String, _ page: PageInstance) {
+    let key = Key(scope: page.channelScope, name: name)
+    listeners[key, default: []].removeAll { $0.page == nil || $0.page?.phase == .destroyed || $0.page === page }
+    listeners[key, default: []].append(Listener(page: page))
   }
 
-  func close(_ name: String, _ page: PageInstance, _ handle: String) {
-    listeners[name]?.removeAll { $0.page == nil || $0.page === page && $0.handle == handle }
+  func close(_ name: String, _ page: PageInstance) {
+    let key = Key(scope: page.channelScope, name: name)
+    listeners[key]?.removeAll { $0.page == nil || $0.page === page }
+    if listeners[key]?.isEmpty == true { listeners[key] = nil }
   }
 
-  /// Sends a message to all listeners of the name except the sender.
-  func post(_ message: ScriptValue, to name: String, from page: PageInstance, _ handle: String) async {
-    for listener in listeners[name] ?? [] where !(listener.page === page && listener.handle == handle) {
-      try? await listener.page?.callback(listener.callback, message, keepAlive: true)
-    }
+  /// Ends all channels of a page.
+  func close(_ page: PageInstance) {
+    for key in listeners.keys where key.scope == page.channelScope { close(key.name, page) }
+  }
+
+  /// Sends a message to all other pages that have a channel of the name open.
+  func post(_ message: ScriptValue, to name: String, from page: PageInstance) async {
+    await deliver(message, to: name, in: page.channelScope, except: page)
+    await outlet?(page, name, message)
+  }
+
+  /// Delivers a message to the pages of a scope. No page waits for another one's script.
+  func deliver(_ message: ScriptValue, to name: String, in scope: String, except sender: PageInstance? = nil) async {
+    let pages = (listeners[Key(scope: scope, name: name)] ?? []).compactMap(\.page).filter { $0 !== sender }
+    let deliveries = pages.map { page in Task { @PageActor in await page.receive(message, from: name) } }
+    for delivery in deliveries { await delivery.value }
   }
 }

@@ -8,6 +8,12 @@ import Synchronization
 /// registry is the page's own; `nil` stands for the host's.
 public typealias PageFactory = @PageActor @Sendable (PageEnvironment, PageRegistry?) -> PageInstance
 
+/// Passes a message of a page's `BroadcastChannel` on to pages outside this process.
+package typealias ChannelOutlet =
+  @PageActor @Sendable (
+    PageInstance, _ name: String, _ message: ScriptValue
+  ) async -> Void
+
 /// The parts that the pages of one host share.
 public final class PageEnvironment: Sendable {
   /// Loads the answers to pages' requests.
@@ -18,7 +24,7 @@ public final class PageEnvironment: Sendable {
   public let registry: PageRegistry
   let configuration: DefaultConfiguration
   let clipboard = Clipboard()
-  let channels = Channels()
+  let channels: Channels
   package let frameworks: FrameworkPool
   /// The elements of pages' last runs; `nil` if none are stored.
   let snapshots: PageSnapshots?
@@ -34,12 +40,13 @@ public final class PageEnvironment: Sendable {
   ///   - snapshotUse: their use by pages whose options do not say.
   ///   - trials: the trials of releases; `nil` if openings do not decide about releases.
   ///   - fallback: chooses the fallback of a page that cannot open and whose options name none.
+  ///   - channelOutlet: passes messages of pages' channels on to pages outside this process; `nil` if there are none.
   ///   - factory: makes all pages.
   package init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
     configuration: DefaultConfiguration, frameworks: FrameworkPool, trials: ReleaseTrials? = nil,
     snapshots: PageSnapshots? = nil, snapshotUse: SnapshotUse = .none,
-    fallback: @escaping FallbackChoice = { _, _ in nil },
+    fallback: @escaping FallbackChoice = { _, _ in nil }, channelOutlet: ChannelOutlet? = nil,
     factory: @escaping PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   ) {
     self.resources = resources
@@ -50,6 +57,7 @@ public final class PageEnvironment: Sendable {
     self.trials = trials
     (self.snapshots, self.snapshotUse) = (snapshots, snapshotUse)
     self.fallback = fallback
+    channels = Channels(outlet: channelOutlet)
     self.factory = factory
   }
 
@@ -57,6 +65,11 @@ public final class PageEnvironment: Sendable {
   ///
   /// - Parameter registry: the registry of this page and of those that it embeds; `nil` for the host's.
   @PageActor package func page(registry: PageRegistry? = nil) -> PageInstance { factory(self, registry) }
+
+  /// Delivers a message from outside this process to the pages of a scope that have a channel of the name open.
+  @PageActor package func deliver(_ message: ScriptValue, toChannel name: String, in scope: String) async {
+    await channels.deliver(message, to: name, in: scope)
+  }
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
 }

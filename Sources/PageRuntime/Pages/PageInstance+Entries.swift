@@ -128,7 +128,7 @@ extension PageInstance {
     }
   }
 
-  func report(_ exception: ScriptException) {
+  package func report(_ exception: ScriptException) {
     feed.send(.exception(exception))
     registry.handlers.exceptions.handle(exception, page: id, url: url)
   }

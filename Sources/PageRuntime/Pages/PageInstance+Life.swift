@@ -61,6 +61,7 @@ extension PageInstance {
   /// Frees the page's script and its embedded pages, before another opening or at the end.
   func closeScript() async throws {
     cancelWork()
+    environment.channels.close(self)
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)

@@ -14,7 +14,10 @@ extension PageInstance {
     _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws {
     guard let ref = await liveRef(of: ref) else { return }
-    try await call("fireEvent", [.string(ref), .string(type), event, changes])
+    let target = tree.eventTarget(ref, type)
+    // The framework knows the arguments of an element's own events.
+    let options: [ScriptValue] = target.ref == ref ? [] : [["params": target.arguments ?? .undefined]]
+    try await call("fireEvent", [.string(target.ref), .string(type), event, changes] + options)
     if timings.interaction == nil { timings.interaction = .now - began }
   }
 
@@ -33,6 +36,26 @@ extension PageInstance {
     _ id: String, _ value: ScriptValue, keepAlive: Bool, atEnd: @escaping @PageActor () -> Void
   ) async throws {
     try await call("callback", [.string(id), value, .bool(keepAlive)], atEnd: atEnd)
+  }
+
+  /// The largest number of messages of channels that wait for a page's script.
+  private static let waitingMessageLimit = 1_000
+
+  /// Delivers a message of another page's `BroadcastChannel`. It is dropped if too many wait.
+  func receive(_ message: ScriptValue, from channel: String) async {
+    guard group != nil else { return }
+    guard waitingMessages < Self.waitingMessageLimit else {
+      guard !dropsMessages else { return }
+      dropsMessages = true
+      return report(
+        ScriptException(
+          message: "messages of the channel \(channel) are dropped: \(Self.waitingMessageLimit) wait for the page"))
+    }
+    dropsMessages = false
+    waitingMessages += 1
+    defer { waitingMessages -= 1 }
+    let id = id
+    try? await enter { try await $0.deliver(id, message, to: channel) }
   }
 
   /// Replaces the page's data, and lets the script render it.

@@ -52,6 +52,14 @@ import ScriptEngine
   /// The user whose cache, cookies and stored values the page has, also after the host has turned to another user.
   public internal(set) var partition: CachePartition
 
+  /// The pages that hear each other's channels have the same scope; `nil` for all pages of the user.
+  package var ownChannelScope: String?
+  var channelScope: String { ownChannelScope ?? partition.text }
+  /// The number of messages of channels that wait for the page's script.
+  var waitingMessages = 0
+  /// `true` while messages are dropped because too many wait.
+  var dropsMessages = false
+
   /// The registry's state when the page was made: later registrations do not change it.
   let registry: PageRegistry.Snapshot
   /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.

@@ -5,12 +5,13 @@ import ScriptEngine
 
 extension ElementTree {
   /// The tree as JSON, in the form in which scripts describe elements: `{ref, type, attr, style, event, children}`, and
-  /// `image` for pictures.
+  /// `image` for pictures. A `recycle-list` has its cells.
   public var json: JSONValue {
-    guard let root else { return .null }
+    let tree = expanded
+    guard let root = tree.root else { return .null }
     var made: [String: JSONValue] = [:]
     // Children before parents: no recursion.
-    for element in preorder(from: root).reversed() {
+    for element in tree.preorder(from: root).reversed() {
       var members: [String: JSONValue] = [
         "ref": .string(element.ref), "type": .string(element.type), "attr": ScriptValue.object(element.attributes).json,
         "style": ScriptValue.object(element.style).json,
@@ -27,7 +28,8 @@ extension ElementTree {
 
   /// The text of ``json``, in a quarter of the time.
   package var jsonText: [UInt8] {
-    guard let body else { return Array("null".utf8) }
+    let tree = expanded
+    guard let body = tree.body else { return Array("null".utf8) }
     var writer = JSONWriter()
     // The elements whose children are being written, without recursion.
     var begun: [(element: Element, written: Int)] = []
@@ -36,7 +38,7 @@ extension ElementTree {
     while let (element, written) = begun.last {
       if written < element.children.count {
         begun[begun.count - 1].written += 1
-        guard let child = elements[element.children[written]] else { continue }
+        guard let child = tree[element.children[written]] else { continue }
         if written > 0 { writer.append(",") }
         writer.begin(child)
         begun.append((child, 0))

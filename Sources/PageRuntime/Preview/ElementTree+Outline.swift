@@ -2,15 +2,16 @@ import HTTPCache
 import ScriptEngine
 
 extension ElementTree {
-  /// The tree as text, with a line for each element, for people and for tests.
+  /// The tree as text, with a line for each element, for people and for tests. A `recycle-list` has its cells.
   public var outline: String { outline(withStyles: false) }
 
   /// Returns the tree as text, with a line for each element.
   ///
   /// - Parameter withStyles: `true` ends each line with the element's style: `{color: red; fontSize: 32}`.
   public func outline(withStyles: Bool) -> String {
-    guard let root else { return "" }
-    return preorder(from: root).map { element in
+    let tree = expanded
+    guard let root = tree.root else { return "" }
+    return tree.preorder(from: root).map { element in
       let indentation = String(repeating: "  ", count: element.depth)
       let events = element.events.isEmpty ? "" : " @" + element.events.sorted().joined(separator: ",")
       let image = element.image.map { " (\($0.outlineText))" } ?? ""

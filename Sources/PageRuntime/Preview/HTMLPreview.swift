@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import ScriptEngine
 
@@ -10,21 +11,27 @@ package struct HTMLPreview: Sendable {
   private let title: String
   private let rules: [PageRule]
   private let embedded: [String: HTMLPreview]
+  /// The width of the design, which is the window's, in units.
+  private let width: Double
+  private let screen: ScreenLayout
   private let resource: @Sendable (String) -> String?
 
   /// - Parameters:
   ///   - rules: the page's rules, for its fonts.
   ///   - embedded: the pages that elements show, by the elements' refs.
+  ///   - viewport: the argument of the page's `meta.setViewport`; its `width` is the width of the design, 750 by default.
   ///   - resource: gives the URL for a reference of the page, or `nil` to leave it out. `http`, `https`, `file`, and `data`
   ///     for pictures and fonts are allowed; others are left out.
   package init(
     _ tree: ElementTree, title: String, rules: [PageRule] = [], embedded: [String: HTMLPreview] = [:],
-    resource: @escaping @Sendable (String) -> String? = { $0 }
+    viewport: ScriptValue = [:], resource: @escaping @Sendable (String) -> String? = { $0 }
   ) {
-    self.tree = tree
+    self.tree = tree.expanded
     self.title = title
     self.rules = rules
     self.embedded = embedded
+    width = Self.width(of: viewport)
+    screen = ScreenLayout(self.tree, filling: Set(embedded.filter(\.value.screen.isFilled).keys))
     self.resource = resource
   }
 
@@ -36,11 +43,29 @@ package struct HTMLPreview: Sendable {
     <meta http-equiv="Content-Security-Policy" content="\(Self.policy)">
     <meta name="viewport" content="width=device-width">
     <style>
-    \(Self.styles)
+    \(scale)\(Self.styles)
     \(fonts)</style></head>
-    <body>\(body)</body></html>
+    <body\(screen.isFilled ? " class=\"screen\"" : "")>\(body)</body></html>
 
     """
+  }
+
+  private static let standardWidth = 750.0
+
+  private static func width(of viewport: ScriptValue) -> Double {
+    guard let width = viewport["width"].plainText.flatMap({ Double($0) }), (100...5_000).contains(width) else {
+      return standardWidth
+    }
+    return width
+  }
+
+  /// The size of a unit, which is a hundredth of a `rem`: the page is as wide as the window, and at most 750 pixels.
+  private var scale: String {
+    let size = String(format: "%.4f", 100 * Self.standardWidth / width)
+    let ratio = String(format: "%.4f", width / 100)
+    let body = "\(ratio)rem"
+    return "html{background:#e4e4e4;font-size:min(\(size)px,calc(100vw / \(ratio)));"
+      + "--x:max(0px,calc((100vw - \(body)) / 2))}body{width:\(body)}\n"
   }
 
   /// The elements, without the document around them.
@@ -57,7 +82,7 @@ package struct HTMLPreview: Sendable {
       case .end(let tag): output += "</\(tag)>"
       case .element(let ref):
         guard let element = tree[ref] else { continue }
-        let shown = PreviewElement(element: element, tree: tree, path: path, resource: resource)
+        let shown = PreviewElement(element: element, tree: tree, screen: screen, path: path, resource: resource)
         output += shown.start
         if shown.isVoid { continue }
         if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }
@@ -86,17 +111,17 @@ package struct HTMLPreview: Sendable {
   private static let policy =
     "default-src 'none'; style-src 'unsafe-inline'; img-src http: https: file: data:; font-src http: https: file: data:"
 
-  /// The default styles of elements. A unit of the design is a hundredth of a `rem`: the page is as wide as the window, and
-  /// at most as wide as its design.
+  /// The default styles of elements.
   private static let styles = """
-    html{background:#e4e4e4;font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
-    body{width:7.5rem;margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;font:.32rem 'Helvetica Neue',Helvetica,Arial,system-ui,sans-serif;color:#000;background:#fff}
+    body{margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;font:.32rem \(families);color:#000;background:#fff}
+    body.screen{height:100vh}
     body>:not([data-height]),.w-embed>:not([data-height]){flex-grow:1}
     [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;border:0 solid #000}
     .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
     .w-richtext>*{display:inline}.w-richtext>:is(.w-image,.w-img){display:inline-block;vertical-align:middle}
-    img{max-width:100%;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
+    [data-bounded]{min-height:0}[data-bounded=root]{flex-shrink:1}
+    img{contain:size;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
     .w-header{position:sticky;top:0;z-index:1}
     .w-waterfall{display:block}.w-waterfall>*{break-inside:avoid;width:100%}.w-waterfall>.w-header{column-span:all}
     [data-scroll=down]{overflow:hidden auto}[data-scroll=across]{flex-direction:row;overflow:auto hidden}
@@ -104,11 +129,16 @@ package struct HTMLPreview: Sendable {
     .w-indicator{flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
     .w-refresh,.w-loading,.w-loading-indicator{display:none}[data-shown]{display:flex}
     .w-input,.w-textarea{font:inherit;color:inherit;background:none;outline:0;resize:none;line-height:normal}
-    .w-input{min-height:.6rem}::placeholder{color:#999;opacity:1}
+    .w-input{min-height:.6rem}::placeholder{color:var(--p,#999);opacity:1}
     .w-switch{width:1.02rem;height:.62rem;border-radius:.31rem;background:#ddd}
     .w-switch::after{content:"";position:absolute;left:.04rem;top:.04rem;width:.54rem;height:.54rem;border-radius:50%;background:#fff;box-shadow:0 .02rem .06rem #0004}
     .w-switch[data-on]{background:#4cd864}.w-switch[data-on]::after{left:.44rem}
     .w-video{background:#000}.w-web,.w-embed{background:#eee}
     .w-web::after,.w-embed:empty::after{content:attr(data-label);margin:auto;padding:.2rem;font-size:.24rem;color:#666;overflow-wrap:anywhere}
     """
+
+  /// Devices have fonts for Chinese, Japanese and Korean text; a browser finds one by its name.
+  private static let families =
+    "'Helvetica Neue',Helvetica,Arial,'PingFang SC','Hiragino Sans GB','Microsoft YaHei','Noto Sans CJK SC',"
+    + "'Noto Sans SC','Source Han Sans SC','WenQuanYi Micro Hei',system-ui,sans-serif"
 }

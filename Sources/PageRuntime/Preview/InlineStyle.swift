@@ -12,6 +12,15 @@ enum InlineStyle {
       if isFixed, name == "left" || name == "right" { return "\(name):calc(var(--x) + \(text == "0" ? "0rem" : text))" }
       return "\(name):\(text)"
     }
+    // Fixed elements are above all others, and at the screen's top left unless they say where.
+    if isFixed {
+      if named["left"] == nil, named["right"] == nil { result.append("left:var(--x)") }
+      if named["top"] == nil, named["bottom"] == nil { result.append("top:0") }
+      result.append("z-index:2")
+    }
+    if let color = named["placeholder-color"]?.plainText.flatMap({ StyleValue.safe($0) }) {
+      result.append("--p:\(color)")
+    }
     if let lines = named["lines"]?.plainText.flatMap({ Double($0) }), (1...1_000).contains(lines) {
       result += clamp(Int(lines), clips: named["text-overflow"] == "clip")
     }

@@ -16,7 +16,9 @@ extension PageInstance {
     let resources = embedding ? await embeddedResources(limit: limit) : [:]
     var pages: [String: HTMLPreview] = [:]
     for (ref, page) in embedded { pages[ref] = await page.preview(embedding: embedding, limit: limit) }
-    return HTMLPreview(tree, title: title ?? url?.text ?? "page", rules: rules, embedded: pages) { reference in
+    return HTMLPreview(
+      tree, title: title ?? url?.text ?? "page", rules: rules, embedded: pages, viewport: viewport
+    ) { reference in
       if let data = resources[reference] { return data }
       if reference.isDataURL { return reference }
       return url.map { $0.resolving(reference)?.text } ?? PageURL(reference)?.text

@@ -4,6 +4,7 @@ import ScriptEngine
 struct PreviewElement {
   let element: ElementTree.Element
   let tree: ElementTree
+  let screen: ScreenLayout
   /// The prefix of its ref in the document.
   let path: String
   /// Gives the URL for a reference of the page, or `nil` to leave it out.
@@ -72,6 +73,7 @@ struct PreviewElement {
     }
     if isOn("disabled"), element.type == "input" || element.type == "textarea" { add("disabled", "disabled") }
     if element.parent == nil, hasOwnHeight { add("data-height", "own") }
+    if screen.bounded.contains(element.ref) { add("data-bounded", element.parent == nil ? "root" : "yes") }
     if isHiddenSlide { add("data-hidden", "yes") }
     return result
   }
@@ -90,14 +92,20 @@ struct PreviewElement {
   }
 
   private var moreStyle: [String] {
+    // A list or scroller takes what the others leave of the screen.
+    if screen.scrollers.contains(element.ref), element.style["flex"] == nil, element.style["flexGrow"] == nil {
+      return ["flex:1"]
+    }
     guard element.type == "waterfall" else { return [] }
     let gap = Double(text("columnGap")).map { ["column-gap:\(StyleValue.units($0))"] } ?? []
     return ["column-count:\(min(max(Int(text("columnCount")) ?? 2, 1), 20))"] + gap
   }
 
-  /// The direction in which an element with a height of its own scrolls; others scroll with the page.
+  /// The direction in which an element scrolls that has a height of its own or one that follows from the screen's; others
+  /// scroll with the page.
   private var scrolling: String? {
     if text("scrollDirection") == "horizontal" { return "across" }
+    if screen.scrollers.contains(element.ref) { return "down" }
     return element.style["height"] != nil || element.style["maxHeight"] != nil ? "down" : nil
   }
 

@@ -57,11 +57,11 @@ final class FrameworkGroup: Sendable {
       state.rejectionHandler = handler
       context.onUnhandledRejection(handler)
       for file in source { try context.evaluate(file.text, url: file.name) }
-      try opener(of: type, in: context, file: source.last?.name)
+      let opener = try opener(of: type, in: context, file: source.last?.name)
       try context.global.invoke("registerComponents", [context.reference(to: components)])
-      // The functions that a page reaches must not give it the framework's global. The oldest type of framework makes code
-      // of the bundle's text itself.
-      context.setEvalAllowed(type == .weex)
+      // The functions that a page reaches must not give it the framework's global. Older frameworks make code of the
+      // bundle's text themselves.
+      context.setEvalAllowed(!opener.makesContext)
       guard let id = context.id else { throw ScriptError.closed }
       return id
     }
@@ -74,22 +74,28 @@ final class FrameworkGroup: Sendable {
     .object(["__enable_native_promise__": true].merging(environment.object ?? [:]) { $1 })
   }
 
-  /// The function that opens pages.
+  /// A function that opens pages.
+  private struct Opener {
+    let function: ScriptReference
+    /// `true` if it makes the members of a context for the bundle; `false` if it is given the bundle's text, and runs it in
+    /// the framework's context.
+    let makesContext: Bool
+  }
+
+  /// The function that opens pages: `createInstanceContext`, or `createInstance` of frameworks before 0.23.6 and of those
+  /// for the oldest type of bundles.
   ///
   /// - Throws: ``ScriptError`` if the framework's file defines none.
-  @discardableResult
-  private static func opener(
-    of type: BundleType, in home: ScriptContext, file: String? = nil
-  ) throws -> ScriptReference {
-    let name = type == .weex ? "createInstance" : "createInstanceContext"
-    let function = try home.global[name]
-    guard function.isFunction else {
-      throw ScriptError.exception(
-        ScriptException(
-          message: "\(file ?? "the framework") defines no function \(name), by which \(type.rawValue) pages are opened",
-          url: file))
+  private static func opener(of type: BundleType, in home: ScriptContext, file: String? = nil) throws -> Opener {
+    for name in type == .weex ? ["createInstance"] : ["createInstanceContext", "createInstance"] {
+      let function = try home.global[name]
+      if function.isFunction { return Opener(function: function, makesContext: name == "createInstanceContext") }
     }
-    return function
+    let names = type == .weex ? "createInstance" : "createInstanceContext or createInstance"
+    throw ScriptError.exception(
+      ScriptException(
+        message: "the framework file for \(type.rawValue) defines no function \(names), by which pages are opened",
+        url: file))
   }
 
   /// Tells the framework of modules and components, if they differ from those that it knows.
@@ -150,11 +156,11 @@ final class FrameworkGroup: Sendable {
         let opener = try Self.opener(of: opening.type, in: home)
         let id = home.reference(to: .string(opening.id))
         let (config, data) = (home.reference(to: opening.config), home.reference(to: opening.data))
-        guard opening.type != .weex else {
-          try Self.check(opener.call([id, home.reference(to: .string(opening.source)), config, data]))
+        guard opener.makesContext else {
+          try Self.check(opener.function.call([id, home.reference(to: .string(opening.source)), config, data]))
           return
         }
-        let made = try Self.check(opener.call([id, config, data]))
+        let made = try Self.check(opener.function.call([id, config, data]))
         try state.globals?.prepare(
           context, page: opening.id, environment: opening.config["env"], members: made,
           isWatched: opening.type != .vanilla)
@@ -192,6 +198,11 @@ final class FrameworkGroup: Sendable {
 
   func fireTimer(_ id: String, _ timer: Int) async throws -> EntryOutcome {
     try await enter(id) { _, page in try page.fireTimer(timer) }
+  }
+
+  /// Delivers a message of another page to the page's channels of the name.
+  func deliver(_ id: String, _ message: ScriptValue, to name: String) async throws -> EntryOutcome {
+    try await enter(id) { _, page in try page.deliver(message, to: name) }
   }
 
   /// Settles a promise of the page.

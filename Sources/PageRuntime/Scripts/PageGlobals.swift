@@ -16,6 +16,7 @@ struct PageGlobals {
     try native.set("btoa", home.makeFunction(named: "btoa") { (text: String) in try Self.encode(text) })
     try Self.addLog(native, home, state)
     try Self.addTimers(native, home, state)
+    try Self.addChannels(native, home, state)
     let noteModule = home.makeFunction(named: "noteModule") { context, arguments in
       if let page = Self.owner(arguments, state).page, arguments.count > 1 {
         // `@weex-module/stream` is the module `stream`.
@@ -119,5 +120,33 @@ struct PageGlobals {
       return context.undefined
     }
     try native.set("clearTimer", clear)
+  }
+
+  // MARK: Channels
+
+  private static func addChannels(_ native: ScriptReference, _ home: ScriptContext, _ state: FrameworkState) throws {
+    let open = home.makeFunction(named: "openChannel") { [weak state] context, arguments in
+      // The page, the channel's name, and the function that gets its messages.
+      guard let state, arguments.count > 2, let page = owner(arguments, state).page else { return context.undefined }
+      let number = try page.openChannel(arguments[1].text, context.adopting(arguments[2]))
+      return context.reference(to: .number(Double(number)))
+    }
+    try native.set("openChannel", open)
+    let post = home.makeFunction(named: "postMessage") { [weak state] context, arguments in
+      guard let state, arguments.count > 2, let page = owner(arguments, state).page,
+        let number = try arguments[1].value().int
+      else { return context.undefined }
+      try page.post(arguments[2], from: number)
+      return context.undefined
+    }
+    try native.set("postMessage", post)
+    let close = home.makeFunction(named: "closeChannel") { [weak state] context, arguments in
+      guard let state, arguments.count > 1, let page = owner(arguments, state).page,
+        let number = try arguments[1].value().int
+      else { return context.undefined }
+      page.closeChannel(number)
+      return context.undefined
+    }
+    try native.set("closeChannel", close)
   }
 }

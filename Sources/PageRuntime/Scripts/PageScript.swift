@@ -11,6 +11,8 @@ final class PageScript {
   private var timers: [Int: ScriptTimer] = [:]
   private var promises: [Int: PendingPromise] = [:]
   private var lastTicket = 0
+  private var channels: [Channel] = []
+  private var lastChannel = 0
 
   /// The largest number of commands of one entry.
   private static let commandLimit = 1_000_000
@@ -100,6 +102,68 @@ final class PageScript {
     guard let timer = timers[id] else { return }
     if !timer.repeats { timers[id] = nil }
     try timer.body.call(timer.arguments)
+  }
+
+  // MARK: Channels
+
+  /// An open `BroadcastChannel`, and the function that gets its messages.
+  private struct Channel {
+    let number: Int
+    let name: String
+    let receive: ScriptReference
+  }
+
+  /// The largest number of channels that are open at once.
+  static let channelLimit = 1_000
+  /// The largest length of a channel's name in bytes.
+  static let channelNameLimit = 4_096
+
+  /// Opens a channel. The host hears of the first one of a name.
+  ///
+  /// - Parameter receive: called with each message of other pages.
+  /// - Returns: the channel's number.
+  /// - Throws: ``ScriptError`` if there are too many channels, or the name is too long.
+  func openChannel(_ name: String, _ receive: ScriptReference) throws -> Int {
+    guard channels.count < Self.channelLimit, name.utf8.count <= Self.channelNameLimit else {
+      throw ScriptError.engine(
+        "a page may open \(Self.channelLimit) channels, with names of \(Self.channelNameLimit) bytes")
+    }
+    if !channels.contains(where: { $0.name == name }) { callChannels("open", [.string(name)]) }
+    lastChannel += 1
+    channels.append(Channel(number: lastChannel, name: name, receive: receive))
+    return lastChannel
+  }
+
+  func closeChannel(_ number: Int) {
+    guard let index = channels.firstIndex(where: { $0.number == number }) else { return }
+    let name = channels.remove(at: index).name
+    if !channels.contains(where: { $0.name == name }) { callChannels("close", [.string(name)]) }
+  }
+
+  /// Notes a message of a channel for other pages.
+  ///
+  /// - Throws: ``ScriptError`` if the message is not plain data.
+  func post(_ message: ScriptReference, from number: Int) throws {
+    guard let name = channels.first(where: { $0.number == number })?.name else { return }
+    callChannels("post", [.string(name), try message.value()])
+  }
+
+  /// Delivers a message of another page. Receivers that throw are reported.
+  ///
+  /// - Throws: ``ScriptError`` if the script is stopped.
+  func deliver(_ message: ScriptValue, to name: String) throws {
+    guard let message = scriptContext?.reference(to: message) else { return }
+    for channel in channels where channel.name == name {
+      do {
+        try channel.receive.call([message])
+      } catch ScriptError.exception(let exception) {
+        report(exception)
+      }
+    }
+  }
+
+  private func callChannels(_ method: String, _ arguments: [ScriptValue]) {
+    later(ModuleCall(page: id, module: "broadcastChannel", method: method, ref: nil, arguments: arguments))
   }
 
   /// Returns the outcome of the entry, and begins a new one.

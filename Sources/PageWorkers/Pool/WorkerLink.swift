@@ -78,8 +78,8 @@ package final class WorkerLink: Sendable {
   }
 
   /// Sends a message without waiting, unless the worker does not read.
-  func post(_ message: HostMessage) {
-    guard channel.channel.isWritable, let frame = try? Frame.encode(message) else { return }
+  func post(_ message: HostMessage, _ payload: [UInt8] = []) {
+    guard channel.channel.isWritable, let frame = try? Frame.encode(message, payload) else { return }
     channel.channel.writeAndFlush(frame, promise: nil)
   }
 

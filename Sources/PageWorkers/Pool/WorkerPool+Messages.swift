@@ -20,6 +20,7 @@ extension WorkerPool {
     case .event(let page, let name):
       guard assignments[page]?.worker == id else { return }
       delegate?.receive(event: name, payload, of: page)
+    case .channel(let page, let name): pass(payload, ofChannel: name, from: page, in: id)
     case .ask(let question, let page, let asked): await ask(question, asked, payload, page, id)
     // It counts until its task has ended, which holds its bytes.
     case .drop(let question): workers[id]?.questions[question]?.cancel()
@@ -34,6 +35,18 @@ extension WorkerPool {
           metadata: ["worker": "\(id)"])
       case .leaveOut: break
       }
+    }
+  }
+
+  /// Passes a message of a page's channel on to the other pages of its scope. A worker that does not read loses it.
+  private func pass(_ payload: [UInt8], ofChannel name: String, from page: UInt64, in id: Int) {
+    guard assignments[page]?.worker == id, payload.count <= ChannelRelay.limit,
+      name.utf8.count <= ChannelRelay.nameLimit, let scope = delegate?.channelScope(of: page)
+    else { return }
+    let listeners = assignments.filter { $0.key != page && delegate?.channelScope(of: $0.key) == scope }
+    for (worker, pages) in Dictionary(grouping: listeners.keys, by: { listeners[$0]?.worker }) {
+      guard let worker, let link = workers[worker]?.link else { continue }
+      link.post(.channel(pages: pages.sorted(), name: name), payload)
     }
   }
 

@@ -338,6 +338,13 @@ package protocol WorkerPoolDelegate: AnyObject, Sendable {
     _ question: PageQuestion, _ payload: [UInt8], of page: UInt64,
     _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async
+  /// The pages that hear each other's `BroadcastChannel` have the same scope; `nil` if the page hears no other.
+  func channelScope(of page: UInt64) -> String?
   /// A worker has ended with its pages.
   func workerEnded(_ pages: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async
+}
+
+extension WorkerPoolDelegate {
+  /// No page hears another one's channels.
+  package func channelScope(of page: UInt64) -> String? { nil }
 }

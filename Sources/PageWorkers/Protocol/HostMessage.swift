@@ -14,6 +14,8 @@ package enum HostMessage: Codable, Sendable {
   case end(call: UInt64, page: UInt64)
   /// Requests to release unused memory.
   case releaseMemory
+  /// A message of another page's `BroadcastChannel` for these pages; the bytes are the message as JSON.
+  case channel(pages: [UInt64], name: String)
   /// The answer to a question; some have bytes.
   case answer(question: UInt64, PageAnswer)
 
@@ -23,7 +25,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, _, _, let event, _, _): event
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .show, .close, .end, .releaseMemory, .answer: nil
+    case .setUp, .show, .close, .end, .releaseMemory, .channel, .answer: nil
     }
   }
 }

@@ -11,6 +11,8 @@ enum WorkerMessage: Codable, Sendable {
   case event(page: UInt64, name: String)
   /// A question; some have bytes.
   case ask(question: UInt64, page: UInt64, PageQuestion)
+  /// A message of a page's `BroadcastChannel` for other pages; the bytes are the message as JSON.
+  case channel(page: UInt64, name: String)
   /// The answer is no longer awaited.
   case drop(question: UInt64)
   case log(level: String, message: String)

@@ -52,6 +52,8 @@ final class HostMessageReceiver: Sendable {
     case .releaseMemory:
       await pages.environment.frameworks.releaseMemory()
       malloc_trim(0)
+    case .channel(let numbers, let name):
+      await pages.deliver(payload, toChannel: name, of: numbers)
     case .open(let call, let page, let opening):
       await answer(call) { try await pages.open(page, opening, payload) }
     case .fire(let call, let page, let ref, let type, let event, let wait, let view):

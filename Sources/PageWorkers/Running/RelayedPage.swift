@@ -14,10 +14,15 @@ final class RelayedPage: PageInstance {
     self.relay = relay
     self.entries = entries
     super.init(environment: environment, registry: registry)
+    // The daemon decides which other pages hear it.
+    ownChannelScope = Self.channelScope(of: root)
     isSeen = entries.add(id, page: root)
   }
 
   deinit { entries.remove(id) }
+
+  /// The scope of the channels of a page and of those that it embeds or pushes.
+  nonisolated static func channelScope(of root: UInt64) -> String { "\(root)" }
 
   override func renderByURL(
     _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]

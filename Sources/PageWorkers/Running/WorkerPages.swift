@@ -55,6 +55,14 @@ import Synchronization
       resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
       configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
       frameworks: FrameworkPool(scripts),
+      channelOutlet: { page, name, message in
+        guard let root = (page as? RelayedPage)?.root else { return }
+        let bytes = message.json.text
+        guard bytes.count <= ChannelRelay.limit else {
+          return page.report(ChannelRelay.refusal(of: name, bytes: bytes.count))
+        }
+        await socket.send(.channel(page: root, name: name), bytes)
+      },
       factory: { environment, registry in
         RelayedPage(
           environment: environment, registry: registry, root: registry.flatMap { roots[$0] } ?? 0, relay: relay,
@@ -130,6 +138,16 @@ import Synchronization
     if let failure = resident.page.failure, !resident.isReported { throw failure }
     let seen = try await view(resident.page, wanted, isReported: resident.isReported)
     return (reply(resident.page, resident.errors, since: before, pending), seen)
+  }
+
+  /// Delivers a message of another page's channel. A page that has ended gets none.
+  ///
+  /// - Parameter payload: the message as JSON.
+  func deliver(_ payload: [UInt8], toChannel name: String, of numbers: [UInt64]) async {
+    guard let message = ScriptValue(json: String(decoding: payload, as: UTF8.self)) else { return }
+    for number in numbers where pages[number] != nil {
+      await environment.deliver(message, toChannel: name, in: RelayedPage.channelScope(of: number))
+    }
   }
 
   func close(_ number: UInt64) async {
@@ -209,6 +227,19 @@ import Synchronization
   }
 }
 
+/// The limits of messages of `BroadcastChannel` that go through the daemon.
+enum ChannelRelay {
+  /// The largest length of a message as JSON, in bytes.
+  static let limit = Frame.pieceLimit
+  /// The largest length of a channel's name in bytes, which scripts keep to.
+  static let nameLimit = 4_096
+
+  static func refusal(of name: String, bytes: Int) -> ScriptException {
+    ScriptException(
+      message: "a message of the channel \(name) has \(bytes) bytes as JSON; the limit for other pages is \(limit)")
+  }
+}
+
 /// The page of a registry.
 final class RegistryTable: Sendable {
   private let numbers = Mutex<[ObjectIdentifier: UInt64]>([:])
@@ -255,7 +286,7 @@ extension PageInstance {
     let url = url
     return HTMLPreview(
       tree, title: url?.text ?? "page", rules: rules,
-      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }
+      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }, viewport: viewport
     ) { reference in
       if reference.isDataURL { return reference }
       guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }

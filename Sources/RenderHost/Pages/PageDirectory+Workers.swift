@@ -82,6 +82,9 @@ extension PageDirectory: WorkerPoolDelegate {
     }
   }
 
+  /// Pages of one origin hear each other, as they share their stored values.
+  nonisolated func channelScope(of page: UInt64) -> String? { numbers[page].map { "\($0.url.origin)" } }
+
   nonisolated func workerEnded(_ pages: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {
     await replace(pages, culprits: culprits, reason)
   }

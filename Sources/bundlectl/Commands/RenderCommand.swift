@@ -425,7 +425,11 @@ struct RenderCommand: AsyncParsableCommand {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
       text = String(decoding: try encoder.encode(rendering.tree.json), as: UTF8.self) + "\n"
-    case .html: text = rendering.html ?? ""
+    case .html:
+      text = rendering.html ?? ""
+      if let note = PreviewFonts.note(for: rendering.tree) {
+        Terminal.error.line(Terminal.error.styled("bundlectl: \(note)", .yellow))
+      }
     case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
     }
     guard let output else {

@@ -28,7 +28,7 @@ struct ArgumentTests {
     "a module gets its arguments as the script gave them",
     arguments: [
       ("1, 'x', true, 1.5", [1, "x", true, 1.5]), ("null, undefined", ["", ""]),
-      ("[1, [null]], { a: { b: undefined } }", [[1, [""]], ["a": ["b": ""]]]),
+      ("[1, [null]], { a: { b: undefined, c: null } }", [[1, [nil]], ["a": ["b": .undefined, "c": nil]]]),
       ("function () {}, function () {}", ["1", "2"]),
       ("{ done: function () {} }, [function () {}]", [["done": "1"], ["2"]]),
       ("body, [body], { el: body }", ["_root", ["_root"], ["el": "_root"]]),

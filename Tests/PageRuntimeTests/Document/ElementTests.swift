@@ -77,6 +77,10 @@ struct ElementTests {
       ("a.setStyles({ x: 1 }); a.setStyles({ x: 1 })", ["style a {\"x\":1}"]), ("a.setStyles({ x: 1 }, true)", []),
       ("a.setClassStyle({ x: 1 })", ["style a {\"x\":1}"]),
       ("a.setClassStyle({ x: 1 }); a.setClassStyle({ y: 2 })", ["style a {\"x\":1}", "style a {\"x\":\"\",\"y\":2}"]),
+      (
+        "a.setClassStyle({ x: 1 }); a.setClassStyle({}); a.setClassStyle({ y: 2 })",
+        ["style a {\"x\":1}", "style a {\"x\":\"\"}", "style a {\"x\":\"\",\"y\":2}"]
+      ),
       ("a.setStyle('x', 5); a.setClassStyle({ x: 1 })", ["style a {\"x\":5}", "style a {\"x\":5}"]),
       ("a.addEvent('click', function () {})", ["listen a click"]),
       ("a.addEvent('click', function () {}); a.addEvent('click', function () {})", ["listen a click"]),
@@ -152,7 +156,7 @@ struct ElementTests {
       ),
       ("tell(a.depth); a.appendChild(d); tell(d.depth); body.appendChild(d); tell(d.depth)", "[2,3,2]"),
       ("var x = make('x', [make('y', [make('z')])]); body.appendChild(x); tell(document.getRef('z').depth)", "[4]"),
-      ("tell(String(a)); tell(String(document.createComment('x')))", "[\"<a ref=a>\",\"<!-- x -->\"]"),
+      ("tell(String(a)); tell(String(document.createComment('x')))", "[\"<a attr={} style={}></a>\",\"<!-- x -->\"]"),
     ])
   func elementProperties(_ script: String, _ expected: String) async throws {
     #expect(try await PageFixture.told(Self.setUp + script) == expected)

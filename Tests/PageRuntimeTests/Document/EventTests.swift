@@ -35,7 +35,7 @@ struct EventTests {
     arguments: [
       ("", "inner"), ("body.setAttr('bubble', 'true')", "inner outer"), ("body.setAttr('bubble', true)", "inner"),
       (
-        "body.setAttr('bubble', 'true'); inner.addEvent('click', function (e) { tell('own'); e.stopPropagation() })",
+        "body.setAttr('bubble', 'true'); inner.removeEvent('click'); inner.addEvent('click', function (e) { tell('own'); e.stopPropagation() })",
         "own"
       ),
       ("body.setAttr('bubble', 'true'); inner.removeEvent('click')", "outer"),
@@ -44,7 +44,7 @@ struct EventTests {
         "inner outer true"
       ),
       (
-        "body.setAttr('bubble', 'true'); outer.addEvent('click', function (e) { tell(e.target === inner); e.stopPropagation() }); body.addEvent('click', tell)",
+        "body.setAttr('bubble', 'true'); outer.removeEvent('click'); outer.addEvent('click', function (e) { tell(e.target === inner); e.stopPropagation() }); body.addEvent('click', tell)",
         "inner true"
       ),
     ])
@@ -99,6 +99,16 @@ struct EventTests {
       inner.removeEvent('click')
       """
     #expect(try await Self.told(script) == "2 p click")
+  }
+
+  @Test("the first handler of a type stays until it is removed, and is called with an event only")
+  func secondHandler() async throws {
+    let script = """
+      inner.addEvent('click', function () { tell('first') }); inner.addEvent('click', function () { tell('second') })
+      inner.fireEvent('click'); document.fireEvent(inner, 'click')
+      inner.removeEvent('click'); inner.addEvent('click', function () { tell('third') })
+      """
+    #expect(try await Self.told(script) == "first third")
   }
 
   @Test("the result of a handler is returned")

@@ -7,7 +7,9 @@
   var timers = {}
   var nextTimer = 1
 
-  globalThis.registerModules = function () {}
+  var modules = {}
+
+  globalThis.registerModules = function (registered) { for (var name in registered) modules[name] = registered[name] }
   globalThis.registerComponents = function () {}
 
   globalThis.setTimeoutCallback = function (id) {
@@ -48,7 +50,20 @@
       callNative(id, [{ module: module, method: method, args: args.concat(String(page.last)) }])
     }
 
-    new Function('define', 'dom', 'call', 'later', 'config', 'data', code)(define, dom, fetch, later, config, data)
+    function requireModule (name) {
+      var proxy = {}
+      modules[name].forEach(function (method) {
+        proxy[method] = function () { callNativeModule(id, name, method, Array.prototype.slice.call(arguments)) }
+      })
+      return proxy
+    }
+
+    var given = {
+      define: define, dom: dom, call: fetch, later: later, config: config, data: data, id: id, sendTasks: callNative,
+      __weex_require_module__: requireModule
+    }
+    var names = Object.keys(given)
+    Function.apply(null, names.concat(code)).apply(null, names.map(function (name) { return given[name] }))
     callNative(id, [{ module: 'dom', method: 'createFinish', args: [] }], -1)
   }
 

@@ -123,6 +123,22 @@
     })
   }
 
+  // MARK: Channels
+
+  var channels = []
+
+  function Channel (name) {
+    this.name = name
+    channels.push(this)
+  }
+
+  Channel.prototype.postMessage = function (message) {
+    var sender = this
+    channels.forEach(function (other) {
+      if (other !== sender && other.name === sender.name && other.onmessage) other.onmessage({ data: message })
+    })
+  }
+
   // MARK: Instances: what a bundle makes with `new Vue`
 
   function makeClass (page) {
@@ -193,6 +209,8 @@
     }
     context.send = function (tasks, done) { callNative(page.id, tasks, done ? page.keep(done) : '-1') }
     context.__WEEX_CALL_JAVASCRIPT__ = callJS
+    // As published frameworks do: a class of their own, which reaches the pages of this engine, where there is none.
+    if (typeof globalThis.BroadcastChannel !== 'function') context.BroadcastChannel = Channel
     return Object.freeze(context)
   }
 

@@ -28,6 +28,19 @@ import Testing
     }
   }
 
+  @Test("a body that is an object is sent as the JSON of that object")
+  func objectBodies() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.respond("/api") { OriginResponse(body: Array($0.text.utf8)) }
+      let shown = try await fixture.shown(
+        """
+        var body = { a: null, b: [null, 1], c: undefined, d: '' }
+        weex.requireModule('stream').fetch({ method: 'POST', url: '/api', body: body }, function (r) { show(r.data) })
+        """)
+      #expect(shown == #"{"a":null,"b":[null,1],"d":""}"#)
+    }
+  }
+
   @Test("a fetch that fails gives the reason")
   func failures() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

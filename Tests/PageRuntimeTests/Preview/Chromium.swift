@@ -14,6 +14,8 @@ struct Chromium {
     let left, right, top, bottom: Double
     /// `true` if neither the element nor an ancestor is hidden or transparent.
     let isShown: Bool
+    /// `true` if no other element lies above the middle of the box.
+    let isTopmost: Bool
     /// The element's own text, without its children's.
     let text: String
     let value: String?
@@ -95,6 +97,7 @@ struct Chromium {
           ref: e.getAttribute('data-ref'), tag: e.tagName, x: r.left, y: r.top, width: r.width, height: r.height,
           left: c.left, right: c.right, top: c.top, bottom: c.bottom,
           isShown: e.checkVisibility({ opacityProperty: true, visibilityProperty: true }),
+          isTopmost: e.contains(document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2)),
           text: own, value: e.value === undefined ? null : e.value,
           placeholder: e.placeholder === undefined ? null : e.placeholder,
           naturalWidth: e.naturalWidth === undefined ? null : e.naturalWidth,

@@ -59,7 +59,8 @@ struct PreviewTests {
   @Test("a fixed element stays with the page in a wide window")
   func fixedElements() {
     #expect(
-      InlineStyle.declarations(["position": "fixed", "left": 20]) == ["left:calc(var(--x) + 0.2rem)", "position:fixed"])
+      InlineStyle.declarations(["position": "fixed", "left": 20])
+        == ["left:calc(var(--x) + 0.2rem)", "position:fixed", "top:0", "z-index:2"])
   }
 
   @Test("a very deep tree is written without recursion")
@@ -206,6 +207,138 @@ struct PreviewTests {
     let inset = try await shown(["marginTop": 40, "marginBottom": 10, "marginLeft": 25])
     #expect((inset.y, inset.x, inset.width, inset.height) == (40, 25, 725, window - 50))
     #expect(try await shown(["height": 300, "marginTop": 40]).y == 40)
+  }
+
+  private static func element(
+    _ ref: String, _ type: String = "div", _ style: [String: ScriptValue] = [:],
+    _ attributes: [String: ScriptValue] = [:], _ children: [ElementDescription] = []
+  ) -> ElementDescription {
+    ElementDescription(ref: ref, type: type, attributes: attributes, style: style, children: children)
+  }
+
+  private static func rows(_ name: String) -> [ElementDescription] {
+    (0..<30).map { element("\(name)\($0)", "cell", ["height": 100]) }
+  }
+
+  @Test("a fixed element lies above those that come after it")
+  func fixedAbove() async throws {
+    let cards = (0..<12).map { Self.element("card\($0)", "div", ["height": 160, "margin": 10]) }
+    let tree = try Self.tree(
+      [
+        Self.element("bar", "div", ["position": "fixed", "left": 0, "right": 0, "bottom": 0, "height": 120]),
+        Self.element("corner", "div", ["position": "fixed", "width": 50, "height": 50]),
+      ] + cards)
+    let shown = try await Chromium.open(HTMLPreview(tree, title: "").html, height: 1_334)
+    let bar = try #require(shown["bar"]), corner = try #require(shown["corner"])
+    #expect(bar.isTopmost && corner.isTopmost)
+    #expect((corner.x, corner.y, bar.bottom) == (0, 0, bar.y + 120))
+  }
+
+  @Test(
+    "a list takes what the others leave of the screen, and scrolls", arguments: ["list", "scroller", "recycle-list"])
+  func screenLists(_ type: String) async throws {
+    let bars = { (name: String) in Self.element(name, "div", ["height": 100]) }
+    let list = { (style: [String: ScriptValue]) in Self.element("list", type, style, [:], Self.rows("row")) }
+    let whole: [String: ScriptValue] = ["position": "absolute", "top": 0, "bottom": 0, "left": 0, "right": 0]
+    for children in [
+      [bars("top"), list(["flex": 1]), bars("tabs")],
+      // Devices give a list without a height the share 1.
+      [bars("top"), list([:]), bars("tabs")],
+      [bars("top"), Self.element("in", "div", ["flex": 1], [:], [list(["flex": 1]), bars("tabs")])],
+      [Self.element("whole", "div", whole, [:], [bars("top"), list(["flex": 1]), bars("tabs")])],
+      [
+        bars("top"),
+        Self.element(
+          "row", "div", ["flexDirection": "row", "flex": 1], [:],
+          [Self.element("side", "div", ["width": 200]), Self.element("column", "div", ["flex": 1], [:], [list([:])])]),
+        bars("tabs"),
+      ],
+    ] {
+      let tree = try Self.tree(children)
+      let shown = try await Chromium.open(HTMLPreview(tree, title: "").html, height: 1_334)
+      let body = try #require(shown["_root"]), list = try #require(shown["list"]), tabs = try #require(shown["tabs"])
+      #expect(tabs.y + tabs.height == body.height)
+      #expect(list.y == 100 && list.y + list.height == tabs.y)
+      #expect(shown["row29"]?.isCutAway == true && shown["row0"]?.isCutAway == false)
+    }
+  }
+
+  @Test("a page in an embed that takes the rest of the screen has that height, and its list scrolls")
+  func embeddedLists() async throws {
+    let inner = try Self.tree([
+      Self.element("list", "list", [:], [:], Self.rows("row")), Self.element("end", "div", ["height": 50]),
+    ])
+    let tree = try Self.tree([
+      Self.element("part", "embed", ["flex": 1]), Self.element("tabs", "div", ["height": 100]),
+    ])
+    let preview = HTMLPreview(tree, title: "", embedded: ["part": HTMLPreview(inner, title: "")])
+    let shown = try await Chromium.open(preview.html, height: 1_334)
+    let body = try #require(shown["_root"]), end = try #require(shown["part/end"])
+    #expect(shown["tabs"]?.y == body.height - 100 && end.y == body.height - 150)
+    #expect(shown["part/row29"]?.isCutAway == true)
+  }
+
+  @Test("a page whose list follows from nothing grows with it")
+  func growingLists() async throws {
+    for style in [[:], ["position": "absolute", "left": 0, "right": 0]] as [[String: ScriptValue]] {
+      let tree = try Self.tree([
+        Self.element("around", "div", style, [:], [Self.element("list", "list", ["flex": 1], [:], Self.rows("row"))]),
+        Self.element(
+          "page", "scroller", ["height": 300], [:], [Self.element("inner", "list", [:], [:], Self.rows("in"))]),
+      ])
+      let shown = try await Chromium.open(HTMLPreview(tree, title: "").html, height: 1_334)
+      #expect(shown["list"]?.height == 3_000)
+      #expect(shown["inner"]?.height == 3_000 && shown["page"]?.height == 300)
+    }
+  }
+
+  @Test(
+    "meta.setViewport gives the width of the design", arguments: [(375.0, 200.0), (1_500, 50), (0, 100), (1e9, 100)])
+  func viewports(_ width: Double, _ size: Double) async throws {
+    let tree = try Self.tree([
+      Self.element("box", "div", ["width": 100, "height": 10]),
+      Self.element("pinned", "div", ["position": "fixed", "right": 0, "bottom": 0, "width": 100, "height": 10]),
+    ])
+    let preview = HTMLPreview(tree, title: "", viewport: ["width": .number(width)])
+    let shown = try await Chromium.open(preview.html)
+    #expect(shown["box"]?.width == size && shown["_root"]?.width == 750 && shown["pinned"]?.right == 750)
+    let wide = try await Chromium.open(preview.html, width: 1_250)
+    #expect(wide["box"]?.x == 250 && wide["pinned"]?.right == 1_000)
+  }
+
+  @Test("a page's setViewport reaches its preview")
+  func viewportOfPage() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page("weex.requireModule('meta').setViewport({ width: 375 })")
+      await page.settle(within: .seconds(20))
+      #expect(await page.preview().html.contains("body{width:3.7500rem}"))
+      await page.destroy()
+    }
+  }
+
+  @Test("a picture has the size that it is given, and none without one")
+  func pictureSizes() async throws {
+    let picture =
+      "data:image/svg+xml;base64,"
+      + Data("<svg xmlns='http://www.w3.org/2000/svg' width='400' height='300'></svg>".utf8).base64EncodedString()
+    func image(_ ref: String, _ style: [String: ScriptValue]) -> ElementDescription {
+      Self.element(ref, "image", style, ["src": .string(picture)])
+    }
+    let tree = try Self.tree([
+      image("none", [:]), image("wide", ["width": 900, "height": 120]), image("flat", ["width": 300]),
+      Self.element("row", "div", ["flexDirection": "row", "height": 80], [:], [image("share", ["flex": 1])]),
+    ])
+    let shown = try await Chromium.open(HTMLPreview(tree, title: "").html)
+    func size(_ ref: String) -> [Double] { [shown[ref]?.width ?? -1, shown[ref]?.height ?? -1] }
+    #expect(size("none") == [750, 0] && size("wide") == [900, 120] && size("flat") == [300, 0])
+    #expect(size("share") == [750, 80])
+    #expect(shown["wide"]?.naturalWidth == 400)
+  }
+
+  @Test("a placeholder has its colour")
+  func placeholderColors() {
+    #expect(InlineStyle.declarations(["placeholderColor": "#ff0000"]) == ["--p:#ff0000"])
+    #expect(InlineStyle.declarations(["placeholderColor": "red;x:url(y)"]) == [])
   }
 
   @Test("date and time fields show their placeholder", arguments: ["date", "time"])

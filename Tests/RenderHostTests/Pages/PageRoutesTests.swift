@@ -38,6 +38,50 @@ import Testing
     }
   }
 
+  @Test("pages of one origin hear each other's channels, whichever worker they run in")
+  func channels() async throws {
+    let listening = Script.page(
+      """
+      var text = d.createElement('text', { attr: { value: 'heard:' } }), channel = new BroadcastChannel('news')
+      b.appendChild(text)
+      channel.onmessage = function (e) { text.setAttr('value', text.attr.value + ' ' + JSON.stringify(e.data)) }
+      text.addEvent('click', function () { channel.postMessage({ word: null }) })
+      """)
+    let other = try await FaultOrigin.start()
+    other.serve("/other.js", Array(listening.utf8))
+    let (otherOrigin, otherPage) = (other.url(for: ""), other.url(for: "/other.js"))
+    try await PageFarm.running(
+      ["one": listening, "two": listening], change: { $0.allowedOrigins.append(otherOrigin) }
+    ) { farm in
+      let stranger = try await farm.ask(.post, "/pages", "{\"url\":\"\(otherPage)\"}")
+      let strangerID = try #require(stranger.json["id"].text)
+      var pages: [(id: String, worker: Int?)] = []
+      // Until there are pages in both workers.
+      while Set(pages.map(\.worker)).count < 2, pages.count < 10 {
+        let id = try await farm.open(pages.count % 2 == 0 ? "one" : "two")
+        let number = try await farm.running.directory.page(id).number
+        pages.append((id, await farm.running.workers.home(of: number)))
+      }
+      #expect(Set(pages.map(\.worker)).count == 2)
+      let speaker = try #require(pages.first)
+      let shown = try await farm.ask(.get, "/pages/\(speaker.id)?format=json")
+      let ref = try #require(shown.json["tree"]["children"].list.first?["ref"].text)
+      let fired = try await farm.ask(.post, "/pages/\(speaker.id)/fire", #"{"ref":"\#(ref)","type":"click"}"#)
+      #expect(fired.status == 200)
+      for listener in pages.dropFirst() {
+        try await farm.until {
+          try await farm.ask(.get, "/pages/\(listener.id)", headers: [.accept: "text/plain"]).text
+            .contains(#"heard: {"word":null}"#)
+        }
+      }
+      let own = try await farm.ask(.get, "/pages/\(speaker.id)", headers: [.accept: "text/plain"])
+      #expect(!own.text.contains("word"))
+      let unheard = try await farm.ask(.get, "/pages/\(strangerID)", headers: [.accept: "text/plain"])
+      #expect(unheard.text.contains("heard:") && !unheard.text.contains("word"))
+    }
+    try await other.stop()
+  }
+
   @Test("a page is rendered by one request")
   func render() async throws {
     let script = Script.page(

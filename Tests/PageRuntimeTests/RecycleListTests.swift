@@ -1,0 +1,170 @@
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// The cells of `recycle-list` elements.
+struct RecycleListTests {
+  private static func element(
+    _ ref: String, _ type: String, _ attributes: [String: ScriptValue] = [:], _ children: [ElementDescription] = [],
+    style: [String: ScriptValue] = [:], eventArguments: [String: ScriptValue] = [:]
+  ) -> ElementDescription {
+    ElementDescription(
+      ref: ref, type: type, attributes: attributes, style: style, events: Set(eventArguments.keys), children: children,
+      eventArguments: eventArguments)
+  }
+
+  private static func binding(_ expression: String) -> ScriptValue { ["@binding": .string(expression)] }
+
+  /// Returns the outline of a list with one slot, without the body and the list.
+  private static func cells(
+    _ data: ScriptValue, _ slots: [ElementDescription], _ attributes: [String: ScriptValue] = [:]
+  ) throws -> [String] {
+    var tree = ElementTree()
+    let given: [String: ScriptValue] = ["listData": data, "alias": "item", "index": "i"]
+    try tree.apply(
+      .createBody(
+        element("_root", "div", [:], [element("list", "recycle-list", given.merging(attributes) { $1 }, slots)])))
+    return tree.outline.split(separator: "\n").dropFirst(2).map {
+      String($0.drop { $0 == " " })
+    }
+  }
+
+  private static let items: ScriptValue = [
+    ["type": "A", "name": "one", "tags": ["x", "y"]], ["type": "B", "name": "two", "price": 3], ["name": "three"],
+  ]
+
+  @Test("each item has the cell of its case, or of the default slot, or of the first")
+  func cases() throws {
+    func slot(_ ref: String, _ attributes: [String: ScriptValue]) -> ElementDescription {
+      Self.element(
+        ref, "cell-slot", attributes, [Self.element("t\(ref)", "text", ["value": Self.binding("item.name")])])
+    }
+    let slots = [slot("a", ["case": "A"]), slot("b", ["case": "B"])]
+    func refs(_ slots: [ElementDescription], _ attributes: [String: ScriptValue]) throws -> [String] {
+      try Self.cells(Self.items, slots, attributes).filter { $0.hasPrefix("cell ") }
+        .compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) }
+    }
+    #expect(try refs(slots, ["switch": "type"]) == ["#a@0", "#b@1", "#a@2"])
+    #expect(try refs(slots, ["switch": "item.type"]) == ["#a@0", "#b@1", "#a@2"])
+    #expect(try refs(slots + [slot("c", ["default": ""])], ["switch": "type"]) == ["#a@0", "#b@1", "#c@2"])
+    #expect(try refs([slot("a", ["case": "A"])], ["switch": "type"]) == ["#a@0", "#a@2"])
+    #expect(try refs(slots, [:]) == ["#a@0", "#a@1", "#a@2"])
+    #expect(
+      try Self.cells(Self.items, slots, ["switch": "type"]).filter { $0.hasPrefix("text ") }
+        == [#"text #ta@0 value="one""#, #"text #tb@1 value="two""#, #"text #ta@2 value="three""#])
+  }
+
+  @Test(
+    "bindings are evaluated over the item and its index",
+    arguments: [
+      ("item.name", "one"), ("item['name']", "one"), ("i", "0"), ("i + 1", "1"), ("item.tags[1]", "y"),
+      ("item.tags.length", "2"), ("item.name.length * 2 - 1", "5"), ("item.price || 'free'", "free"),
+      ("item.type === 'A' ? 'first' : 'other'", "first"), ("!item.price && item.tags.length >= 2", "true"),
+      ("(1 + 2) * 3 % 4", "1"), ("-i - 1 < 0", "true"), ("'a' + 1 + \"b\"", "a1b"), ("null == item.none", "true"),
+      ("item.none.deep", nil), ("item.name(", nil), ("item.name()", nil), ("", nil), ("item.", nil), ("1 2", nil),
+      (String(repeating: "(", count: 400), nil), (String(repeating: "!", count: 400) + "1", nil),
+      (String(repeating: "i+", count: 900) + "1", "1"), (String(repeating: "1+", count: 1_500) + "1", nil),
+    ] as [(String, String?)])
+  func expressions(_ expression: String, _ expected: String?) throws {
+    let text = Self.element("t", "text", ["value": Self.binding(expression)])
+    let cells = try Self.cells([Self.items.array?[0] ?? [:]], [Self.element("s", "cell-slot", [:], [text])])
+    #expect(cells == ["cell #s@0", "text #t@0" + (expected.map { " value=\"\($0)\"" } ?? "")])
+  }
+
+  @Test("texts in pieces, styles, repetitions and conditions are filled")
+  func templates() throws {
+    let pieces: ScriptValue = [
+      "No. ", Self.binding("i"), ": ", Self.binding("item.name"), Self.binding("item.none"),
+    ]
+    let slot = Self.element(
+      "s", "cell-slot", [:],
+      [
+        Self.element("t", "text", ["value": pieces], style: ["color": Self.binding("i ? 'red' : 'blue'"), "width": 5]),
+        Self.element(
+          "r", "div", ["[[repeat]]": ["@expression": "item.tags", "@alias": "tag", "@index": "k"]],
+          [Self.element("q", "text", ["value": [Self.binding("k"), Self.binding("tag")]])]),
+        Self.element("m", "image", ["[[match]]": "item.price", "src": Self.binding("item.name")]),
+      ])
+    #expect(
+      try Self.cells(Self.items, [slot]) == [
+        "cell #s@0", #"text #t@0 value="No. 0: one""#, "div #r@0.0", #"text #q@0.0 value="0x""#, "div #r@0.1",
+        #"text #q@0.1 value="1y""#, "cell #s@1", #"text #t@1 value="No. 1: two""#, #"image #m@1 src="two""#,
+        "cell #s@2", #"text #t@2 value="No. 2: three""#,
+      ])
+    var tree = ElementTree()
+    try tree.apply(
+      .createBody(Self.element("_root", "recycle-list", ["listData": Self.items, "index": "i"], [slot])))
+    #expect(tree.expanded["t@1"]?.style == ["color": "red", "width": 5])
+    // The tree itself has the templates.
+    #expect(tree["t@1"] == nil && tree["t"] != nil && tree.expanded["t"] == nil)
+  }
+
+  @Test("a component in a template sees its properties only")
+  func components() throws {
+    let root = Self.element(
+      "c", "div", ["@isComponentRoot": true, "@componentProps": ["label": Self.binding("item.name"), "size": 2]],
+      [Self.element("t", "text", ["value": [Self.binding("label"), Self.binding("size"), Self.binding("item.name")]])])
+    #expect(
+      try Self.cells(Self.items, [Self.element("s", "cell-slot", [:], [root])])
+        .filter { $0.hasPrefix("text") } == [
+          #"text #t@0 value="one2""#, #"text #t@1 value="two2""#, #"text #t@2 value="three2""#,
+        ])
+  }
+
+  @Test("other children of the list stay, and a list without slots or data is as the script made it")
+  func otherChildren() throws {
+    let slot = Self.element("s", "cell-slot")
+    let cells = try Self.cells(
+      [1, 2], [Self.element("h", "header"), slot, Self.element("l", "loading")])
+    #expect(cells == ["header #h", "cell #s@0", "cell #s@1", "loading #l"])
+    #expect(try Self.cells([1, 2], [Self.element("x", "cell")]) == ["cell #x"])
+    #expect(try Self.cells("none", [slot]) == ["cell-slot #s"])
+  }
+
+  @Test("the number of cells is bounded, however many a template repeats")
+  func bounds() throws {
+    let inner = Self.element("b", "text", ["[[repeat]]": ["@expression": "10000"]])
+    let outer = Self.element("a", "div", ["[[repeat]]": ["@expression": "10000"]], [inner])
+    let data = ScriptValue.array((0..<100_000).map { .number(Double($0)) })
+    #expect(try Self.cells(data, [Self.element("s", "cell-slot", [:], [outer])]).count <= 20_000)
+    #expect(try Self.cells(data, [Self.element("s", "cell-slot")]).count == 20_000)
+  }
+
+  @Test("an event of a cell reaches the template's handler with the arguments of its binding")
+  func events() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        """
+        var list = document.createElement('recycle-list', { attr: { listData: [{ id: 7 }, { id: 8 }], alias: 'item' } })
+        var slot = document.createElement('cell-slot'), button = document.createElement('div')
+        button.addEvent('click', function (id, e) { say([id, e.type, this === button]) }, [{ '@binding': 'item.id' }])
+        slot.appendChild(button); list.appendChild(slot); body.appendChild(list)
+        """)
+      let refs = await page.tree.expanded.elements.values.filter { $0.events == ["click"] }.map(\.ref).sorted()
+      #expect(refs.count == 2)
+      for ref in refs { try await page.fireEvent(ref, "click") }
+      #expect(await page.shown == #"[[7,"click",true],[8,"click",true]]"#)
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  @Test("the preview and the JSON have the cells")
+  func views() async throws {
+    var tree = ElementTree()
+    let text = Self.element("t", "text", ["value": Self.binding("item.name")])
+    try tree.apply(
+      .createBody(
+        Self.element(
+          "_root", "div", [:],
+          [
+            Self.element(
+              "list", "recycle-list", ["listData": Self.items, "alias": "item"],
+              [Self.element("s", "cell-slot", [:], [text])], style: ["height": 400])
+          ])))
+    let html = HTMLPreview(tree, title: "").html
+    #expect(html.contains(">one</div>") && html.contains(">three</div>") && html.contains("data-ref=\"s@2\""))
+    #expect(String(decoding: tree.jsonText, as: UTF8.self) == String(decoding: tree.json.text, as: UTF8.self))
+    #expect(String(decoding: tree.jsonText, as: UTF8.self).contains("\"value\":\"three\""))
+  }
+}
