@@ -17,7 +17,7 @@ extension PageInstance {
     for task in sourceTasks.values { task.cancel() }
     (timers, callbackTimers, calls, sourceTasks) = ([:], [:], [:], [:])
     socket?.cancel()
-    socket = nil
+    (socket, socketListeners) = (nil, [:])
   }
 
   /// Ends the page with an error, unless its opening may go on. Its script no longer runs; its elements stay.

@@ -86,6 +86,8 @@ import ScriptEngine
   /// The callback ids, by the type of the app's event that they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
+  /// The callback ids, by the event of the web socket that they wait for.
+  var socketListeners: [PageSocket.EventKind: String] = [:]
   /// The argument of the latest `meta.setViewport`.
   public internal(set) var viewport: ScriptValue = [:]
   /// The latest messages and questions that the page has shown, at most 100.

@@ -156,8 +156,7 @@ final class FrameworkGroup: Sendable {
         }
         let made = try Self.check(opener.call([id, config, data]))
         try state.globals?.prepare(
-          context, page: opening.id, environment: opening.config["env"], members: made,
-          isWatched: opening.type != .vanilla)
+          context, page: opening.id, environment: opening.config["env"], members: made)
         page.noteCreation()
         if let prelude = opening.prelude {
           try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")

@@ -40,11 +40,6 @@ struct NativeFunctions {
       try Self.callModule(try arguments.map { try $0.value() }, state, context)
     }
     try context.global.set("callNativeModule", native)
-    let note = context.makeFunction(named: "noteMissingModule") { context, arguments in
-      if let name = arguments.first?.text { state.current?.noteIfMissing(name) }
-      return context.undefined
-    }
-    try context.global.set("noteMissingModule", note)
     try function("callNativeComponent") { page, arguments in
       guard let ref = arguments[0].reference, let method = arguments[1].string else { return .undefined }
       page.later(
