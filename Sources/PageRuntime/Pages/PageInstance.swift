@@ -18,6 +18,12 @@ import ScriptEngine
   public internal(set) var url: PageURL?
   /// The phase of the page's life.
   public internal(set) var phase: PagePhase = .idle
+  /// `true` between ``appear()`` and ``disappear()``.
+  public internal(set) var isShown = false
+  /// `true` if the script knows that the page is shown: `viewappear` was the last of both events.
+  var hasAppeared = false
+  /// Fires the latest of the events `viewappear` and `viewdisappear`.
+  var visibilityTask: Task<Void, Never>?
   /// The elements.
   public internal(set) var tree = ElementTree()
   /// The elements of the page's last run, while they are shown in place of ``tree``; `nil` otherwise.
@@ -258,7 +264,10 @@ import ScriptEngine
   }
 
   /// Ends the page: cancels its requests, and frees its script and the pages that it embeds. It cannot be opened again.
+  ///
+  /// A page that is shown gets the event `viewdisappear` before, and at most a second to handle it.
   public func destroy() async {
+    await leave()
     guard phase != .destroyed, move(to: .destroyed) else { return }
     cancelLoads()
     newsTask?.cancel()

@@ -36,6 +36,7 @@ actor OwnPage: RenderedPage {
   }
 
   private func render() async -> RenderFault? {
+    await page.appear()
     do {
       if request.isFile, let path = request.url.filePath {
         let bytes = try request.fileBytes(at: path)
