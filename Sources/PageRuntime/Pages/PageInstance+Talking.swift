@@ -1,19 +1,34 @@
+import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
-  /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements, and is dropped if
-  /// the element is not among them.
+  /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements.
+  ///
+  /// A user's change of the element, such as typed text, is in ``tree`` and in the script's element before the script
+  /// handles the event:
+  ///
+  ///     try await page.fireEvent(ref, "input", ["value": "Ann"], changes: ["attrs": ["value": "Ann"]])
   ///
   /// - Parameters:
   ///   - ref: the element's ref in ``tree``.
   ///   - type: the event's type, such as `click`.
   ///   - event: further members of the event object.
-  ///   - changes: changes of the element that the script is to know of, such as `{attrs: {value: "a"}}`.
-  /// - Throws: ``ScriptError/closed`` if the page has no script.
+  ///   - changes: the user's changes of the element, `attrs` and `style`. Without them, the events of `input`, `textarea`,
+  ///     `switch` and sliders change the attribute that devices change: `{value: "Ann"}` of an input its `value`.
+  /// - Throws: ``ScriptError/closed`` if the page has no script; ``EventError`` if there is no such element, or if that of
+  ///   a snapshot is not among the script's elements.
   public func fireEvent(
     _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws {
-    guard let ref = await liveRef(of: ref) else { return }
+    let live = await liveRef(of: ref)
+    guard group != nil else { throw ScriptError.closed }
+    guard let element = live.flatMap({ tree[$0] }) else { throw EventError(ref: ref, type: type) }
+    let ref = element.ref
+    let changes = changes.isNothing ? element.changes(by: type, event) : changes
+    var commands: [RenderCommand] = []
+    if let attributes = changes["attrs"].object { commands.append(.updateAttributes(ref, attributes)) }
+    if let style = changes["style"].object { commands.append(.updateStyle(ref, style)) }
+    apply(commands)
     try await call("fireEvent", [.string(ref), .string(type), event, changes])
     if timings.interaction == nil { timings.interaction = .now - began }
   }
@@ -48,5 +63,34 @@ extension PageInstance {
   ) async throws {
     let id = id
     try await enter({ try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }, atEnd: atEnd)
+  }
+}
+
+/// The error of an event for an element that the page does not have.
+public struct EventError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The ref of the event's element.
+  public let ref: String
+  /// The event's type.
+  public let type: String
+
+  public var description: String {
+    "there is no element \(ref.quotedForMessage) for the event \(type.quotedForMessage)"
+  }
+}
+
+extension ElementTree.Element {
+  /// The attribute that a device has changed when it fires an event of the user; `undefined` for other events.
+  fileprivate func changes(by event: String, _ details: ScriptValue) -> ScriptValue {
+    let (attribute, member): (String, String)
+    switch (type, event) {
+    case ("input", "input"), ("input", "change"), ("input", "return"), ("textarea", "input"), ("textarea", "change"),
+      ("textarea", "return"):
+      (attribute, member) = ("value", "value")
+    case ("switch", "change"): (attribute, member) = ("checked", "value")
+    case ("slider", "change"), ("cycleslider", "change"), ("slider-neighbor", "change"):
+      (attribute, member) = ("index", "index")
+    default: return .undefined
+    }
+    return details[member] == .undefined ? .undefined : ["attrs": [attribute: details[member]]]
   }
 }

@@ -61,7 +61,7 @@ actor OwnPage: RenderedPage {
 
   func fire(_ event: FiredEvent) async -> RenderFault? {
     do {
-      try await page.fireEvent(event.ref, event.type)
+      try await page.fireEvent(event.ref, event.type, event.details, changes: event.changes)
     } catch {
       return RenderFault("\(error)")
     }
