@@ -216,7 +216,7 @@ import ScriptEngine
     config["env"] = configuration.environment
     let opening = FrameworkGroup.Opening(
       id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules,
-      prelude: frameworks.prelude(for: type))
+      configuration: configuration, prelude: frameworks.prelude(for: type))
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {

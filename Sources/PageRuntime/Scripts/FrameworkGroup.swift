@@ -129,6 +129,8 @@ final class FrameworkGroup: Sendable {
     let config: ScriptValue
     let data: ScriptValue
     let modules: ModuleTable
+    /// The description of the device and the app.
+    var configuration = DefaultConfiguration()
     /// A script that runs in the page's context before the bundle.
     var prelude: String?
   }
@@ -142,7 +144,9 @@ final class FrameworkGroup: Sendable {
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: opening.url)
       guard let contextID = context.id else { throw ScriptError.closed }
-      let page = PageScript(id: opening.id, context: contextID, in: context, modules: opening.modules)
+      let page = PageScript(
+        id: opening.id, context: contextID, in: context, modules: opening.modules,
+        configuration: opening.configuration)
       state.pages[opening.id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }

@@ -96,10 +96,10 @@ struct NativeFunctions {
     }
     let call = ModuleCall(page: page.id, module: module, method: method, ref: nil, arguments: value(3).array ?? [])
     switch page.modules[module, method] {
-    case .immediate(let body): return context.reference(to: try body(call))
-    case .deferred(let index, _):
+    case .immediate(let body): return context.reference(to: try body(call, page.configuration))
+    case .deferred(let answer, _):
       page.later(call)
-      return context.reference(to: index.map { call[$0] } ?? .undefined)
+      return context.reference(to: try answer?(call, page.configuration) ?? .undefined)
     case .promised:
       let (promise, pending) = try context.makePending()
       page.later(call, promise: pending)
