@@ -41,13 +41,16 @@ extension PageInstance {
   ///   - keepAlive: `true` if the callback will be called again; otherwise the framework frees it.
   /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func callback(_ id: String, _ value: ScriptValue, keepAlive: Bool = false) async throws {
-    try await callback(id, value, keepAlive: keepAlive) {}
+    try await callback(id, value, keepAlive: keepAlive, json: nil)
   }
 
+  /// - Parameter json: a member that the argument, an object, gets too, as JSON: the script sees its members in their
+  ///   order. A text that is not JSON stays text.
   func callback(
-    _ id: String, _ value: ScriptValue, keepAlive: Bool, atEnd: @escaping @PageActor () -> Void
+    _ id: String, _ value: ScriptValue, keepAlive: Bool, json: (name: String, text: String)? = nil,
+    atEnd: @escaping @PageActor () -> Void = {}
   ) async throws {
-    try await call("callback", [.string(id), value, .bool(keepAlive)], atEnd: atEnd)
+    try await call("callback", [.string(id), value, .bool(keepAlive)], json: json, atEnd: atEnd)
   }
 
   /// Replaces the page's data, and lets the script render it.
@@ -58,11 +61,13 @@ extension PageInstance {
     try await enter { try await $0.refresh(id, data) }
   }
 
-  private func call(
-    _ method: String, _ arguments: [ScriptValue], atEnd: @escaping @PageActor () -> Void = {}
+  func call(
+    _ method: String, _ arguments: [ScriptValue], json: (name: String, text: String)? = nil,
+    atEnd: @escaping @PageActor () -> Void = {}
   ) async throws {
     let id = id
-    try await enter({ try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }, atEnd: atEnd)
+    let task: ScriptValue = ["method": .string(method), "args": .array(arguments)]
+    try await enter({ try await $0.call(id, [task], json: json) }, atEnd: atEnd)
   }
 }
 

@@ -179,10 +179,15 @@ final class FrameworkGroup: Sendable {
 
   /// Calls into a page: events, callbacks, hooks.
   ///
-  /// - Parameter tasks: in the form that the framework's `callJS` takes.
-  func call(_ id: String, _ tasks: ScriptValue) async throws -> EntryOutcome {
+  /// - Parameters:
+  ///   - tasks: in the form that the framework's `callJS` takes.
+  ///   - json: a member that the second argument of the first task gets too, as JSON; `nil` for none.
+  func call(_ id: String, _ tasks: ScriptValue, json: (name: String, text: String)? = nil) async throws -> EntryOutcome
+  {
     try await enter(id) { home, _ in
-      try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: tasks)]))
+      let tasks = home.reference(to: tasks)
+      if let json { try tasks["0"]["args"]["1"].set(json.name, home.reference(toJSON: json.text)) }
+      try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), tasks]))
     }
   }
 
