@@ -82,8 +82,10 @@ extension ScriptContext {
   /// The value of a JSON text, with its members in their order; the text itself if it is not JSON, or exceeds the limits of
   /// ``ScriptValue/init(json:)``.
   func reference(toJSON text: String) -> ScriptReference {
-    // The engine's reader has no limits, and takes neither a byte order mark nor a comma at the end.
-    if ScriptValue.isWithinLimits(json: text), let value = reference(parsing: text) { return value }
+    // RFC 8259 §8.1: a byte order mark may be ignored.
+    let json = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+    // The engine's reader has no limits, and does not take a comma at the end.
+    if ScriptValue.isWithinLimits(json: json), let value = reference(parsing: json) { return value }
     return reference(to: ScriptValue(json: text) ?? .string(text))
   }
 }

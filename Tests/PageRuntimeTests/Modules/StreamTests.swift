@@ -102,7 +102,7 @@ import Testing
     "members of JSON keep the server's order",
     arguments: [
       ("json", #"{"z": 1, "a": {"y": 2, "b": 3}, "__proto__": 4, "m": "é😀"}"#, #"["z","a","__proto__","m"]"#),
-      ("json", "\u{FEFF}{\"z\": 1, \"z2\": 1}", #"["z","z2"]"#), ("json", #"{"z": 1, "a": 2,}"#, #"["a","z"]"#),
+      ("json", "\u{FEFF}{\"z\": 1, \"a\": 2}", #"["z","a"]"#), ("json", #"{"z": 1, "a": 2,}"#, #"["a","z"]"#),
       ("jsonp", #"call({"z": 1, "a": 2})"#, #"["z","a"]"#), ("json", #"["z", "a"]"#, #"["0","1"]"#),
     ])
   func order(_ type: String, _ body: String, _ keys: String) async throws {
