@@ -40,6 +40,11 @@ package final class ScriptContext {
     ScriptReference(ValueWriter(self).write(value), in: self)
   }
 
+  /// Reads JSON as the engine's `JSON.parse` does: members keep their order. Returns `nil` if the text is not JSON.
+  package func reference(parsing json: String) -> ScriptReference? {
+    json.withEngineString { JSValueMakeFromJSONString(raw, $0) }.map { ScriptReference($0, in: self) }
+  }
+
   /// The value as one of this context; both contexts must be of one group.
   package func adopting(_ reference: ScriptReference) -> ScriptReference { ScriptReference(reference.raw, in: self) }
 

@@ -24,8 +24,8 @@ import Testing
       d.documentElement.appendChild(b); b.appendChild(t)
       var socket = weex.requireModule('webSocket')
       socket.WebSocket('\(url)', '')
-      socket.onOpen(function () { t.setAttr('value', 'open') })
-      socket.onError(function (e) { t.setAttr('value', e.data) })
+      socket.onopen = function () { t.setAttr('value', 'open') }
+      socket.onerror = function (e) { t.setAttr('value', e.data) }
       """)
     for await event in page.events {
       guard case .commands = event else { continue }

@@ -119,7 +119,7 @@ struct SnapshotTests {
     }
   }
 
-  @Test("events on a snapshot wait for the script's elements, and are dropped where there is none")
+  @Test("events on a snapshot wait for the script's elements, and are errors where there is none")
   func events() async throws {
     try await Self.running("") { (_: PageSite, host: PageHost, url: String) async throws in
       _ = try await Self.open(url, host)
@@ -134,7 +134,7 @@ struct SnapshotTests {
       #expect(!refs.isEmpty)
       // Both return, after the script has rendered.
       try await page.fireEvent(refs[0], "click")
-      try await page.fireEvent("an element that is gone", "click")
+      await #expect(throws: EventError.self) { try await page.fireEvent("an element that is gone", "click") }
       #expect(await page.snapshot == nil)
       #expect(await page.phase == .live)
       try await opening.value

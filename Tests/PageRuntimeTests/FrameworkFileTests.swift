@@ -74,6 +74,33 @@ struct FrameworkFileTests {
     }
   }
 
+  @Test("modules of a framework take functions that are assigned, and calls of methods that are not registered")
+  func completedModules() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      fixture.registry.registerModule("ticker") { module in
+        module.callbacks("ontick") { call, page in
+          if let callback = call.callback(at: 0) { try await page.callback(callback, "tick", keepAlive: true) }
+        }
+      }
+      let page = try await Self.opened(
+        fixture,
+        Self.counter
+          + """
+          function mounted() {
+            var self = this, ticker = weex.requireModule('ticker')
+            ticker.start()
+            ticker.ontick = function (word) { self.word = word }
+          }
+          """)
+      await page.waitUntilShown("0 tick")
+      await page.destroy()
+      var missing: [String] = []
+      for await event in page.events { if case .missing(let part) = event { missing.append("\(part)") } }
+      #expect(missing == ["\"ticker\" has no method \"start\""])
+      #expect(await page.exceptions == [])
+    }
+  }
+
   @Test("tasks, component data and callbacks also go through the older native functions")
   func oldFunctions() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in

@@ -15,7 +15,7 @@ struct FrameworkPoolTests {
   func readyGroup() async throws {
     let pool = FrameworkPool()
     var modules = ModuleTable()
-    modules.add("late", "method", .immediate { _ in .null })
+    modules.add("late", "method", .immediate { _, _ in .null })
     let first = try await pool.group(for: Self.purpose())
     pool.opened(.vanilla)
     while await pool.readyCount(.vanilla) == 0 { await Task.yield() }

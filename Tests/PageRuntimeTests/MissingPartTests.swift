@@ -51,6 +51,62 @@ struct MissingPartTests {
     }
   }
 
+  @Test("a method that is not registered may be called, does nothing, and is reported once")
+  func methods() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerModule("cart") { module in module.immediate("size") { () in 3 } }
+      let page = try await fixture.speakingPage(
+        """
+        var cart = module('cart')
+        for (var i = 0; i < 3; i++) { cart.empty(); module('@weex-module/stream').upload({}, function () {}) }
+        show([
+          cart.size(), cart.empty(), 'empty' in cart, Object.keys(cart), weex.isRegisteredModule('cart', 'empty'),
+          weex.supports('@module/cart.empty'), cart.then === undefined, cart.__esModule === undefined, String(cart)
+        ])
+        """)
+      #expect(await page.shown == #"[3,null,false,["size"],false,false,true,true,"[object Object]"]"#)
+      #expect(await Self.missing(page) == ["\"cart\" has no method \"empty\"", "\"stream\" has no method \"upload\""])
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  /// The methods of the modules of both SDKs, Android's and iOS's, that pages may call: what `WXSDKEngine` registers, without
+  /// the commands of frameworks.
+  private static let ofTheSDK: [String: String] = [
+    "animation": "transition", "canvas": "addDrawActions initTexture", "clipboard": "getString setString",
+    "dark-scheme": "getCurrentScheme registerSchemeChangeListener unregisterSchemeChangeListener",
+    "deviceInfo": "enableFullScreenHeight",
+    "dom": "addRule beginBatchMark endBatchMark getComponentRect getLayoutDirection scrollToElement",
+    "globalEvent": "addEventListener removeEventListener", "instanceWrap": "error refresh",
+    "locale": "getLanguage getLanguageSync getLanguages", "meta": "getPageInfo openLog setViewport",
+    "modal": "alert confirm prompt toast",
+    "navigator": """
+    clearNavBarLeftItem clearNavBarMoreItem clearNavBarRightItem clearNavBarTitle close open pop push \
+    setNavBarBackgroundColor setNavBarHidden setNavBarLeftItem setNavBarMoreItem setNavBarRightItem setNavBarTitle
+    """,
+    "picker": "pick pickDate pickTime", "sdk-console-log": "setPerfMode switchLogLevel",
+    "storage": "getAllKeys getItem length removeItem setItem setItemPersistent",
+    "stream": "fetch fetchWithArrayBuffer sendHttp", "timer": "clearInterval clearTimeout setInterval setTimeout",
+    "voice-over": "focusToElement isVoiceOverOn read",
+    "webSocket": "WebSocket close onclose onerror onmessage onopen send",
+    "webview": "goBack goForward notifyWebview postMessage reload",
+  ]
+
+  @Test("every method of the SDK's modules, and every component, is registered")
+  func methodsOfTheSDK() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let snapshot = fixture.registry.snapshot()
+      for (module, methods) in Self.ofTheSDK {
+        for method in methods.split(separator: " ").map(String.init) + DefaultModules.common {
+          #expect(snapshot.modules[module, method] != nil, "\(module).\(method)")
+        }
+      }
+      for type in ["hlist", "vlist", "recycler", "simplelist", "footer", "img", "cell-slot"] {
+        #expect(snapshot.components.has(type), "\(type)")
+      }
+    }
+  }
+
   @Test("a page without a body is in the phase empty, and becomes live with a later body")
   func noBody() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -17,7 +17,7 @@ struct SharedGroupTests {
 
   private static func modules() -> ModuleTable {
     var modules = ModuleTable()
-    modules.add("echo", "back", .immediate { call in call[0] })
+    modules.add("echo", "back", .immediate { call, _ in call[0] })
     modules.add("later", "call", .deferred { _, _ in })
     return modules
   }

@@ -58,6 +58,60 @@ struct RenderReportTests {
     }
   }
 
+  private static let form = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+    var input = d.createElement('input'), t = d.createElement('text', { attr: { value: 'hidden' } })
+    b.addEvent('viewappear', function () { t.setAttr('value', 'shown') })
+    input.addEvent('input', function (e) { t.setAttr('value', 'Hello ' + e.target.attr.value + ', ' + e.value) })
+    b.appendChild(input); b.appendChild(t)
+    """
+
+  @Test("a rendered page appears", arguments: [[], ["--in-process"]])
+  func appearance(_ options: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.form, to: "a.js")
+      let result = try await Command.start(["render", site.folder.file("a.js"), "--store", site.store] + options)
+        .result()
+      #expect(result.output.contains("value=\"shown\""))
+    }
+  }
+
+  @Test(
+    "an event has the data that is given, as JSON or in a file",
+    arguments: [
+      (#"{"value":"Ann"}"#, "Hello Ann, Ann"),
+      (#"{"event":{"value":"Ann"},"changes":{"attrs":{"value":"Bob"}}}"#, "Hello Bob, Ann"),
+      (#"{"changes":{"attrs":{"value":"Bob"}}}"#, "Hello Bob, undefined"),
+    ])
+  func eventData(_ data: String, _ shown: String) async throws {
+    try await Site.running { (site: Site) async throws in
+      let ref = try Self.ref(of: "input", in: try await Self.render(site, Self.form).output)
+      try site.write(data, to: "event.json")
+      for (data, options) in [(data, []), ("@\(site.folder.file("event.json"))", ["--in-process"])] {
+        let result = try await Command.start(
+          ["render", site.folder.file("a.js"), "--store", site.store, "--fire", "\(ref):input:\(data)"] + options
+        ).result()
+        #expect(result.status == 0, "\(result.error)")
+        #expect(result.output.contains("value=\"\(shown)\""), "\(result.output)")
+      }
+    }
+  }
+
+  @Test("the data of an event must be a JSON object")
+  func invalidEventData() async throws {
+    try await Site.running { (site: Site) async throws in
+      for (data, reason) in [("{a", "is not JSON"), ("[1]", "must be a JSON object"), ("", "is not JSON")] {
+        let result = try await Self.render(site, Self.form, "--fire", "1:input:\(data)")
+        #expect(result.status == 64)
+        #expect(result.error.contains("the data of --fire \(reason)"), "\(result.error)")
+      }
+      let missing = try await Self.render(site, Self.form, "--fire", "1:input:@\(site.folder.file("none.json"))")
+      #expect(missing.status == 1)
+      #expect(missing.error.contains("none.json cannot be read"))
+    }
+  }
+
   @Test("an error has its place and its calls")
   func errorStack() async throws {
     try await Site.running { (site: Site) async throws in

@@ -71,7 +71,7 @@ static const char stub[] =
 static const char host[] =
     "var WXEnvironment = {}, atob = String, btoa = String, pending = { text: '' }\n"
     "var console = { log() {}, info() {}, warn() {}, error() {}, debug() {} }\n"
-    "function callNativeModule() {} function callNativeComponent() {} function noteMissingModule() {}\n"
+    "function callNativeModule() {} function callNativeComponent() {}\n"
     "function begin() { pending.text = ''; return true }";
 
 static const char opening[] =

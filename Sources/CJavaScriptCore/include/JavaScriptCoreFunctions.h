@@ -48,6 +48,7 @@ FUNCTION(double, JSValueToNumber,
     (JSContextRef context, JSValueRef value, JSValueRef *exception), (context, value, exception))
 FUNCTION(JSStringRef, JSValueToStringCopy,
     (JSContextRef context, JSValueRef value, JSValueRef *exception), (context, value, exception))
+FUNCTION(JSValueRef, JSValueMakeFromJSONString, (JSContextRef context, JSStringRef text), (context, text))
 FUNCTION(JSStringRef, JSValueCreateJSONString,
     (JSContextRef context, JSValueRef value, unsigned indent, JSValueRef *exception),
     (context, value, indent, exception))

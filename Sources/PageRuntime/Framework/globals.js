@@ -9,6 +9,8 @@
   var set = Reflect.set
   var define = Object.defineProperty
   var now = Date.now
+  var Module = Proxy
+  var Modules = WeakMap
 
   // Calls a native function with these arguments and those of a call from an index on.
   function pass (body, args, call, from) {
@@ -106,24 +108,50 @@
     }
   }
 
-  // Notes modules that the page asks for and that are not registered, whatever its framework reports. The built-in framework
-  // notes them itself.
+  // MARK: Modules
+
+  // Members that scripts look for on any object: a promise's `then`, JSON's `toJSON`, and private marks such as `__esModule`.
+  function isProbe (member) {
+    return typeof member !== 'string' || member === 'then' || member === 'toJSON' || member[0] === '_' || member[0] === '$'
+  }
+
+  // A framework's module as the SDK describes it, whatever the framework does: a function that is assigned to a method is the
+  // method's argument (`socket.onmessage = …`), and a method that is not registered may be called, is noted, and does nothing.
+  function complete (module, name, page) {
+    return new Module(module, {
+      get: function (target, member) {
+        if (member in target || isProbe(member)) return target[member]
+        return function () { native.noteMethod(page, name, member) }
+      },
+      set: function (target, member, value) {
+        if (typeof member !== 'string' || typeof target[member] !== 'function') return set(target, member, value)
+        if (typeof value === 'function') apply(target[member], target, [value])
+        else native.log(page, 'error', name + '.' + member + ' stays as it is: only a function can be assigned to it')
+        return true
+      }
+    })
+  }
+
+  // Completes the modules that the page asks for, and notes those that are not registered.
   function watchRequire (global, page) {
-    [global.weex, global].forEach(function (holder) {
+    var modules = new Modules()
+    ;[global.weex, global].forEach(function (holder) {
       var original = holder && holder.requireModule
       if (typeof original !== 'function') return
       set(holder, 'requireModule', function requireModule (name) {
         native.noteModule(page, name)
-        return apply(original, holder, arguments)
+        var module = apply(original, holder, arguments)
+        if (module === null || typeof module !== 'object') return module
+        if (!modules.has(module)) modules.set(module, complete(module, name, page))
+        return modules.get(module)
       })
     })
   }
 
   // Makes a global object ready for a page; `members` are those that the framework gives it.
-  return function prepare (global, page, environment, members, isWatched) {
+  return function prepare (global, page, environment, members) {
     install(global, page, environment)
     for (var name in members) set(global, name, members[name])
-    if (!isWatched) return
     watchRequire(global, page)
     // Frameworks before 0.23.6 gave it to bundles, and bundles that were built for them still ask for it.
     if (global.weex && !('__weex_require_module__' in global)) global.__weex_require_module__ = global.weex.requireModule

@@ -38,10 +38,7 @@
 
   function requireModule (page, name) {
     var module = moduleName(name)
-    if (!(module in modules)) {
-      noteMissingModule(module)
-      return undefined
-    }
+    if (!(module in modules)) return undefined
     if (!page.proxies[module]) {
       var proxy = {}
       Object.keys(modules[module]).forEach(function (method) {

@@ -14,7 +14,7 @@ package struct LoggedExceptions: ScriptExceptionHandling {
   }
 }
 
-/// Refuses every navigation, with a reason for the script.
+/// Refuses every navigation, with a reason for the page's log.
 package struct NoNavigation: Navigating {
   package init() {}
 

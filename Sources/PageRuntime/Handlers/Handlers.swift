@@ -32,14 +32,14 @@ public protocol Navigating: Sendable {
   ///   - url: the target, resolved against the URL of the page that asks.
   ///   - options: the argument of the script's call.
   ///   - page: the page that asks.
-  /// - Throws: the error that the script's callback gets as text.
+  /// - Throws: an error that is logged as one of the page. The script has had its answer, as in the SDK.
   @PageActor func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws
   /// Goes back from a page to the one below it.
   ///
   /// - Parameters:
   ///   - options: the argument of the script's call.
   ///   - page: the page that asks.
-  /// - Throws: the error that the script's callback gets as text.
+  /// - Throws: an error that is logged as one of the page. The script has had its answer, as in the SDK.
   @PageActor func pop(options: ScriptValue, from page: PageInstance) async throws
 }
 

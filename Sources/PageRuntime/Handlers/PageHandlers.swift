@@ -23,7 +23,8 @@ public struct PageHandlers: Sendable {
   public var rewriters: [any URLRewriting]
   /// Describes the device and the app to the page. The default is the description that all of the host's pages get.
   public var configuration: DefaultConfiguration?
-  /// Gives the places of elements. The default is none: `dom.getComponentRect` answers with an error.
+  /// Gives the places of elements. The default is none: `dom.getComponentRect` answers with an error, and for the whole
+  /// page with the size of the device.
   public var layout: (any LayoutProviding)?
 
   package init(

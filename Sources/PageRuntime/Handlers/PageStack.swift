@@ -1,7 +1,8 @@
 import HTTPTransport
 import ScriptEngine
 
-/// The stack of pages that the module `navigator` pushes and pops. The topmost page is the one to be shown.
+/// The stack of pages that the module `navigator` pushes and pops. The topmost page is the one to be shown: its script
+/// gets the event `viewappear`, and `viewdisappear` when another page covers it or it leaves.
 ///
 /// The app puts its first page on the stack with ``show(_:)``. Pages that are pushed are made by the host's factory and
 /// open with ``PageInstance/renderByURL(_:options:data:)``.
@@ -73,7 +74,12 @@ import ScriptEngine
     await page.destroy()
   }
 
-  private func tell() { broadcast.send(pages) }
+  /// Says which page is shown, and sends the change.
+  private func tell() {
+    for page in pages.dropLast() { page.disappear() }
+    pages.last?.appear()
+    broadcast.send(pages)
+  }
 }
 
 /// An error of going from page to page.

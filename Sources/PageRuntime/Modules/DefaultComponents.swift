@@ -5,7 +5,8 @@ enum DefaultComponents {
   static let types = [
     "div", "container", "text", "image", "richtext", "scroller", "list", "recycle-list", "waterfall", "header", "cell",
     "cell-slot", "embed", "a", "select", "switch", "input", "textarea", "video", "indicator", "slider", "cycleslider",
-    "slider-neighbor", "web", "loading", "loading-indicator", "refresh", "canvas",
+    "slider-neighbor", "web", "loading", "loading-indicator", "refresh", "canvas", "hlist", "vlist", "recycler",
+    "simplelist", "footer",
   ]
 
   /// The types, and other names for them.
@@ -15,11 +16,18 @@ enum DefaultComponents {
     for type in types { table.add(type) }
     for type in ["input", "textarea"] { table.add(type, methods: InputComponent.methods) }
     // These have no effect in a host without a screen.
-    for type in ["scroller", "list", "waterfall"] { table.add(type, methods: ["resetLoadmore": .deferred { _, _ in }]) }
+    for type in ["scroller", "list", "waterfall", "hlist", "vlist", "recycler", "simplelist"] {
+      table.add(type, methods: ["resetLoadmore": .idle])
+    }
+    table.add(
+      "image",
+      methods: [
+        "save": .answering(at: 0) { _ in ["success": false, "errorDesc": "this host has no place for pictures"] }
+      ])
     table.add(
       "web",
       methods: [
-        "goBack": .deferred { _, _ in }, "goForward": .deferred { _, _ in },
+        "goBack": .idle, "goForward": .idle, "postMessage": .idle,
         "reload": .deferred { call, page in page.reloadDocument(of: call.ref ?? "") },
       ])
   }

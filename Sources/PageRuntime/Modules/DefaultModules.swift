@@ -11,5 +11,12 @@ enum DefaultModules {
     DisplayModules.register(&table)
     ChannelModule.register(&table)
     WebSocketModule.register(&table)
+    // Every module of the SDK may have events of its own. Here none fires one.
+    for module in table.modules.keys {
+      for name in common where table[module, name] == nil { table.add(module, name, .idle) }
+    }
   }
+
+  /// The methods that every module has.
+  static let common = ["addEventListener", "removeAllEventListeners"]
 }

@@ -1,17 +1,25 @@
 import ScriptEngine
 
-/// `locale`, `deviceInfo`, `meta`, `clipboard` and `instanceWrap`: the device, its user and the page itself.
+/// `locale`, `deviceInfo`, `meta`, `sdk-console-log`, `dark-scheme`, `voice-over`, `clipboard` and `instanceWrap`: the
+/// device, its user and the page itself.
 enum DeviceModules {
   static func register(_ table: inout ModuleTable) {
-    for name in ["getLanguage", "getLanguages"] {
-      table.add(
-        "locale", name,
-        .deferred { call, page in
-          let language = page.configuration.language
-          let answer: ScriptValue = name == "getLanguage" ? .string(language) : [.string(language)]
-          if let callback = call.callback(at: 0) { try await page.callback(callback, answer) }
-        })
-    }
+    table.add(
+      "locale", "getLanguage",
+      .deferred { call, page in
+        if let callback = call.callback(at: 0) {
+          try await page.callback(callback, .string(page.configuration.language))
+        }
+      })
+    table.add("locale", "getLanguageSync", .immediate { _, configuration in .string(configuration.language) })
+    // iOS returns the languages, and Android has both forms.
+    table.add(
+      "locale", "getLanguages",
+      .deferred(returning: { _, configuration in [.string(configuration.language)] }) { call, page in
+        if let callback = call.callback(at: 0) {
+          try await page.callback(callback, [.string(page.configuration.language)])
+        }
+      })
     table.add(
       "deviceInfo", "enableFullScreenHeight",
       .deferred { call, page in
@@ -24,6 +32,29 @@ enum DeviceModules {
       .deferred { call, page in
         if let callback = call.callback(at: 0) { try await page.callback(callback, page.viewport) }
       })
+    table.add("meta", "openLog", .idle)
+    table.add(
+      "sdk-console-log", "switchLogLevel",
+      .answering(at: 1) { call in
+        let isKnown = ["off", "error", "warning", "info", "debug"].contains(call[0])
+        return ["status": isKnown ? "success" : "failure"]
+      })
+    table.add("sdk-console-log", "setPerfMode", .idle)
+    table.add("dark-scheme", "getCurrentScheme", .immediate { _, _ in "light" })
+    for name in ["registerSchemeChangeListener", "unregisterSchemeChangeListener"] {
+      table.add("dark-scheme", name, .idle)
+    }
+    table.add("voice-over", "isVoiceOverOn", .immediate { _, _ in false })
+    table.add(
+      "voice-over", "read",
+      .answering(at: 1) { call in
+        let isEmpty = call[0]["value"].isNothing
+        return [
+          "success": false,
+          "errorDesc": isEmpty ? "you didn't specify any value to read" : "please check the voice status",
+        ]
+      })
+    table.add("voice-over", "focusToElement", .idle)
     table.add(
       "clipboard", "setString", .deferred { call, page in page.environment.clipboard.text = call[0].plainText ?? "" })
     table.add(

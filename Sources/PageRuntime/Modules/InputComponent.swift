@@ -14,6 +14,7 @@ enum InputComponent {
       else { return }
       await page.focus(ref, selecting: start..<end)
     },
+    "setTextFormatter": .idle,
     // Devices and the documentation have different names for it.
     "getSelectionRange": selection, "getEditSelectionRange": selection,
   ]

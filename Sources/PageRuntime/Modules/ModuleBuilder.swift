@@ -19,7 +19,7 @@ public struct ModuleBuilder: Sendable {
   public mutating func immediate<each Argument: ScriptConvertible, Result: ScriptConvertible>(
     _ name: String, _ body: @escaping @Sendable (repeat each Argument) throws -> Result
   ) {
-    methods[name] = .immediate { call in
+    methods[name] = .immediate { call, _ in
       var reader = CallReader(call)
       return try body(repeat try reader.next((each Argument).self)).scriptValue
     }

@@ -2,13 +2,26 @@ import ScriptEngine
 
 /// A method that scripts can call.
 enum ModuleMethod: Sendable {
-  /// Returns its result at once, on the script's thread. It must not wait.
-  case immediate(@Sendable (ModuleCall) throws -> ScriptValue)
-  /// Runs after the script has returned, and calls callbacks. The call returns one of its own arguments at once, if the
-  /// index of one is given: a timer is known by the id of its callback.
-  case deferred(returning: Int? = nil, @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void)
+  /// Returns a call's result on the script's thread. It must not wait.
+  typealias Immediate = @Sendable (ModuleCall, DefaultConfiguration) throws -> ScriptValue
+
+  /// Returns its result at once.
+  case immediate(Immediate)
+  /// Runs after the script has returned, and calls callbacks. The call itself returns `undefined`, or the result of
+  /// `returning` at once: a timer is known by the id of its callback.
+  case deferred(returning: Immediate? = nil, @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void)
   /// Runs after the script has returned; the call returns a promise of the result.
   case promised(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue)
+
+  /// Does nothing: the part of a device that it is about does not exist.
+  static let idle = ModuleMethod.deferred { _, _ in }
+
+  /// Calls the callback among its arguments with an answer that does not depend on the page.
+  static func answering(at index: Int, _ answer: @escaping @Sendable (ModuleCall) -> ScriptValue) -> ModuleMethod {
+    .deferred { call, page in
+      if let callback = call.callback(at: index) { try await page.callback(callback, answer(call)) }
+    }
+  }
 }
 
 /// Modules by name, with their methods. A page keeps the table it started with.

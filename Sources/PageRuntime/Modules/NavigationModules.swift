@@ -1,36 +1,94 @@
 import HTTPTransport
 import ScriptEngine
 
-/// `navigator`, and `event` with `openURL`: going from page to page.
+/// `navigator`, and `event` with `openURL`: going from page to page. Their callbacks are called at once with a text, as in
+/// the SDK: the outcome of the navigation is not awaited.
 enum NavigationModules {
   static func register(_ table: inout ModuleTable) {
-    table.add("navigator", "push", .deferred { call, page in try await push(call, call[0]["url"], page) })
     table.add(
-      "navigator", "pop",
-      .deferred { call, page in
-        try await answering(call, page) { try await page.registry.handlers.navigator.pop(options: call[0], from: page) }
-      })
-    table.add("event", "openURL", .deferred { call, page in try await push(call, call[0], page) })
+      "navigator", "push",
+      .deferred { call, page in try await push(call, call[0]["url"], page, answering: call.callback(at: 1)) })
+    table.add(
+      "navigator", "pop", .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1)) })
+    table.add("navigator", "open", .deferred { call, page in try await open(call, page) })
+    table.add(
+      "navigator", "close",
+      .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1), with: [:]) })
+    table.add(
+      "event", "openURL",
+      .deferred { call, page in try await push(call, call[0], page, answering: call.callback(at: 1)) })
+    for name in barMethods { table.add("navigator", name, .answering(at: 1, barAnswer)) }
   }
 
-  @PageActor private static func push(_ call: ModuleCall, _ target: ScriptValue, _ page: PageInstance) async throws {
-    try await answering(call, page) {
-      guard let text = target.string, let url = page.resolve(text) else {
-        throw PageError.invalidURL(target.plainText ?? "")
-      }
+  private static let success: ScriptValue = "WX_SUCCESS"
+  private static let failure: ScriptValue = "WX_FAILED"
+  private static let wrongArgument: ScriptValue = "WX_PARAM_ERR"
+
+  // MARK: Going
+
+  @PageActor private static func push(
+    _ call: ModuleCall, _ target: ScriptValue, _ page: PageInstance, answering callback: String?
+  ) async throws {
+    guard let text = target.string, !text.isEmpty, let url = page.resolve(text) else {
+      if let callback { try await page.callback(callback, wrongArgument) }
+      return page.log(PageError.invalidURL(target.plainText ?? ""), of: call)
+    }
+    if let callback { try await page.callback(callback, success) }
+    await page.going(call) {
       try await page.registry.handlers.navigator.push(url, options: call[0], from: page)
     }
   }
 
-  @PageActor private static func answering(
-    _ call: ModuleCall, _ page: PageInstance, _ body: @PageActor () async throws -> Void
+  @PageActor private static func pop(
+    _ call: ModuleCall, _ page: PageInstance, answering callback: String?, with answer: ScriptValue = success
   ) async throws {
-    var answer: ScriptValue = "WX_SUCCESS"
+    if let callback { try await page.callback(callback, answer) }
+    await page.going(call) {
+      try await page.registry.handlers.navigator.pop(options: call[0], from: page)
+    }
+  }
+
+  /// `open(options, success, failure)`.
+  @PageActor private static func open(_ call: ModuleCall, _ page: PageInstance) async throws {
+    guard let url = call[0]["url"].string, !url.isEmpty else {
+      let answer: ScriptValue = ["result": wrongArgument, "message": "The URL parameter is empty."]
+      if let callback = call.callback(at: 2) { try await page.callback(callback, answer) }
+      return
+    }
+    try await push(call, call[0]["url"], page, answering: call.callback(at: 1))
+  }
+
+  // MARK: The bar
+
+  private static let barMethods = ["Title", "LeftItem", "RightItem", "MoreItem", "BackgroundColor", "Hidden"].flatMap {
+    $0 == "Hidden" || $0 == "BackgroundColor" ? ["setNavBar\($0)"] : ["setNavBar\($0)", "clearNavBar\($0)"]
+  }
+
+  /// The answer of a device that has a navigation bar. This host draws none.
+  private static let barAnswer: @Sendable (ModuleCall) -> ScriptValue = { call in
+    switch call.method {
+    case "setNavBarHidden": ["0", "1", 0, 1].contains(call[0]["hidden"]) ? success : failure
+    case "setNavBarBackgroundColor": call[0]["backgroundColor"].isNothing ? wrongArgument : success
+    case "setNavBarTitle", "setNavBarLeftItem", "setNavBarRightItem", "setNavBarMoreItem":
+      call[0].object?.isEmpty ?? true ? wrongArgument : success
+    default: success
+    }
+  }
+}
+
+extension PageInstance {
+  /// Goes to another page. A failure is a line of the page's log, since the script has had its answer.
+  fileprivate func going(_ call: ModuleCall, _ body: @PageActor () async throws -> Void) async {
     do {
       try await body()
+    } catch is CancellationError {
+      return
     } catch {
-      answer = ["result": "WX_FAILED", "message": .string("\(error)")]
+      log(error, of: call)
     }
-    if let callback = call.callback(at: 1) { try await page.callback(callback, answer) }
+  }
+
+  fileprivate func log(_ error: any Error, of call: ModuleCall) {
+    feed.send(.log(level: "error", text: "\(call.module).\(call.method): \(error)"))
   }
 }

@@ -5,12 +5,12 @@ import Synchronization
 
 /// The web socket of a page: sends the script's messages, and calls its listeners.
 @PageActor final class PageSocket {
-  /// The events that a script can listen to.
+  /// The events that a script can listen to, by the names of the methods that take its callbacks.
   enum EventKind: String, CaseIterable {
-    case open = "onOpen"
-    case message = "onMessage"
-    case error = "onError"
-    case close = "onClose"
+    case open = "onopen"
+    case message = "onmessage"
+    case error = "onerror"
+    case close = "onclose"
   }
 
   /// The number of bytes that may wait to be sent.
@@ -18,7 +18,6 @@ import Synchronization
 
   private weak var page: PageInstance?
   private let outbox = SocketOutbox(limit: PageSocket.limit)
-  private var listeners: [EventKind: String] = [:]
   private var work: Task<Void, Never>?
 
   init(_ request: WebSocketRequest, of page: PageInstance) {
@@ -29,8 +28,6 @@ import Synchronization
       outbox.finish()
     }
   }
-
-  func listen(for occasion: EventKind, _ callback: String) { listeners[occasion] = callback }
 
   /// - Throws: ``ScriptError`` if more than the limit waits; the web socket is then closed.
   func send(_ message: WebSocketMessage) throws {
@@ -55,7 +52,7 @@ import Synchronization
 
   /// Ends the connection. Listeners are no longer called.
   func cancel() {
-    listeners = [:]
+    page = nil
     work?.cancel()
     outbox.finish()
   }
@@ -75,8 +72,8 @@ import Synchronization
   }
 
   private func tell(_ occasion: EventKind, _ value: ScriptValue) async {
-    guard let callback = listeners[occasion] else { return }
-    try? await page?.callback(callback, value, keepAlive: true)
+    guard let page, let callback = page.socketListeners[occasion] else { return }
+    try? await page.callback(callback, value, keepAlive: true)
   }
 }
 
@@ -92,9 +89,7 @@ extension WebSocketMessage {
 
   /// Returns `nil` if the value is neither text, binary data, an object nor an array.
   init?(_ value: ScriptValue) {
-    if case .data(let bytes) = value {
-      self = .binary(bytes)
-    } else if value["@type"] == "binary", let text = value["base64"].string, let bytes = Base64.decode(text) {
+    if let bytes = value.bytes {
       self = .binary(bytes)
     } else if let text = value.plainText {
       self = .text(text)
@@ -106,5 +101,13 @@ extension WebSocketMessage {
     } else {
       return nil
     }
+  }
+}
+
+extension ScriptValue {
+  /// The bytes of binary data, also as frameworks describe it; `nil` for other values.
+  var bytes: [UInt8]? {
+    if case .data(let bytes) = self { return bytes }
+    return self["@type"] == "binary" ? self["base64"].string.flatMap { Base64.decode($0) } : nil
   }
 }

@@ -7,7 +7,14 @@ import ScriptEngine
 /// `stream`: the requests of scripts.
 enum StreamModule {
   static func register(_ table: inout ModuleTable) {
-    table.add("stream", "fetch", .deferred { try await fetch($0, $1) })
+    table.add("stream", "fetch", .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) })
+    table.add(
+      "stream", "fetchWithArrayBuffer",
+      .deferred { call, page in
+        var options = call[1].object ?? [:]
+        if let bytes = call[0].bytes { options["body"] = .data(bytes) }
+        try await fetch(.object(options), call.callback(at: 2), call.callback(at: 3), page)
+      })
     table.add("stream", "sendHttp", .deferred { try await sendHTTP($0, $1) })
   }
 
@@ -22,10 +29,10 @@ enum StreamModule {
         for try await update in page.updates(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
           switch update {
           case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-            text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
+            text = try await loaded.text()
           case .failed(let failure):
             guard text.isEmpty, let loaded = failure.answer else { break }
-            text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
+            text = try await loaded.text()
           }
         }
       } catch is PageTimeout {}
@@ -35,15 +42,21 @@ enum StreamModule {
 
   /// The script's time limit.
   private static func timeout(in options: ScriptValue) -> Duration? {
-    options["timeout"].number.map { .milliseconds(Int(min(max($0, 1), 86_400_000))) }
+    options["timeout"].milliseconds(in: 1...86_400_000)
   }
 
-  @PageActor private static func fetch(_ call: ModuleCall, _ page: PageInstance) async throws {
-    let options = call[0]
-    let callback = call.callback(at: 1)
-    let progress = call.callback(at: 2)
-    func answer(_ value: ScriptValue, keepAlive: Bool = false) async throws {
-      if let callback { try await page.callback(callback, value, keepAlive: keepAlive) }
+  @PageActor private static func fetch(
+    _ options: ScriptValue, _ callback: String?, _ progress: String?, _ page: PageInstance
+  ) async throws {
+    func answer(_ payload: Payload, keepAlive: Bool = false) async throws {
+      guard let callback else { return }
+      let json = payload.json.map { (name: "data", text: $0) }
+      try await page.callback(callback, payload.value, keepAlive: keepAlive, json: json)
+    }
+    func failed(_ reason: String) -> Payload {
+      Payload(value: [
+        "status": -1, "ok": false, "statusText": "ERR_CONNECT_FAILED", "data": .string(reason), "headers": [:],
+      ])
     }
     let request: ResourceRequest
     do {
@@ -83,10 +96,6 @@ enum StreamModule {
     }
   }
 
-  private static func failed(_ reason: String) -> ScriptValue {
-    ["status": -1, "ok": false, "statusText": "ERR_CONNECT_FAILED", "data": .string(reason), "headers": [:]]
-  }
-
   private static func state(of loaded: Resource) -> ScriptValue {
     [
       "readyState": 4, "status": .number(Double(loaded.status)),
@@ -120,6 +129,7 @@ enum StreamModule {
       case .object, .array:
         body = Array(options["body"].jsonText.utf8)
         if !fields.contains(.contentType) { fields[.contentType] = "application/json" }
+      case .data(let bytes): body = bytes
       default: break
       }
       if !body.isEmpty, !fields.contains(.contentType) { fields[.contentType] = "application/x-www-form-urlencoded" }
@@ -127,6 +137,13 @@ enum StreamModule {
     var request = ResourceRequest(url, base: page.url, type: .fetch, method: method, fields: fields, body: body)
     if let mode = options["cache"].string { request.behavior = LoadBehavior(named: mode) }
     return request
+  }
+
+  /// The argument of the script's callback.
+  private struct Payload {
+    var value: ScriptValue
+    /// The member `data` as JSON; `nil` if the value has it.
+    var json: String?
   }
 
   /// The form in which the script wants the answer's body.
@@ -143,20 +160,25 @@ enum StreamModule {
       }
     }
 
-    func payload(_ loaded: Resource, fromCache: Bool?) async throws -> ScriptValue {
-      let text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
+    func payload(_ loaded: Resource, fromCache: Bool?) async throws -> Payload {
+      let text = try await loaded.text()
       let isGood = (200..<300).contains(loaded.status)
-      var payload: [String: ScriptValue] = [
+      var value: [String: ScriptValue] = [
         "status": .number(Double(loaded.status)), "ok": .bool(isGood),
         "statusText": .string(loaded.response.status.standardPhrase), "headers": StreamModule.headers(of: loaded),
       ]
+      if let fromCache { value["fromCache"] = .bool(fromCache) }
       switch self {
-      case .text: payload["data"] = .string(text)
-      case .json: payload["data"] = ScriptValue(json: text) ?? .string(text)
-      case .jsonp: payload["data"] = Self.argument(of: text).flatMap { ScriptValue(json: $0) } ?? .string(text)
+      case .json: return Payload(value: .object(value), json: text)
+      case .jsonp:
+        // Text that is not a call is given as text.
+        if let json = Self.argument(of: text), ScriptValue(json: json) != nil {
+          return Payload(value: .object(value), json: json)
+        }
+      case .text: break
       }
-      if let fromCache { payload["fromCache"] = .bool(fromCache) }
-      return .object(payload)
+      value["data"] = .string(text)
+      return Payload(value: .object(value))
     }
 
     /// `name({…});`
@@ -165,4 +187,43 @@ enum StreamModule {
       return String(text[text.index(after: start)..<end])
     }
   }
+}
+
+// MARK: Charsets
+
+extension Resource {
+  /// The body as text, by the charset of its `Content-Type`, as the SDK reads it. UTF-8 without one, and for one that is
+  /// not known or that does not fit the bytes.
+  fileprivate func text() async throws -> String {
+    let bytes = try await body.collect()
+    guard let name = response.headerFields[.contentType].flatMap({ Self.charset(of: $0) }),
+      let encoding = Self.encoding(named: name),
+      let text = String(data: Data(bytes), encoding: encoding)
+    else { return String(decoding: bytes, as: UTF8.self) }
+    return text
+  }
+
+  /// The parameter `charset` of a media type, in lower case: `text/html; charset="GBK"` has `gbk`.
+  private static func charset(of mediaType: String) -> String? {
+    let lowercased = mediaType.lowercased()
+    guard let start = lowercased.firstRange(of: "charset=")?.upperBound else { return nil }
+    let name = lowercased[start...].drop { $0 == "\"" || $0 == "'" }
+    return String(name.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.:".contains($0)) })
+  }
+
+  private static func encoding(named name: String) -> String.Encoding? {
+    // GB 18030 has all characters of GB 2312 and GBK at the same places; pages that name the first use those of the second.
+    ["gb2312", "gbk", "x-gbk", "cp936"].contains(name) ? encodings["gb18030"] : encodings[name]
+  }
+
+  /// The charsets that pages' servers use, by their names at IANA. Foundation has no names for some.
+  private static let encodings: [String: String.Encoding] = [
+    "gb18030": .init(rawValue: 0x8000_0632), "big5": .init(rawValue: 0x8000_0A03),
+    "shift_jis": .shiftJIS, "iso-2022-jp": .iso2022JP,
+    "euc-kr": .init(rawValue: 0x8000_0940), "koi8-r": .init(rawValue: 0x8000_0A02),
+    "iso-8859-1": .isoLatin1, "latin1": .isoLatin1, "iso-8859-2": .isoLatin2,
+    "iso-8859-15": .init(rawValue: 0x8000_020F), "windows-1250": .windowsCP1250, "windows-1251": .windowsCP1251,
+    "windows-1252": .windowsCP1252, "windows-1253": .windowsCP1253, "windows-1254": .windowsCP1254,
+    "utf-16": .utf16, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,
+  ]
 }

@@ -6,10 +6,11 @@ enum TimerModule {
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
       table.add(
         "timer", name,
-        .deferred(returning: 0) { call, page in
+        .deferred(returning: { call, _ in call[0] }) { call, page in
           guard let callback = call.callback(at: 0) else { return }
-          let delay = min(max(call[1].number ?? 0, repeats ? 4 : 0), 2_073_600_000)
-          page.startTimer(callback, every: .milliseconds(Int(delay)), repeats: repeats)
+          let limits = (repeats ? 4 : 0)...2_073_600_000.0
+          let delay = call[1].milliseconds(in: limits) ?? .milliseconds(Int(limits.lowerBound))
+          page.startTimer(callback, every: delay, repeats: repeats)
         })
     }
     for name in ["clearTimeout", "clearInterval"] {

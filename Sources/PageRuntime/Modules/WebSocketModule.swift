@@ -1,7 +1,7 @@
 import HTTPTransport
 import ScriptEngine
 
-/// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before.
+/// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
 enum WebSocketModule {
   static func register(_ table: inout ModuleTable) {
     table.add(
@@ -30,7 +30,7 @@ enum WebSocketModule {
       table.add(
         "webSocket", occasion.rawValue,
         .deferred { call, page in
-          if let callback = call.callback(at: 0) { page.socket?.listen(for: occasion, callback) }
+          if let callback = call.callback(at: 0) { page.socketListeners[occasion] = callback }
         })
     }
   }

@@ -47,6 +47,7 @@ extension PageInstance {
     page.inheritedView = view
     page.partition = partition
     embedded[ref] = page
+    if isShown { page.appear() }
     setSource(.page(url: source, id: page.id), of: ref)
     try await page.renderByURL(target.text, options: PageOptions(), data: [:])
   }

@@ -102,6 +102,7 @@ extension PageInstance {
     storeSnapshot()
     if failure == nil { trial?.rendered() }
     registry.handlers.monitor?.record(timings, page: id, url: url)
+    tellVisibility()
   }
 
   /// Ends the page if it has not rendered or its script was stopped; otherwise reports the error, and the page goes on.

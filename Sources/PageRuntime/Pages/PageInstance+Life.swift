@@ -1,7 +1,56 @@
+import Foundation
 import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
+  // MARK: Being shown
+
+  /// Says that the page is shown to its user. The page's root gets the event `viewappear` when the page has rendered, or
+  /// at once if it has; the pages that it embeds appear too. A page that is shown already stays as it is.
+  ///
+  /// ``PageStack`` calls this for its topmost page. An app that shows pages without a stack calls it.
+  public func appear() { setShown(true) }
+
+  /// Says that the page is no longer shown: another page covers it, or it leaves. The page's root gets the event
+  /// `viewdisappear`, and so do the pages that it embeds.
+  public func disappear() { setShown(false) }
+
+  private func setShown(_ isShown: Bool) {
+    self.isShown = isShown
+    for child in embedded.values { child.setShown(isShown) }
+    tellVisibility()
+  }
+
+  /// Fires the event that the page's root is due, if the script listens to it: the page has appeared once it is shown and
+  /// has rendered.
+  func tellVisibility() {
+    guard hasAppeared != (isShown && hasRendered) else { return }
+    hasAppeared.toggle()
+    let type = hasAppeared ? "viewappear" : "viewdisappear"
+    guard let root = tree.body, root.events.contains(type) else { return }
+    let (key, former) = (UUID(), visibilityTask)
+    let task = Task { @PageActor [weak self] in
+      await former?.value
+      guard let self else { return }
+      defer { calls[key] = nil }
+      try? await call("fireEvent", [.string(root.ref), .string(type), [:], .undefined])
+    }
+    visibilityTask = task
+    // Waited for as other calls are.
+    calls[key] = PageCall(task: task, isRequest: false)
+  }
+
+  /// The longest wait for the script of a page that leaves.
+  private static let leavingTime: Duration = .seconds(1)
+
+  /// Fires `viewdisappear` on a page that is shown, and waits until its script has handled it.
+  func leave() async {
+    disappear()
+    if let visibilityTask { await Self.wait(for: visibilityTask, until: .now + Self.leavingTime) }
+  }
+
+  // MARK: Phases
+
   func move(to next: PagePhase) -> Bool {
     guard phase != next else { return true }
     guard phase.canMove(to: next) else { return false }
@@ -17,7 +66,7 @@ extension PageInstance {
     for task in sourceTasks.values { task.cancel() }
     (timers, callbackTimers, calls, sourceTasks) = ([:], [:], [:], [:])
     socket?.cancel()
-    socket = nil
+    (socket, socketListeners) = (nil, [:])
   }
 
   /// Ends the page with an error, unless its opening may go on. Its script no longer runs; its elements stay.
@@ -67,7 +116,7 @@ extension PageInstance {
     (embedded, documents, focusedInput) = ([:], [:], nil)
     (tree, messages, missing) = (ElementTree(), [], [])
     let isSound = hasRendered && failure == nil
-    hasRendered = false
+    (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)
     failure = nil
     for child in children { await child.destroy() }
     guard let group else { return }

@@ -40,7 +40,7 @@ extension PageInstance {
   }
 
   /// Waits for a task until a deadline. The task goes on after it.
-  private static func wait(for task: Task<Void, Never>, until deadline: ContinuousClock.Instant) async {
+  static func wait(for task: Task<Void, Never>, until deadline: ContinuousClock.Instant) async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     let relay = Task {
       await task.value

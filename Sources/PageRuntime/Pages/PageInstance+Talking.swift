@@ -1,22 +1,40 @@
+import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
-  /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements, and is dropped if
-  /// the element is not among them.
+  /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements.
+  ///
+  /// A user's change of the element, such as typed text, is in ``tree`` and in the script's element before the script
+  /// handles the event:
+  ///
+  ///     try await page.fireEvent(ref, "input", ["value": "Ann"], changes: ["attrs": ["value": "Ann"]])
   ///
   /// - Parameters:
   ///   - ref: the element's ref in ``tree``.
   ///   - type: the event's type, such as `click`.
   ///   - event: further members of the event object.
-  ///   - changes: changes of the element that the script is to know of, such as `{attrs: {value: "a"}}`.
-  /// - Throws: ``ScriptError/closed`` if the page has no script.
+  ///   - changes: the user's changes of the element, `attrs` and `style`. Without them, the events of `input`, `textarea`,
+  ///     `switch` and sliders change the attribute that devices change: `{value: "Ann"}` of an input its `value`.
+  /// - Throws: ``ScriptError/closed`` if the page has no script; ``EventError`` if there is no such element, or if that of
+  ///   a snapshot is not among the script's elements.
   public func fireEvent(
     _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws {
-    guard let ref = await liveRef(of: ref) else { return }
-    let target = tree.eventTarget(ref, type)
+    let live = await liveRef(of: ref)
+    guard group != nil else { throw ScriptError.closed }
+    // An event of a cell that a template made is the template's; its arguments are the cell's.
+    let target = live.map { tree.eventTarget($0, type) }
+    guard let live, let target, let element = tree[target.ref] else { throw EventError(ref: ref, type: type) }
+    let isOwn = target.ref == live
+    let changes = isOwn && changes.isNothing ? element.changes(by: type, event) : changes
+    var commands: [RenderCommand] = []
+    if isOwn {
+      if let attributes = changes["attrs"].object { commands.append(.updateAttributes(live, attributes)) }
+      if let style = changes["style"].object { commands.append(.updateStyle(live, style)) }
+    }
+    apply(commands)
     // The framework knows the arguments of an element's own events.
-    let options: [ScriptValue] = target.ref == ref ? [] : [["params": target.arguments ?? .undefined]]
+    let options: [ScriptValue] = isOwn ? [] : [["params": target.arguments ?? .undefined]]
     try await call("fireEvent", [.string(target.ref), .string(type), event, changes] + options)
     if timings.interaction == nil { timings.interaction = .now - began }
   }
@@ -29,13 +47,16 @@ extension PageInstance {
   ///   - keepAlive: `true` if the callback will be called again; otherwise the framework frees it.
   /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func callback(_ id: String, _ value: ScriptValue, keepAlive: Bool = false) async throws {
-    try await callback(id, value, keepAlive: keepAlive) {}
+    try await callback(id, value, keepAlive: keepAlive, json: nil)
   }
 
+  /// - Parameter json: a member that the argument, an object, gets too, as JSON: the script sees its members in their
+  ///   order. A text that is not JSON stays text.
   func callback(
-    _ id: String, _ value: ScriptValue, keepAlive: Bool, atEnd: @escaping @PageActor () -> Void
+    _ id: String, _ value: ScriptValue, keepAlive: Bool, json: (name: String, text: String)? = nil,
+    atEnd: @escaping @PageActor () -> Void = {}
   ) async throws {
-    try await call("callback", [.string(id), value, .bool(keepAlive)], atEnd: atEnd)
+    try await call("callback", [.string(id), value, .bool(keepAlive)], json: json, atEnd: atEnd)
   }
 
   /// The largest number of messages of channels that wait for a page's script.
@@ -66,10 +87,41 @@ extension PageInstance {
     try await enter { try await $0.refresh(id, data) }
   }
 
-  private func call(
-    _ method: String, _ arguments: [ScriptValue], atEnd: @escaping @PageActor () -> Void = {}
+  func call(
+    _ method: String, _ arguments: [ScriptValue], json: (name: String, text: String)? = nil,
+    atEnd: @escaping @PageActor () -> Void = {}
   ) async throws {
     let id = id
-    try await enter({ try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }, atEnd: atEnd)
+    let task: ScriptValue = ["method": .string(method), "args": .array(arguments)]
+    try await enter({ try await $0.call(id, [task], json: json) }, atEnd: atEnd)
+  }
+}
+
+/// The error of an event for an element that the page does not have.
+public struct EventError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The ref of the event's element.
+  public let ref: String
+  /// The event's type.
+  public let type: String
+
+  public var description: String {
+    "there is no element \(ref.quotedForMessage) for the event \(type.quotedForMessage)"
+  }
+}
+
+extension ElementTree.Element {
+  /// The attribute that a device has changed when it fires an event of the user; `undefined` for other events.
+  fileprivate func changes(by event: String, _ details: ScriptValue) -> ScriptValue {
+    let (attribute, member): (String, String)
+    switch (type, event) {
+    case ("input", "input"), ("input", "change"), ("input", "return"), ("textarea", "input"), ("textarea", "change"),
+      ("textarea", "return"):
+      (attribute, member) = ("value", "value")
+    case ("switch", "change"): (attribute, member) = ("checked", "value")
+    case ("slider", "change"), ("cycleslider", "change"), ("slider-neighbor", "change"):
+      (attribute, member) = ("index", "index")
+    default: return .undefined
+    }
+    return details[member] == .undefined ? .undefined : ["attrs": [attribute: details[member]]]
   }
 }

@@ -18,6 +18,12 @@ import ScriptEngine
   public internal(set) var url: PageURL?
   /// The phase of the page's life.
   public internal(set) var phase: PagePhase = .idle
+  /// `true` between ``appear()`` and ``disappear()``.
+  public internal(set) var isShown = false
+  /// `true` if the script knows that the page is shown: `viewappear` was the last of both events.
+  var hasAppeared = false
+  /// Fires the latest of the events `viewappear` and `viewdisappear`.
+  var visibilityTask: Task<Void, Never>?
   /// The elements.
   public internal(set) var tree = ElementTree()
   /// The elements of the page's last run, while they are shown in place of ``tree``; `nil` otherwise.
@@ -94,6 +100,8 @@ import ScriptEngine
   /// The callback ids, by the type of the app's event that they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
+  /// The callback ids, by the event of the web socket that they wait for.
+  var socketListeners: [PageSocket.EventKind: String] = [:]
   /// The argument of the latest `meta.setViewport`.
   public internal(set) var viewport: ScriptValue = [:]
   /// The latest messages and questions that the page has shown, at most 100.
@@ -216,7 +224,7 @@ import ScriptEngine
     config["env"] = configuration.environment
     let opening = FrameworkGroup.Opening(
       id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules,
-      prelude: frameworks.prelude(for: type))
+      configuration: configuration, prelude: frameworks.prelude(for: type))
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {
@@ -264,7 +272,10 @@ import ScriptEngine
   }
 
   /// Ends the page: cancels its requests, and frees its script and the pages that it embeds. It cannot be opened again.
+  ///
+  /// A page that is shown gets the event `viewdisappear` before, and at most a second to handle it.
   public func destroy() async {
+    await leave()
     guard phase != .destroyed, move(to: .destroyed) else { return }
     cancelLoads()
     newsTask?.cancel()

@@ -68,7 +68,9 @@ struct PreviewElement {
     // Other people's pages are named, not run.
     case "web", "embed": add("data-label", text("src"))
     case "refresh", "loading": add("data-shown", text("display") == "show" ? "yes" : nil)
-    case "scroller", "list", "recycle-list", "waterfall", "slider", "cycleslider": add("data-scroll", scrolling)
+    case "scroller", "list", "recycle-list", "waterfall", "slider", "cycleslider", "hlist", "vlist", "recycler",
+      "simplelist":
+      add("data-scroll", scrolling)
     default: break
     }
     if isOn("disabled"), element.type == "input" || element.type == "textarea" { add("disabled", "disabled") }
@@ -104,7 +106,7 @@ struct PreviewElement {
   /// The direction in which an element scrolls that has a height of its own or one that follows from the screen's; others
   /// scroll with the page.
   private var scrolling: String? {
-    if text("scrollDirection") == "horizontal" { return "across" }
+    if text("scrollDirection") == "horizontal" || element.type == "hlist" { return "across" }
     if screen.scrollers.contains(element.ref) { return "down" }
     return element.style["height"] != nil || element.style["maxHeight"] != nil ? "down" : nil
   }

@@ -135,6 +135,8 @@ final class FrameworkGroup: Sendable {
     let config: ScriptValue
     let data: ScriptValue
     let modules: ModuleTable
+    /// The description of the device and the app.
+    var configuration = DefaultConfiguration()
     /// A script that runs in the page's context before the bundle.
     var prelude: String?
   }
@@ -148,7 +150,9 @@ final class FrameworkGroup: Sendable {
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: opening.url)
       guard let contextID = context.id else { throw ScriptError.closed }
-      let page = PageScript(id: opening.id, context: contextID, in: context, modules: opening.modules)
+      let page = PageScript(
+        id: opening.id, context: contextID, in: context, modules: opening.modules,
+        configuration: opening.configuration)
       state.pages[opening.id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }
@@ -162,8 +166,7 @@ final class FrameworkGroup: Sendable {
         }
         let made = try Self.check(opener.function.call([id, config, data]))
         try state.globals?.prepare(
-          context, page: opening.id, environment: opening.config["env"], members: made,
-          isWatched: opening.type != .vanilla)
+          context, page: opening.id, environment: opening.config["env"], members: made)
         page.noteCreation()
         if let prelude = opening.prelude {
           try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")
@@ -182,10 +185,15 @@ final class FrameworkGroup: Sendable {
 
   /// Calls into a page: events, callbacks, hooks.
   ///
-  /// - Parameter tasks: in the form that the framework's `callJS` takes.
-  func call(_ id: String, _ tasks: ScriptValue) async throws -> EntryOutcome {
+  /// - Parameters:
+  ///   - tasks: in the form that the framework's `callJS` takes.
+  ///   - json: a member that the second argument of the first task gets too, as JSON; `nil` for none.
+  func call(_ id: String, _ tasks: ScriptValue, json: (name: String, text: String)? = nil) async throws -> EntryOutcome
+  {
     try await enter(id) { home, _ in
-      try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: tasks)]))
+      let tasks = home.reference(to: tasks)
+      if let json { try tasks["0"]["args"]["1"].set(json.name, home.reference(toJSON: json.text)) }
+      try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), tasks]))
     }
   }
 

@@ -40,11 +40,6 @@ struct NativeFunctions {
       try Self.callModule(try arguments.map { try $0.value() }, state, context)
     }
     try context.global.set("callNativeModule", native)
-    let note = context.makeFunction(named: "noteMissingModule") { context, arguments in
-      if let name = arguments.first?.text { state.current?.noteIfMissing(name) }
-      return context.undefined
-    }
-    try context.global.set("noteMissingModule", note)
     try function("callNativeComponent") { page, arguments in
       guard let ref = arguments[0].reference, let method = arguments[1].string else { return .undefined }
       page.later(
@@ -101,10 +96,10 @@ struct NativeFunctions {
     }
     let call = ModuleCall(page: page.id, module: module, method: method, ref: nil, arguments: value(3).array ?? [])
     switch page.modules[module, method] {
-    case .immediate(let body): return context.reference(to: try body(call))
-    case .deferred(let index, _):
+    case .immediate(let body): return context.reference(to: try body(call, page.configuration))
+    case .deferred(let answer, _):
       page.later(call)
-      return context.reference(to: index.map { call[$0] } ?? .undefined)
+      return context.reference(to: try answer?(call, page.configuration) ?? .undefined)
     case .promised:
       let (promise, pending) = try context.makePending()
       page.later(call, promise: pending)

@@ -19,13 +19,18 @@ struct PageGlobals {
     try Self.addChannels(native, home, state)
     let noteModule = home.makeFunction(named: "noteModule") { context, arguments in
       if let page = Self.owner(arguments, state).page, arguments.count > 1 {
-        // `@weex-module/stream` is the module `stream`.
-        let (text, prefix) = (arguments[1].text, "@weex-module/")
-        page.noteIfMissing(text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text)
+        page.noteIfMissing(Self.moduleName(arguments[1].text))
       }
       return context.undefined
     }
     try native.set("noteModule", noteModule)
+    let noteMethod = home.makeFunction(named: "noteMethod") { context, arguments in
+      if let page = Self.owner(arguments, state).page, arguments.count > 2 {
+        page.note(page.modules.missing(Self.moduleName(arguments[1].text), String(arguments[2].text.prefix(100))))
+      }
+      return context.undefined
+    }
+    try native.set("noteMethod", noteMethod)
     prepare = try home.evaluate(BuiltInFramework.globals, url: "globals.js").call([native])
     try prepare.call([home.global])
   }
@@ -35,15 +40,19 @@ struct PageGlobals {
   /// - Parameters:
   ///   - environment: the `WXEnvironment`.
   ///   - members: an object with the members that the framework gives to the page.
-  ///   - isWatched: `true` notes modules that the page asks for and that are not registered, whatever its framework
-  ///     reports. The built-in framework notes them itself.
   func prepare(
-    _ context: ScriptContext, page: String, environment: ScriptValue, members: ScriptReference, isWatched: Bool
+    _ context: ScriptContext, page: String, environment: ScriptValue, members: ScriptReference
   ) throws {
     try prepare.call([
       home.adopting(context.global), home.reference(to: .string(page)),
-      home.adopting(context.reference(to: environment)), members, home.reference(to: .bool(isWatched)),
+      home.adopting(context.reference(to: environment)), members,
     ])
+  }
+
+  /// The name of a module that a script asks for: `@weex-module/stream` is the module `stream`.
+  private static func moduleName(_ text: String) -> String {
+    let prefix = "@weex-module/"
+    return text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
   }
 
   /// The page that a call acts for, and `true` if a framework's own function was called. The page's id is the first

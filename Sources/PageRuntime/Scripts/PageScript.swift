@@ -7,6 +7,8 @@ final class PageScript {
   /// The context itself, while it is open.
   private(set) weak var scriptContext: ScriptContext?
   let modules: ModuleTable
+  /// The description of the device and the app.
+  let configuration: DefaultConfiguration
   private(set) var outcome = EntryOutcome()
   private var timers: [Int: ScriptTimer] = [:]
   private var promises: [Int: PendingPromise] = [:]
@@ -17,11 +19,15 @@ final class PageScript {
   /// The largest number of commands of one entry.
   private static let commandLimit = 1_000_000
 
-  init(id: String, context: ScriptGroup.ContextID, in scriptContext: ScriptContext, modules: ModuleTable) {
+  init(
+    id: String, context: ScriptGroup.ContextID, in scriptContext: ScriptContext, modules: ModuleTable,
+    configuration: DefaultConfiguration
+  ) {
     self.id = id
     self.context = context
     self.scriptContext = scriptContext
     self.modules = modules
+    self.configuration = configuration
   }
 
   func add(_ command: RenderCommand) throws {

@@ -12,6 +12,26 @@ extension ScriptValue {
     self.init(value)
   }
 
+  /// Returns `true` if a text that is JSON is neither nested too deep nor has too many values.
+  fileprivate static func isWithinLimits(json text: String) -> Bool {
+    var (depth, values, isString, isEscaped) = (0, 1, false, false)
+    for byte in text.utf8 {
+      switch byte {
+      case _ where isEscaped: isEscaped = false
+      case UInt8(ascii: "\\") where isString: isEscaped = true
+      case UInt8(ascii: "\""): isString.toggle()
+      case _ where isString: break
+      case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+      // Each value but the first of an array or object comes after a comma.
+      case UInt8(ascii: ","): values += 1
+      default: continue
+      }
+      guard depth <= limits.depth, values <= limits.values else { return false }
+    }
+    return true
+  }
+
   /// A JSON value as a script's value. An integer becomes a number.
   public init(_ value: JSONValue) {
     switch value {
@@ -40,6 +60,11 @@ extension ScriptValue {
     }
   }
 
+  /// The value as a time in whole milliseconds, within limits; `nil` if it is not a number.
+  func milliseconds(in limits: ClosedRange<Double>) -> Duration? {
+    number.flatMap { $0.isNaN ? nil : .milliseconds(Int(min(max($0, limits.lowerBound), limits.upperBound))) }
+  }
+
   var jsonText: String { String(decoding: json.text, as: UTF8.self) }
 
   /// The text of a string, a number or a boolean; `nil` for other values.
@@ -50,5 +75,17 @@ extension ScriptValue {
     case .bool(let value): String(value)
     default: nil
     }
+  }
+}
+
+extension ScriptContext {
+  /// The value of a JSON text, with its members in their order; the text itself if it is not JSON, or exceeds the limits of
+  /// ``ScriptValue/init(json:)``.
+  func reference(toJSON text: String) -> ScriptReference {
+    // RFC 8259 §8.1: a byte order mark may be ignored.
+    let json = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+    // The engine's reader has no limits, and does not take a comma at the end.
+    if ScriptValue.isWithinLimits(json: json), let value = reference(parsing: json) { return value }
+    return reference(to: ScriptValue(json: text) ?? .string(text))
   }
 }

@@ -6,7 +6,7 @@ package enum HostMessage: Codable, Sendable {
   case setUp(WorkerSetUp)
   /// The bytes are the bundle's text.
   case open(call: UInt64, page: UInt64, PageOpening)
-  case fire(call: UInt64, page: UInt64, ref: String, type: String, event: JSONValue, PageWait, view: PageView?)
+  case fire(call: UInt64, page: UInt64, PageFiring, PageWait, view: PageView?)
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
@@ -23,7 +23,7 @@ package enum HostMessage: Codable, Sendable {
   var data: JSONValue? {
     switch self {
     case .open(_, _, let opening): opening.data
-    case .fire(_, _, _, _, let event, _, _): event
+    case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
     case .setUp, .show, .close, .end, .releaseMemory, .channel, .answer: nil
     }
@@ -76,6 +76,21 @@ package struct PageOpening: Codable, Sendable {
   ) {
     (self.url, self.options, self.data) = (url, options, data)
     (self.wait, self.view, self.isOnce, self.reporting) = (wait, view, isOnce, reporting)
+  }
+}
+
+/// An event of an element.
+package struct PageFiring: Codable, Hashable, Sendable {
+  var ref: String
+  var type: String
+  /// Further members of the event.
+  var event: JSONValue
+  /// The user's changes of the element, `attrs` and `style`; `null` for those that devices make.
+  var changes: JSONValue
+
+  package init(ref: String, type: String, event: JSONValue?, changes: JSONValue?) {
+    (self.ref, self.type) = (ref, type)
+    (self.event, self.changes) = (event ?? .object([:]), changes ?? .null)
   }
 }
 

@@ -69,4 +69,6 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
   /// The page cannot be opened: no framework, not a page, …
   case refused(String)
   case unknownPage
+  /// The page has no element of an event's ref.
+  case unknownElement(String)
 }

@@ -56,9 +56,12 @@ final class HostMessageReceiver: Sendable {
       await pages.deliver(payload, toChannel: name, of: numbers)
     case .open(let call, let page, let opening):
       await answer(call) { try await pages.open(page, opening, payload) }
-    case .fire(let call, let page, let ref, let type, let event, let wait, let view):
+    case .fire(let call, let page, let firing, let wait, let view):
       await answer(call) {
-        try await pages.enter(page, view, wait: wait) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
+        try await pages.enter(page, view, wait: wait) {
+          try await $0.fireEvent(
+            firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
+        }
       }
     case .refresh(let call, let page, let data, let wait, let view):
       await answer(call) {
@@ -95,6 +98,7 @@ extension PageFault {
       case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
       default: self = .script(ScriptFault(message: error.sentence))
       }
+    case let error as EventError: self = .unknownElement("\(error)")
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))
     default: self = .refused(error.sentence)

@@ -96,6 +96,8 @@ import Synchronization
     } else if !opening.isOnce {
       pages[number]?.relaying = relayEvents(of: page, number)
     }
+    // The caller sees it, or a program shows it.
+    page.appear()
     do {
       try page.begin(url)
       var options = PageOptions(

@@ -7,6 +7,8 @@ import ServerKit
 enum PageFailure: Error, CustomStringConvertible {
   case badRequest(String)
   case unknownPage(String)
+  /// An event's element does not exist.
+  case unknownElement(url: String, reason: String)
   case unknownBundle(String)
   /// The resource is not available at its URL.
   case bundle(status: Int, reason: String)
@@ -24,7 +26,7 @@ enum PageFailure: Error, CustomStringConvertible {
   var status: HTTPResponse.Status {
     switch self {
     case .badRequest: .badRequest
-    case .unknownPage, .unknownBundle: .notFound
+    case .unknownPage, .unknownElement, .unknownBundle: .notFound
     case .bundle(let status, _): HTTPResponse.Status(code: status)
     case .notPermitted, .barred: .forbidden
     case .full, .busy: .serviceUnavailable
@@ -37,6 +39,7 @@ enum PageFailure: Error, CustomStringConvertible {
     switch self {
     case .badRequest(let reason): reason
     case .unknownPage(let id): "there is no page \"\(id)\": it has expired, was closed, or never was"
+    case .unknownElement(let url, let reason): "\(url): \(reason)"
     case .unknownBundle(let name): "the current release has no bundle \"\(name)\""
     case .bundle(_, let reason): reason
     case .notPermitted(let reason, _): reason
@@ -87,6 +90,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .stopped(let reason): self = .killed(url: url, reason)
     case .refused(let reason): self = .script(url: url, ScriptFault(message: reason))
     case .unknownPage: self = .unknownPage(url)
+    case .unknownElement(let reason): self = .unknownElement(url: url, reason: reason)
     }
   }
 

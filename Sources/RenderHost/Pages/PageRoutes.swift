@@ -141,17 +141,19 @@ struct PageRoutes: Sendable {
     let ref: String
     let type: String
     let event: JSONValue?
+    let changes: JSONValue?
     let settle: Double?
     let timers: Double?
   }
 
   private func fire(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
-    let firing: Firing = try await json(of: request, shape: "{\"ref\": …, \"type\": …, \"event\": …}")
+    let shape = "{\"ref\": …, \"type\": …, \"event\": …, \"changes\": …}"
+    let firing: Firing = try await json(of: request, shape: shape)
     let wait = directory.wait(firing.settle, timers: firing.timers)
     return try await entered("fire", id, context, extra: wait.settle) { call, page, view in
       .fire(
-        call: call, page: page, ref: firing.ref, type: firing.type, event: firing.event ?? .object([:]), wait,
-        view: view)
+        call: call, page: page,
+        PageFiring(ref: firing.ref, type: firing.type, event: firing.event, changes: firing.changes), wait, view: view)
     }
   }
 

@@ -86,7 +86,11 @@ struct RenderCommand: AsyncParsableCommand {
     name: .long,
     help: ArgumentHelp(
       "Fire an event once the page has settled. Repeatable, in order.",
-      discussion: "The ref is the number behind # in the outline: --fire 12:click.", valueName: "ref:type"))
+      discussion: """
+        The ref is the number behind # in the outline: --fire 12:click. A JSON object, or @FILE with one, has the \
+        event's members: --fire '12:input:{"value": "Ann"}'. As {event, changes} it also has the user's changes of \
+        the element: {"changes": {"attrs": {"value": "Ann"}}}.
+        """, valueName: "ref:type[:json]"))
   var fire: [FiredEvent] = []
 
   @Flag(name: .long, help: "Show the time of each stage, on standard error and in --json.")
@@ -221,6 +225,7 @@ struct RenderCommand: AsyncParsableCommand {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
     }
     if let data, !data.hasPrefix("@") { _ = try PageData.read(data) }
+    for event in fire where PageData.file(event.data) == nil { _ = try event.read() }
   }
 
   /// The minimum for a process that opens its first page.
@@ -317,6 +322,7 @@ struct RenderCommand: AsyncParsableCommand {
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     let map = SourceMapReference.find(in: text).flatMap { PageURL(filePath: path)?.resolving($0)?.filePath }
     return [path] + [map, PageData.file(data), framework, prelude].compactMap(\.self)
+      + fire.compactMap { PageData.file($0.data) }
   }
 
   private func configuration(
@@ -377,7 +383,8 @@ struct RenderCommand: AsyncParsableCommand {
     let rendering = try await Rendering.run(
       .init(
         url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
-        events: fire, wait: wait.duration, timers: timers?.duration ?? PendingWork.timerLimit,
+        events: try fire.map { try $0.read() }, wait: wait.duration,
+        timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil, keepsCommands: format == .commands, limits: limits,
         isInProcess: inProcess, notice: notice),
       on: host)

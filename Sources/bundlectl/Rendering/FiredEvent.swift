@@ -1,17 +1,40 @@
 import ArgumentParser
 import PageKit
 
-/// An event to fire, as an argument: `ref:type`.
+/// An event to fire, as an argument: `ref:type`, or `ref:type:data`.
 struct FiredEvent: ExpressibleByArgument, Hashable {
   let ref: String
   let type: String
+  /// The event's data as written: a JSON object, or `@FILE` with one; `nil` for none.
+  let data: String?
+  /// The members of the event.
+  private(set) var details: ScriptValue = [:]
+  /// The user's changes of the element; `undefined` for those that devices make.
+  private(set) var changes: ScriptValue = .undefined
 
   init?(argument: String) {
-    guard let colon = argument.lastIndex(of: ":") else { return nil }
-    ref = String(argument[..<colon].drop { $0 == "#" })
-    type = String(argument[argument.index(after: colon)...])
+    let parts = argument.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count > 1 else { return nil }
+    (ref, type) = (String(parts[0].drop { $0 == "#" }), String(parts[1]))
+    data = parts.count > 2 ? String(parts[2]) : nil
     guard !ref.isEmpty, !type.isEmpty else { return nil }
   }
+
+  /// The event with its data, which is the event's members, or `{event, changes}`.
+  ///
+  /// - Throws: `ValidationError` if the data is not a JSON object; ``CommandError`` if a file cannot be read or is not
+  ///   one.
+  func read() throws -> FiredEvent {
+    guard let data else { return self }
+    var event = self
+    event.details = try PageData.read(data, for: .event)
+    if let members = event.details.object, !members.isEmpty, members.keys.allSatisfy({ Self.parts.contains($0) }) {
+      (event.details, event.changes) = (members["event"] ?? [:], members["changes"] ?? .undefined)
+    }
+    return event
+  }
+
+  private static let parts: Set = ["event", "changes"]
 
   /// The reason why the event cannot be fired; `nil` if it can.
   func fault(in tree: ElementTree) -> String? {

@@ -36,6 +36,7 @@ actor OwnPage: RenderedPage {
   }
 
   private func render() async -> RenderFault? {
+    await page.appear()
     do {
       if request.isFile, let path = request.url.filePath {
         let bytes = try request.fileBytes(at: path)
@@ -60,7 +61,7 @@ actor OwnPage: RenderedPage {
 
   func fire(_ event: FiredEvent) async -> RenderFault? {
     do {
-      try await page.fireEvent(event.ref, event.type)
+      try await page.fireEvent(event.ref, event.type, event.details, changes: event.changes)
     } catch {
       return RenderFault(error.sentence)
     }

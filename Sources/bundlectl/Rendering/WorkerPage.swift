@@ -155,7 +155,11 @@ actor WorkerPage: RenderedPage {
     let (wait, number) = (wait, Self.number)
     return await doing {
       try await pool.call(number, extra: wait.settle) {
-        .fire(call: $0, page: number, ref: event.ref, type: event.type, event: .object([:]), wait, view: nil)
+        .fire(
+          call: $0, page: number,
+          PageFiring(
+            ref: event.ref, type: event.type, event: event.details.json,
+            changes: event.changes.isNothing ? nil : event.changes.json), wait, view: nil)
       }
     }
   }

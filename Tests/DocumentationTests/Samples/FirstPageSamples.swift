@@ -6,6 +6,7 @@ enum FirstPageSamples {
     let host = try PageHost.launch(.init(manifest: "https://pages.example.com/manifest.json"))
     let page = try await host.open("https://pages.example.com/bundles/home.js")
 
+    await page.appear()  // the user sees it: many pages load their data then
     await page.settle(within: .seconds(10))  // requests, pictures and timers that are due soon
     print(await page.tree.outline)  // one line for each element
     await page.destroy()

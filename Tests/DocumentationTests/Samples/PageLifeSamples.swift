@@ -9,6 +9,16 @@ enum PageLifeSamples {
     for await event in page.events { print(event) }  // phases, render commands, pictures, exceptions
   }
 
+  static func showing(_ page: PageInstance) async {
+    await page.appear()  // before it opens, or later
+    await page.disappear()
+  }
+
+  static func events(_ page: PageInstance, _ ref: String) async throws {
+    try await page.fireEvent(ref, "click")
+    try await page.fireEvent(ref, "input", ["value": "Ann"])
+  }
+
   static func policies(_ configuration: inout HostConfiguration) {
     configuration.opening.policy = .networkFirst(deadline: .seconds(1))
     configuration.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]

@@ -13,7 +13,7 @@ struct ArgumentTests {
       fixture.registry.register { snapshot in
         snapshot.modules.add(
           "spy", "see",
-          .immediate { call in
+          .immediate { call, _ in
             seen.withLock { $0 = call.arguments }
             return .null
           })

@@ -72,7 +72,7 @@ struct EventTests {
     #expect(try await Self.told(script, event: ["x": 7]) == "click 7 true true number true")
   }
 
-  @Test("a user's change is in the element already and is not sent again")
+  @Test("a user's change is in the script's element and in the host's, and is not sent again")
   func changesOfTheUser() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
@@ -85,8 +85,33 @@ struct EventTests {
       try await page.fireEvent(ref, "input", changes: ["attrs": ["value": "v"], "style": ["color": "red"]])
       try await page.fireEvent(ref, "check")
       #expect(await page.shown == "vred")
-      // The host has it from the user, not from the script.
-      #expect(await page.first("input")?.attributes["value"] == nil)
+      #expect(await page.first("input")?.attributes["value"] == "v")
+      #expect(await page.first("input")?.style["color"] == "red")
+      await page.destroy()
+      let changes = await page.commands.map(\.short).filter { $0.hasPrefix("attrs") }
+      #expect(changes == [#"attrs \#(ref) {"value":"v"}"#])
+    }
+  }
+
+  @Test(
+    "an event of the user changes the attribute that devices change",
+    arguments: [
+      ("input", "input", ["value": "Ann"], "value", "Ann"), ("textarea", "change", ["value": "Ann"], "value", "Ann"),
+      ("input", "return", ["value": "Ann", "returnKeyType": "done"], "value", "Ann"),
+      ("switch", "change", ["value": true], "checked", true), ("slider", "change", ["index": 2], "index", 2),
+      ("input", "focus", ["value": "Ann"], "value", nil), ("cell", "change", ["value": "Ann"], "value", nil),
+      ("input", "input", [:], "value", nil),
+    ] as [(String, String, ScriptValue, String, ScriptValue?)])
+  func deviceChanges(
+    _ element: String, _ type: String, _ event: ScriptValue, _ attribute: String, _ value: ScriptValue?
+  ) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        "add('\(element)').addEvent('\(type)', function (e) { show([e.target.attr['\(attribute)']]) })")
+      let ref = try #require(await page.first(element)?.ref)
+      try await page.fireEvent(ref, type, event)
+      #expect(await page.tree[ref]?.attributes[attribute] == value)
+      #expect(await page.shown == ScriptValue.array([value ?? .null]).jsonText)
       await page.destroy()
     }
   }
@@ -137,15 +162,18 @@ struct EventTests {
     }
   }
 
-  @Test("an event of an unknown element does nothing")
+  @Test("an event of an unknown element is an error, and one of a page that has ended is another")
   func unknownElement() async throws {
-    try await PageFixture.running { (fixture: PageFixture) async throws in
+    try await PageFixture.running { (fixture: PageFixture) async throws -> Void in
       let page = try await fixture.page("add('div')")
-      for ref in ["999", "", "__proto__", "constructor"] { try await page.fireEvent(ref, "click") }
+      for ref in ["999", "", "__proto__", "constructor"] {
+        await #expect(throws: EventError(ref: ref, type: "click")) { try await page.fireEvent(ref, "click") }
+      }
       try await page.callback("999", "x")
       try await page.callback("__proto__", "x")
       #expect(await page.phase == .live)
       #expect(await page.exceptions == [])
+      await #expect(throws: ScriptError.closed) { try await page.fireEvent("_root", "click") }
     }
   }
 }

@@ -12,6 +12,18 @@ import Testing
     "answers have the form that the SDK gives them",
     arguments: [
       ("module('locale').getLanguage(show)", "en"), ("module('locale').getLanguages(show)", #"["en"]"#),
+      ("show([module('locale').getLanguageSync(), module('locale').getLanguages()])", #"["en",["en"]]"#),
+      ("show([module('dark-scheme').getCurrentScheme(), module('voice-over').isVoiceOverOn()])", #"["light",false]"#),
+      ("module('sdk-console-log').switchLogLevel('debug', show)", #"{"status":"success"}"#),
+      ("module('sdk-console-log').switchLogLevel('loud', show)", #"{"status":"failure"}"#),
+      (
+        "module('voice-over').read({ value: 'a' }, function (r) { show([r.success, r.errorDesc.length > 0]) })",
+        "[false,true]"
+      ),
+      ("module('canvas').initTexture('a.png', function (t) { show([t.url, t.width, t.height]) })", #"["a.png",0,0]"#),
+      ("show([module('meta').openLog('true'), module('webview').postMessage(text, {})])", "[null,null]"),
+      ("show(module('storage').addEventListener('a', function () {}) === undefined)", "true"),
+      ("add('image').save(function (r) { show([r.success, typeof r.errorDesc]) })", #"[false,"string"]"#),
       ("module('deviceInfo').enableFullScreenHeight(show)", #"{"fullScreenHeight":1334}"#),
       (
         "module('clipboard').setString('copied'); module('clipboard').getString(function (r) { show([r.result, r.data]) })",
@@ -55,6 +67,13 @@ import Testing
         """)
       await page.waitUntilShown("[3]")
       await page.destroy()
+    }
+  }
+
+  @Test("a delay that is not a number is none", arguments: ["NaN", "'x'", "undefined", "{}", "-1"])
+  func invalidDelays(_ delay: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      #expect(try await fixture.shown("module('timer').setTimeout(function () { show('due') }, \(delay))") == "due")
     }
   }
 

@@ -50,6 +50,49 @@ import Testing
     }
   }
 
+  @Test(
+    "the whole page is as large as the device, in units of the page's design",
+    arguments: [
+      ("", [:], 750, 1_334), ("", ["deviceWidth": 1_080, "deviceHeight": 2_160], 750, 1_500),
+      ("", ["deviceWidth": "1080", "deviceHeight": "2160"], 750, 1_500),
+      ("module('meta').setViewport({ width: 375 }); ", [:], 375, 667),
+      ("module('meta').setViewport({ width: '375' }); ", [:], 375, 667),
+      ("module('meta').setViewport({ width: 'device-width' }); ", ["scale": 3], 250, 1_334.0 / 3),
+      ("module('meta').setViewport({ width: NaN }); ", [:], 750, 1_334),
+    ] as [(String, [String: ScriptValue], Double, Double)])
+  func viewport(_ script: String, _ device: [String: ScriptValue], _ width: Double, _ height: Double) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.register(DefaultConfiguration(device), as: \.configuration)
+      let shown = try await fixture.shown(script + Self.rect(of: "'viewport'"))
+      let sides = shown.flatMap { ScriptValue(json: $0) }?.array?.compactMap(\.number) ?? []
+      let expected = [width, height, 0, width, 0, height]
+      #expect(sides.count == 6 && zip(sides, expected).allSatisfy { abs($0 - $1) < 1e-6 }, "\(sides)")
+    }
+  }
+
+  @Test("a device without a size gives the page none", arguments: [0, -1, "x", nil] as [ScriptValue])
+  func sizelessDevice(_ width: ScriptValue) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.register(DefaultConfiguration(["deviceWidth": width]), as: \.configuration)
+      let shown = try await fixture.shown(Self.rect(of: "'viewport'"))
+      #expect(shown?.contains("viewport has no place on the page") == true)
+    }
+  }
+
+  @Test(
+    "an element is laid out in the direction of its style, or of the nearest element above that has one",
+    arguments: [
+      ("", "text", "ltr"), ("body.setStyle('direction', 'rtl'); ", "text", "rtl"),
+      ("body.setStyle('direction', 'rtl'); text.setStyle('direction', 'ltr'); ", "text", "ltr"),
+      ("", "'viewport'", "ltr"), ("", "'none'", "unknow"),
+    ])
+  func directions(_ script: String, _ element: String, _ direction: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let shown = try await fixture.shown(script + "module('dom').getLayoutDirection(\(element), show)")
+      #expect(shown == direction)
+    }
+  }
+
   @Test("an animation is at its end at once")
   func animation() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -68,10 +68,10 @@ import Testing
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
-        ;['input', 'textarea', 'list', 'scroller', 'waterfall', 'web'].forEach(function (type) {
+        ;['input', 'textarea', 'list', 'scroller', 'waterfall', 'web', 'hlist', 'recycler', 'image'].forEach(function (type) {
           var element = add(type)
           ;['focus', 'blur', 'setSelectionRange', 'getSelectionRange', 'getEditSelectionRange', 'resetLoadmore', 'goBack',
-            'goForward', 'reload'].forEach(function (method) { if (element[method]) element[method]() })
+            'goForward', 'reload', 'postMessage', 'setTextFormatter', 'save'].forEach(function (method) { if (element[method]) element[method]() })
         })
         """)
       await page.settle(within: .seconds(30))

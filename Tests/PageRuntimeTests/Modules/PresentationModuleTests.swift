@@ -59,15 +59,53 @@ import Testing
     }
   }
 
-  @Test("without an app no page is opened, and the script gets an error")
+  @Test("without an app no page is opened, and the reason is in the page's log")
   func noNavigation() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
-      let shown = try await fixture.shown(
-        "module('navigator').push({ url: 'next.js' }, function (r) { show([r.result, r.message.length > 0]) })")
-      #expect(shown == #"["WX_FAILED",true]"#)
+      let page = try await fixture.speakingPage("module('navigator').push({ url: 'next.js' }, say)")
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == #"["WX_SUCCESS"]"#)
+      await page.destroy()
+      var logs: [String] = []
+      for await event in page.events { if case .log("error", let text) = event { logs.append(text) } }
+      #expect(logs.count == 1 && logs.allSatisfy { $0.hasPrefix("navigator.push: ") && $0.contains("/pages/next.js") })
       #expect(try await fixture.shown("module('modal').confirm({ okTitle: 'Yes' }, show)") == "Yes")
     }
   }
+
+  /// An app whose navigations end only when the test lets them.
+  private final class SlowApp: Navigating {
+    private let gate = AsyncStream.makeStream(of: Void.self)
+
+    func open() { gate.continuation.finish() }
+    func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async { for await _ in gate.stream {} }
+    func pop(options: ScriptValue, from page: PageInstance) async { for await _ in gate.stream {} }
+  }
+
+  @Test(
+    "navigations call back at once with a text, as in the SDK",
+    arguments: [
+      ("push({ url: 'next.js' }, say)", #"["WX_SUCCESS"]"#), ("pop({}, say)", #"["WX_SUCCESS"]"#),
+      ("push({}, say)", #"["WX_PARAM_ERR"]"#), ("push({ url: '' }, say)", #"["WX_PARAM_ERR"]"#),
+      ("open({ url: 'next.js' }, say, function () { say('no') })", #"["WX_SUCCESS"]"#),
+      ("open({}, say, function (r) { say(r.result) })", #"["WX_PARAM_ERR"]"#), ("close({}, say)", "[{}]"),
+      ("setNavBarTitle({ title: 'x' }, say)", #"["WX_SUCCESS"]"#), ("setNavBarTitle({}, say)", #"["WX_PARAM_ERR"]"#),
+      ("setNavBarRightItem({ title: 'x' }, say)", #"["WX_SUCCESS"]"#),
+      ("clearNavBarLeftItem({}, say)", #"["WX_SUCCESS"]"#),
+      ("setNavBarHidden({ hidden: '1' }, say)", #"["WX_SUCCESS"]"#),
+      ("setNavBarHidden({}, say)", #"["WX_FAILED"]"#), ("setNavBarBackgroundColor({}, say)", #"["WX_PARAM_ERR"]"#),
+    ])
+  func promptAnswers(_ call: String, _ answer: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let app = SlowApp()
+      fixture.registry.register(app as any Navigating, as: \.navigator)
+      let page = try await fixture.speakingPage("module('navigator').\(call)")
+      await page.waitUntilShown(answer)
+      app.open()
+      await page.destroy()
+    }
+  }
+
   @Test(
     "messages and questions are events of the page",
     arguments: [

@@ -111,6 +111,86 @@ import Testing
     }
   }
 
+  @Test(
+    "members of JSON keep the server's order",
+    arguments: [
+      ("json", #"{"z": 1, "a": {"y": 2, "b": 3}, "__proto__": 4, "m": "é😀"}"#, #"["z","a","__proto__","m"]"#),
+      ("json", "\u{FEFF}{\"z\": 1, \"a\": 2}", #"["z","a"]"#), ("json", #"{"z": 1, "a": 2,}"#, #"["a","z"]"#),
+      ("jsonp", #"call({"z": 1, "a": 2})"#, #"["z","a"]"#), ("json", #"["z", "a"]"#, #"["0","1"]"#),
+    ])
+  func order(_ type: String, _ body: String, _ keys: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/data", Array(body.utf8))
+      let shown = try await fixture.shown(
+        "module('stream').fetch({ url: '/data', type: '\(type)' }, function (r) { show(Object.keys(r.data)) })")
+      #expect(shown == keys)
+    }
+  }
+
+  @Test("JSON that is nested too deep is given as text")
+  func deepJSON() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      for (depth, kind) in [(512, "object"), (513, "string"), (100_000, "string")] {
+        let body = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        fixture.origin.serve("/\(depth)", Array(body.utf8))
+        let shown = try await fixture.shown(
+          "module('stream').fetch({ url: '/\(depth)', type: 'json' }, function (r) { show(typeof r.data) })")
+        #expect(shown == kind)
+      }
+    }
+  }
+
+  @Test(
+    "text is decoded by the charset of its media type",
+    arguments: [
+      ("text/html; charset=GBK", [0xC4, 0xE3, 0xBA, 0xC3], "你好"), ("text/html;charset=\"gb2312\"", [0xC4, 0xE3], "你"),
+      // 镕 is in GBK and not in GB 2312.
+      ("text/html; charset=gb2312", [0xE9, 0x46], "镕"), ("application/json; Charset=gb18030", [0xC4, 0xE3], "你"),
+      ("text/plain; charset=big5", [0xA7, 0x41], "你"), ("text/plain; charset=Shift_JIS", [0x82, 0xA0], "あ"),
+      ("text/plain; charset=ISO-8859-1", [0xE9], "é"), ("text/plain; charset=euc-kr", [0xB0, 0xA1], "가"),
+      ("text/plain; charset=windows-1251", [0xC4], "Д"),
+      ("text/plain; charset=koi8-r", [0xC4], "д"), ("text/plain; charset=iso-8859-15", [0xA4], "€"),
+      ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"),
+      ("text/plain; charset=nonsense", [0xC3, 0xA9], "é"), ("text/plain; charset=", [0xC3, 0xA9], "é"),
+      // Bytes that do not fit are read as UTF-8.
+      ("text/plain; charset=gbk", [0xFF, 0x41], "\u{FFFD}A"), ("text/plain", [0xC3, 0xA9], "é"),
+    ] as [(String, [UInt8], String)])
+  func charsets(_ mediaType: String, _ bytes: [UInt8], _ text: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/data", bytes, contentType: mediaType)
+      #expect(
+        try await fixture.shown("module('stream').fetch({ url: '/data' }, function (r) { show(r.data) })") == text)
+      #expect(try await fixture.shown("module('stream').sendHttp({ url: '/data' }, show)") == text)
+    }
+  }
+
+  @Test("JSON in another charset is read by it")
+  func charsetOfJSON() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let bytes = Array(#"{"word":""#.utf8) + [0xC4, 0xE3] + Array(#""}"#.utf8)
+      fixture.origin.serve("/data", bytes, contentType: "application/json; charset=gbk")
+      let shown = try await fixture.shown(
+        "module('stream').fetch({ url: '/data', type: 'json' }, function (r) { show(r.data.word) })")
+      #expect(shown == "你")
+    }
+  }
+
+  @Test("fetchWithArrayBuffer sends the bytes")
+  func binaryBody() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.respond("/api") { request in
+        OriginResponse(body: Array("\(request.method) \(request.headers[.contentType] ?? "")".utf8))
+      }
+      let shown = try await fixture.shown(
+        """
+        module('stream').fetchWithArrayBuffer(new Uint8Array([0, 255, 7]).buffer,
+          { method: 'POST', url: '../api', headers: { 'Content-Type': 'a/b' } }, function (r) { show(r.data) })
+        """)
+      #expect(shown == "POST a/b")
+      #expect(fixture.origin.requests.first?.body == [0, 255, 7])
+    }
+  }
+
   @Test("the script's method, fields and body are sent")
   func requests() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -8,27 +8,74 @@ import WebSocketTransport
 
 /// The module `webSocket`, against a real server.
 @Suite(.timeLimit(.minutes(5))) struct WebSocketModuleTests {
-  private static func script(_ url: String, _ onOpen: String) -> String {
-    """
-    var socket = module('webSocket')
-    socket.WebSocket('\(url)', '')
-    socket.onOpen(function () { say('open'); \(onOpen) })
-    socket.onMessage(function (e) { say(typeof e.data === 'object' ? Array.from(new Uint8Array(e.data)) : e.data)
-      if (e.data === 'last') socket.close(3001, 'done') })
-    socket.onError(function (e) { say(typeof e.data) })
-    socket.onClose(function (e) { say([e.code, e.reason, e.wasClean]) })
-    """
+  /// The two ways in which scripts name their listeners.
+  enum Form: CaseIterable {
+    case called, assigned
+
+    func listen(_ event: String, _ body: String) -> String {
+      let function = "function (e) { \(body) }"
+      return self == .called ? "socket.\(event)(\(function))" : "socket.\(event) = \(function)"
+    }
   }
 
-  @Test("text and binary messages go both ways")
-  func messages() async throws {
+  private static func script(_ url: String, _ form: Form, whenOpen: String = "") -> String {
+    let heard = """
+      say(typeof e.data === 'object' ? Array.from(new Uint8Array(e.data)) : e.data)
+      if (e.data === 'last') socket.close(3001, 'done')
+      """
+    return """
+      var socket = module('webSocket')
+      socket.WebSocket('\(url)', '')
+      \(form.listen("onopen", "say(Object.keys(e).length === 0 ? 'open' : e); \(whenOpen)"))
+      \(form.listen("onmessage", heard))
+      \(form.listen("onerror", "say(typeof e.data)"))
+      \(form.listen("onclose", "say([e.code, e.reason, e.wasClean])"))
+      """
+  }
+
+  @Test("text and binary messages go both ways", arguments: Form.allCases)
+  func messages(_ form: Form) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
         let send = "socket.send('a'); socket.send(new Uint8Array([1, 255]).buffer); socket.send('last')"
-        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), send))
+        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), form, whenOpen: send))
         await page.waitUntilShown(#"["open","a",[1,255],"last",[3001,"",true]]"#)
         await page.destroy()
       }
+    }
+  }
+
+  @Test("listeners that are named before the connection, or for an earlier one, hear it")
+  func earlyListeners() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try await SocketServer.running { server in
+        let page = try await fixture.speakingPage(
+          """
+          var socket = module('webSocket'), times = 0
+          socket.onopen = function () {
+            say('open')
+            times += 1
+            if (times === 1) socket.WebSocket('\(server.url("/echo"))', '')
+          }
+          socket.WebSocket('\(server.url("/echo"))', '')
+          """)
+        await page.waitUntilShown(#"["open","open"]"#)
+        await page.destroy()
+      }
+    }
+  }
+
+  @Test("what is assigned to a method and is no function is logged, and the method stays")
+  func otherValues() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        "var socket = module('webSocket'); socket.onopen = null; socket.own = 7; show([typeof socket.onopen, socket.own])"
+      )
+      #expect(await page.shown == #"["function",7]"#)
+      await page.destroy()
+      var logs: [String] = []
+      for await event in page.events { if case .log("error", let text) = event { logs.append(text) } }
+      #expect(logs == ["webSocket.onopen stays as it is: only a function can be assigned to it"])
     }
   }
 
@@ -40,7 +87,7 @@ import WebSocketTransport
           ("/bye", #"["open",[4001,"done",true]]"#), ("/drop", #"["open","string",[1006,"",false]]"#),
           ("/nothing", #"["string",[1006,"",false]]"#),
         ] {
-          let page = try await fixture.speakingPage(Self.script(server.url(path), ""))
+          let page = try await fixture.speakingPage(Self.script(server.url(path), .assigned))
           await page.waitUntilShown(expected)
           await page.destroy()
         }
@@ -52,8 +99,8 @@ import WebSocketTransport
   func replacement() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
-        let again = "socket.WebSocket('\(server.url("/echo"))', ''); socket.onOpen(function () { say('again') })"
-        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), again))
+        let again = "socket.WebSocket('\(server.url("/echo"))', ''); socket.onopen = function () { say('again') }"
+        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), .called, whenOpen: again))
         await page.waitUntilShown(#"["open","again"]"#)
         try await server.wait { $0.closes == [1001] && $0.ended == 1 }
         await page.destroy()
@@ -66,7 +113,8 @@ import WebSocketTransport
   func invalidCloses() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
-        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), "socket.close(1001, '')"))
+        let page = try await fixture.speakingPage(
+          Self.script(server.url("/echo"), .called, whenOpen: "socket.close(1001, '')"))
         await page.waitUntilShown(#"["open"]"#)
         await page.settle(within: .seconds(60))
         #expect(await page.exceptions.contains { $0.contains("not with 1001") })

@@ -82,6 +82,64 @@ import Testing
     try await other.stop()
   }
 
+  /// An input whose text is stored, and shown when it was typed; the page says when it is shown.
+  private static let form = Script.page(
+    """
+    var storage = weex.requireModule('storage')
+    var input = d.createElement('input', { attr: { value: '' } }), t = d.createElement('text', { attr: { value: 'hidden' } })
+    input.addEvent('input', function (e) { t.setAttr('value', 'Hello ' + e.target.attr.value + ', ' + e.value) })
+    b.addEvent('viewappear', function () { t.setAttr('value', 'shown') })
+    b.addEvent('viewdisappear', function () { storage.setItem('left', 'yes') })
+    b.appendChild(t); b.appendChild(input)
+    storage.getItem('left', function (r) { b.setAttr('left', r.result) })
+    """)
+
+  @Test("a page that a caller opens appears, and disappears when it is closed")
+  func visibility() async throws {
+    try await PageFarm.running(["form": Self.form], workers: 1) { farm in
+      let opened = try await farm.ask(.post, "/pages", #"{"name":"form","settle":5}"#)
+      #expect(opened.json["tree"]["children"].list.first?["attr"]["value"].text == "shown")
+      #expect(opened.json["tree"]["attr"]["left"].text == "failed")
+      let id = try #require(opened.json["id"].text)
+      #expect(try await farm.ask(.delete, "/pages/\(id)").status == 204)
+      // The page ends after the answer.
+      try await farm.until {
+        let again = try await farm.ask(.get, "/render?name=form&format=outline")
+        return again.text.contains("shown") && again.text.contains("left=\"success\"")
+      }
+    }
+  }
+
+  @Test("typed text is in the element before the script handles its event")
+  func changes() async throws {
+    try await PageFarm.running(["form": Self.form], workers: 1) { farm in
+      let opened = try await farm.ask(.post, "/pages", #"{"name":"form","settle":5}"#)
+      let id = try #require(opened.json["id"].text)
+      let ref = try #require(opened.json["tree"]["children"].list.last?["ref"].text)
+      for (members, text, value) in [
+        (#""event":{"value":"Ann"},"changes":{"attrs":{"value":"Bob"}}"#, "Hello Bob, Ann", "Bob"),
+        // The change that a device makes.
+        (#""event":{"value":"Cid"}"#, "Hello Cid, Cid", "Cid"),
+      ] {
+        let fired = try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"\#(ref)","type":"input",\#(members)}"#)
+        #expect(fired.status == 200)
+        #expect(fired.json["tree"]["children"].list.first?["attr"]["value"].text == text)
+        #expect(fired.json["tree"]["children"].list.last?["attr"]["value"].text == value)
+      }
+    }
+  }
+
+  @Test("an event for an element that does not exist is 404, and the page goes on")
+  func unknownElement() async throws {
+    try await PageFarm.running(["form": Self.form], workers: 1) { farm in
+      let id = try await farm.open("form")
+      let fired = try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"999","type":"click"}"#)
+      #expect(fired.status == 404)
+      #expect(fired.json["error"].text?.contains("there is no element \"999\" for the event \"click\"") == true)
+      #expect(try await farm.ask(.get, "/pages/\(id)").status == 200)
+    }
+  }
+
   @Test("a page is rendered by one request")
   func render() async throws {
     let script = Script.page(
