@@ -290,7 +290,7 @@ let package = Package(
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime"], swiftSettings: relaxed),
+      dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "ObjectStorageTests", dependencies: ["ObjectStorage", "CurlTransport", "PageTesting", "TestSupport"],

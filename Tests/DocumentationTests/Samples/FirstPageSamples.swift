@@ -31,6 +31,16 @@ enum FirstPageSamples {
     }
   }
 
+  static func choosingAStore() {
+    // An app's folders, whatever its executable is called.
+    let named = HostConfiguration(store: .app("shop"))
+    // A folder for everything.
+    let folder = HostConfiguration(store: StoreDirectory("/var/lib/shop"))
+    // The folders that `bundlectl` and `renderhost` use, shared with them and with other apps that name it.
+    let shared = HostConfiguration(store: .standard())
+    print(named.store.path, folder.store.path, shared.store.path)
+  }
+
   static func askingForData(_ host: PageHost) async throws {
     let list = ResourceRequest("https://api.example.com/list.json", behavior: .cacheThenNetwork)
     for await update in host.resources.updates(for: list) {
