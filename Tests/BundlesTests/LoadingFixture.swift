@@ -111,8 +111,8 @@ struct LoadingFixture {
 
   func verifier(
     _ verification: Verification = .perLaunch, attempts: Int = 1, client other: OriginClient? = nil,
-    sleep: (@Sendable (Duration) async throws -> Void)? = nil,
-    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+    sleep: (@Sendable (Duration) async throws -> Void)? = nil
   ) throws -> LaunchVerifier {
     LaunchVerifier(
       source: try source, store: store, client: try other ?? client(), decoding: ContentDecoder(),

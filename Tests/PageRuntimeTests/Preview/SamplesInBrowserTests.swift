@@ -18,7 +18,7 @@ import Testing
       try await fixture.origin.stop()
       // The server is gone: everything must be in the document.
       // So high that lists that scroll show all of their rows.
-      let shown = try await Chromium.open(html, height: 8_000)
+      let shown = try await Chromium.open(html, height: 60_000)
       #expect(shown.boxes.map(\.ref) == tree.preorder(from: tree.root ?? "").map(\.ref))
       #expect(shown.strangers == [])
       #expect(shown.requests == [])
