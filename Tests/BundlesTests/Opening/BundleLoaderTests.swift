@@ -175,10 +175,11 @@ struct BundleLoaderTests {
       _ = try await fixture.preload()
       try await fixture.origin.refuseConnections()
       let pauses = Monitor(0)
-      let verifier = try fixture.verifier(attempts: 4) { _ in
+      let sleep: @Sendable (Duration) async throws -> Void = { _ in
         pauses.change { $0 += 1 }
         try await Task.sleep(for: .seconds(600))
       }
+      let verifier = try fixture.verifier(attempts: 4, sleep: sleep)
       let loader = try fixture.loader(verifier)
       for _ in 1...2 {
         let page = try await loader.load(try fixture.url("/b/a.js"))
