@@ -53,7 +53,10 @@ package struct VaryKey: Hashable, Sendable {
   }
 
   /// Returns `true` for `Vary: *`.
-  static func isUnmatchable(_ fields: HTTPFields) -> Bool { names(in: fields) == nil }
+  static func isUnmatchable(_ fields: HTTPFields) -> Bool {
+    // Asked for each stored response: most have no star, which is a part of names, too.
+    fields[values: .vary].contains { $0.utf8.contains(UInt8(ascii: "*")) } && names(in: fields) == nil
+  }
 
   /// The lower-case names in `Vary`; `nil` if one of them is `*`.
   private static func names(in fields: HTTPFields) -> Set<String>? {

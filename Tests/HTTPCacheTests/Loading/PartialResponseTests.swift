@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 import PageTesting
 import Testing
@@ -75,7 +76,7 @@ struct PartialResponseTests {
           status: .partialContent, headers: [.eTag: "\"1\"", .contentRange: "bytes \(count)-1999/2000"],
           body: "short".utf8)
       }
-      try await fixture.load("/a")
+      await #expect(throws: TransportError.self) { try await fixture.load("/a") }
       try await fixture.waitUntilIdle()
       #expect(try await fixture.stored("/a")?.utf8.count == count)
     }
