@@ -118,14 +118,12 @@ extension CachePolicy {
     return .storePart(range, kept)
   }
 
-  /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it.
-  /// Until its removal, it is not used without validation. RFC 9111 §5.2.2.5, §5.2.2.7.
+  /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it,
+  /// or `Vary: *`. Until its removal, it is not used without validation. RFC 9111 §4.1, §5.2.2.5, §5.2.2.7.
   package func mayBeKept(_ stored: StoredResponse) -> Bool {
-    !forbidsStoring(stored.control, stored.status)
+    stored.isSelectable && !forbidsStoring(stored.control, stored.status)
       && (mode == .private || stored.control.isPrivate != .response && stored.areTagsKept)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
-      // RFC 9111 §4.1: no request selects it any more.
-      && !VaryKey.isUnmatchable(stored.fields)
   }
 
   var mayKeepCookies: Bool { mode == .private || sharesCookies }

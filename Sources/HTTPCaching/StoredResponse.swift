@@ -33,6 +33,8 @@ package struct StoredResponse: Hashable, Sendable {
   package let date: HTTPDate
   /// `false` if a purge by one of its tags would miss the response.
   let areTagsKept: Bool
+  /// `false` for `Vary: *`, which a 304 may have brought: no request selects the response. RFC 9111 §4.1.
+  let isSelectable: Bool
 
   /// Creates the description of a stored response, for ``CachePolicy/decision(for:among:at:lifetime:)``.
   ///
@@ -67,6 +69,7 @@ package struct StoredResponse: Hashable, Sendable {
     validators = Validators(of: fields)
     date = HTTPDate(singleIn: fields, .date, now: times.response) ?? times.response
     areTagsKept = CacheTags.areAllKept(fields)
+    isSelectable = !VaryKey.isUnmatchable(fields)
   }
 
   package static func == (left: StoredResponse, right: StoredResponse) -> Bool {

@@ -78,7 +78,8 @@ struct PartialResponseTests {
       }
       await #expect(throws: TransportError.self) { try await fixture.load("/a") }
       try await fixture.waitUntilIdle()
-      #expect(try await fixture.stored("/a")?.utf8.count == count)
+      // The part that came stays, as of a connection that was cut.
+      #expect(try await fixture.stored("/a")?.utf8.count == count + 5)
     }
   }
 
