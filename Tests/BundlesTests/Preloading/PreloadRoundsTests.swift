@@ -43,8 +43,11 @@ struct PreloadRoundsTests {
         return pauses
       }
       try await origin.waitForRequests(1, to: "/b/b.js")
+      // The rest must not arrive before the server is gone.
+      origin.hold("/b/c.js")
       origin.release("/b/b.js")
       try await origin.refuseConnections()
+      origin.release("/b/c.js")
       let report = await preload.report()
       #expect(report.failures == [])
       #expect((report.downloaded, report.upToDate, report.activated) == (3, 0, true))
