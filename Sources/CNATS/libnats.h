@@ -69,7 +69,7 @@ typedef struct {
     uint64_t LastSeq;
     int64_t LastTime;
   } State;
-  // What follows is never looked at: the library makes these, and frees them.
+  // The members behind it are not used: the library makes and frees these structures.
 } jsStreamInfo;
 
 typedef struct {

@@ -28,7 +28,7 @@ enum HelpText {
     }.joined(separator: "\n")
   }
 
-  /// What the parser says of a value that is no time or no size, with the forms that are read.
+  /// Adds the accepted forms to the parser's error for an invalid time or size.
   private static func expecting(_ text: Substring) -> String {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     for (name, form) in [("time", TimeArgument.form), ("size", SizeArgument.form)]
