@@ -192,38 +192,114 @@ enum StreamModule {
 // MARK: Charsets
 
 extension Resource {
-  /// The body as text, by the charset of its `Content-Type`, as the SDK reads it. UTF-8 without one, and for one that is
-  /// not known or that does not fit the bytes.
+  /// The body as text, decoded by the charset of its `Content-Type` as both SDKs do. It is read as UTF-8 if there is no
+  /// charset, or if the charset is unknown or does not fit the bytes.
   fileprivate func text() async throws -> String {
     let bytes = try await body.collect()
-    guard let name = response.headerFields[.contentType].flatMap({ Self.charset(of: $0) }),
-      let encoding = Self.encoding(named: name),
-      let text = String(data: Data(bytes), encoding: encoding)
-    else { return String(decoding: bytes, as: UTF8.self) }
-    return text
+    return response.headerFields[.contentType].flatMap(Charset.init(of:))?.text(bytes)
+      ?? String(decoding: bytes, as: UTF8.self)
   }
+}
 
-  /// The parameter `charset` of a media type, in lower case: `text/html; charset="GBK"` has `gbk`.
-  private static func charset(of mediaType: String) -> String? {
+/// A charset of those that pages' servers use, by the names of IANA and their usual aliases.
+private enum Charset {
+  case foundation(String.Encoding)
+  case eucJP
+
+  /// Reads the parameter `charset` of a media type, such as `text/html; charset="GBK"`; `nil` if there is none that is
+  /// known.
+  init?(of mediaType: String) {
     let lowercased = mediaType.lowercased()
     guard let start = lowercased.firstRange(of: "charset=")?.upperBound else { return nil }
-    let name = lowercased[start...].drop { $0 == "\"" || $0 == "'" }
-    return String(name.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.:".contains($0)) })
+    let rest = lowercased[start...].drop { $0 == "\"" || $0 == "'" }
+    let name = String(rest.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.:".contains($0)) })
+      .replacing("_", with: "-")
+    if let part = Self.number(in: name, after: "iso-8859-"), 1...16 ~= part, part != 12 {
+      self = .foundation(.init(rawValue: 0x8000_0200 + UInt(part)))
+    } else if let page = Self.number(in: name, after: "windows-") ?? Self.number(in: name, after: "cp"),
+      1250...1258 ~= page
+    {
+      // Foundation's numbers of the first three are in another order.
+      let number = [1250: 1, 1251: 2, 1252: 0][page] ?? page - 1250
+      self = .foundation(.init(rawValue: 0x8000_0500 + UInt(number)))
+    } else if let encoding = Self.encodings[name] {
+      self = .foundation(encoding)
+    } else if ["euc-jp", "eucjp", "x-euc-jp"].contains(name) {
+      self = .eucJP
+    } else {
+      return nil
+    }
   }
 
-  private static func encoding(named name: String) -> String.Encoding? {
-    // GB 18030 has all characters of GB 2312 and GBK at the same places; pages that name the first use those of the second.
-    ["gb2312", "gbk", "x-gbk", "cp936"].contains(name) ? encodings["gb18030"] : encodings[name]
+  /// Returns `nil` if the bytes are not text in this charset.
+  func text(_ bytes: [UInt8]) -> String? {
+    switch self {
+    case .foundation(let encoding): String(data: Data(bytes), encoding: encoding)
+    case .eucJP: Self.iso2022(fromEUCJP: bytes).flatMap { String(data: $0, encoding: .init(rawValue: 0x8000_0822)) }
+    }
   }
 
-  /// The charsets that pages' servers use, by their names at IANA. Foundation has no names for some.
-  private static let encodings: [String: String.Encoding] = [
-    "gb18030": .init(rawValue: 0x8000_0632), "big5": .init(rawValue: 0x8000_0A03),
-    "shift_jis": .shiftJIS, "iso-2022-jp": .iso2022JP,
-    "euc-kr": .init(rawValue: 0x8000_0940), "koi8-r": .init(rawValue: 0x8000_0A02),
-    "iso-8859-1": .isoLatin1, "latin1": .isoLatin1, "iso-8859-2": .isoLatin2,
-    "iso-8859-15": .init(rawValue: 0x8000_020F), "windows-1250": .windowsCP1250, "windows-1251": .windowsCP1251,
-    "windows-1252": .windowsCP1252, "windows-1253": .windowsCP1253, "windows-1254": .windowsCP1254,
-    "utf-16": .utf16, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,
-  ]
+  private static func number(in name: String, after prefix: String) -> Int? {
+    name.hasPrefix(prefix) ? Int(name.dropFirst(prefix.count)) : nil
+  }
+
+  /// Returns the same text in ISO-2022-JP-1, which has the same character sets; `nil` if the bytes are not EUC-JP.
+  ///
+  /// Foundation on Linux does not decode EUC-JP, and iconv reads its tables from files, which a confined worker cannot.
+  private static func iso2022(fromEUCJP bytes: [UInt8]) -> Data? {
+    var result = Data(capacity: bytes.count + 8)
+    // The sequences that switch to ASCII, JIS X 0208, JIS X 0212 and the katakana of JIS X 0201.
+    let (ascii, kanji, rareKanji, katakana) = ("\u{1B}(B", "\u{1B}$B", "\u{1B}$(D", "\u{1B}(I")
+    var current = ascii
+    func append(_ characters: ArraySlice<UInt8>, in set: String) -> Bool {
+      if set != current { result.append(contentsOf: set.utf8) }
+      current = set
+      result.append(contentsOf: characters.map { $0 & 0x7F })
+      return characters.allSatisfy { 0xA1...0xFE ~= $0 }
+    }
+    var rest = bytes[...]
+    while let lead = rest.first {
+      switch lead {
+      case 0x1B, 0x0E, 0x0F: return nil  // would switch the set
+      case ..<0x80:
+        if current != ascii { result.append(contentsOf: ascii.utf8) }
+        current = ascii
+        result.append(lead)
+        rest = rest.dropFirst()
+      case 0x8E:
+        guard rest.count >= 2, append(rest.dropFirst().prefix(1), in: katakana) else { return nil }
+        rest = rest.dropFirst(2)
+      case 0x8F:
+        guard rest.count >= 3, append(rest.dropFirst().prefix(2), in: rareKanji) else { return nil }
+        rest = rest.dropFirst(3)
+      default:
+        guard rest.count >= 2, append(rest.prefix(2), in: kanji) else { return nil }
+        rest = rest.dropFirst(2)
+      }
+    }
+    if current != ascii { result.append(contentsOf: ascii.utf8) }
+    return result
+  }
+
+  private static let encodings: [String: String.Encoding] = {
+    let gb18030 = String.Encoding(rawValue: 0x8000_0632)
+    let big5 = String.Encoding(rawValue: 0x8000_0A03)
+    let hongKong = String.Encoding(rawValue: 0x8000_0A06)
+    // With the Hangul that Windows adds to EUC-KR; Foundation loses those bytes with EUC-KR itself.
+    let korean = String.Encoding(rawValue: 0x8000_0422)
+    let thai = String.Encoding(rawValue: 0x8000_041D)
+    return [
+      // GB 18030 has all characters of GB 2312 and GBK at the same places; pages that name the first use those of the
+      // second.
+      "gb18030": gb18030, "gbk": gb18030, "x-gbk": gb18030, "cp936": gb18030, "gb2312": gb18030,
+      "gb-2312-80": gb18030, "euc-cn": gb18030,
+      "big5": big5, "x-x-big5": big5, "cn-big5": big5, "csbig5": big5, "cp950": big5, "big5-hkscs": hongKong,
+      "shift-jis": .shiftJIS, "sjis": .shiftJIS, "x-sjis": .shiftJIS, "ms-kanji": .shiftJIS, "cp932": .shiftJIS,
+      "windows-31j": .shiftJIS, "iso-2022-jp": .iso2022JP,
+      "euc-kr": korean, "ks-c-5601-1987": korean, "ksc5601": korean, "windows-949": korean, "cp949": korean,
+      "latin1": .isoLatin1, "latin2": .isoLatin2, "tis-620": thai, "windows-874": thai,
+      "koi8-r": .init(rawValue: 0x8000_0A02), "koi8-u": .init(rawValue: 0x8000_0A08),
+      "utf-16": .utf16, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,
+    ]
+  }()
 }

@@ -148,12 +148,21 @@ import Testing
       ("text/html; charset=gb2312", [0xE9, 0x46], "镕"), ("application/json; Charset=gb18030", [0xC4, 0xE3], "你"),
       ("text/plain; charset=big5", [0xA7, 0x41], "你"), ("text/plain; charset=Shift_JIS", [0x82, 0xA0], "あ"),
       ("text/plain; charset=ISO-8859-1", [0xE9], "é"), ("text/plain; charset=euc-kr", [0xB0, 0xA1], "가"),
-      ("text/plain; charset=windows-1251", [0xC4], "Д"),
+      // The Hangul that Windows adds.
+      ("text/plain; charset=euc-kr", [0x81, 0x41], "갂"), ("text/plain; charset=ks_c_5601-1987", [0xB0, 0xA1], "가"),
+      // Characters of ASCII, JIS X 0208, JIS X 0201 and JIS X 0212.
+      ("text/plain; charset=EUC-JP", [0x61, 0xA4, 0xA2, 0xB4, 0xC1, 0x8E, 0xB1, 0x62, 0x8F, 0xB0, 0xA1], "aあ漢ｱb丂"),
+      ("text/plain; charset=x-euc-jp", [0xAD, 0xA1], "①"), ("text/plain; charset=sjis", [0x82, 0xA0], "あ"),
+      ("text/plain; charset=big5-hkscs", [0x87, 0x40], "䏰"), ("text/plain; charset=iso-8859-7", [0xE1], "α"),
+      ("text/plain; charset=windows-1251", [0xC4], "Д"), ("text/plain; charset=windows-1256", [0xC7], "ا"),
       ("text/plain; charset=koi8-r", [0xC4], "д"), ("text/plain; charset=iso-8859-15", [0xA4], "€"),
       ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"),
       ("text/plain; charset=nonsense", [0xC3, 0xA9], "é"), ("text/plain; charset=", [0xC3, 0xA9], "é"),
       // Bytes that do not fit are read as UTF-8.
       ("text/plain; charset=gbk", [0xFF, 0x41], "\u{FFFD}A"), ("text/plain", [0xC3, 0xA9], "é"),
+      ("text/plain; charset=euc-jp", [0xC3, 0xA9, 0x8F], "é\u{FFFD}"),
+      ("text/plain; charset=euc-jp", [0xC3], "\u{FFFD}"),
+      ("text/plain; charset=euc-jp", [0xC3, 0x1B, 0x24], "\u{FFFD}\u{1B}$"),
     ] as [(String, [UInt8], String)])
   func charsets(_ mediaType: String, _ bytes: [UInt8], _ text: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
