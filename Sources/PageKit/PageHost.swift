@@ -87,7 +87,6 @@ public final class PageHost: Sendable {
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(
       releases, fields: originFields, limits: configuration.transfer, reachability: reachability)
-    let decoder = ContentDecoder()
     let isDeciding = configuration.manifest != nil && configuration.decidesAboutReleases
     let trials = (isDeciding ? configuration.trial : nil).map { [store, broadcast] in
       ReleaseTrials(
@@ -102,7 +101,7 @@ public final class PageHost: Sendable {
     }
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(
-        source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
+        source: manifest, store: store, client: client, verification: configuration.verification,
         limits: configuration.manifestLimits, trust: configuration.trust,
         keepsSignatures: configuration.keepsSignatures, audience: configuration.audience, retry: configuration.retry,
         prepare: prepare,
@@ -112,7 +111,7 @@ public final class PageHost: Sendable {
     downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(
-        client: client, store: store, decoding: decoder, retry: configuration.retry,
+        client: client, store: store, retry: configuration.retry,
         fileLimit: configuration.manifestLimits.fileBytes),
       limits: configuration.manifestLimits)
     responses = try configuration.responses ?? Self.responses(beside: store, configuration)
@@ -121,13 +120,14 @@ public final class PageHost: Sendable {
     var loading = configuration.resources
     loading.originFields = loading.originFields ?? originFields
     resources = ResourceLoader(
-      cache: responses, transport: transport, coding: decoder, cookies: ownCookies,
-      files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
+      cache: responses, transport: transport, cookies: ownCookies,
+      files: ReleaseFiles(store, downloader: downloader, verifier: verifier).file,
       reachability: reachability, saver: configuration.saver, configuration: loading)
     preloader = verifier.map { [store, downloader, resources, broadcast] verifier in
       Preloader(
         store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
-        prefetcher: Prefetcher(resources), news: broadcast, logger: configuration.logger)
+        prefetch: Prefetcher(resources).prefetch, saver: resources.saver, news: broadcast,
+        logger: configuration.logger)
     }
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, verification: configuration.verification,

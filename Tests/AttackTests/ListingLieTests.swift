@@ -110,7 +110,7 @@ struct ListingLie: Sendable {
       "bytes that are no UTF-8", .refused(unreadable, 1), 200, Array(page("X").utf8).map { $0 == 0x58 ? 0xFF : $0 }),
     answered("17 MB", .refused("more than the limit", 1), 200, [UInt8](repeating: 32, count: 17 << 20)),
     answered(
-      "a list in gzip", .refused(unreadable, 1), 200, ContentDecoder().compress(Array(good.utf8)) ?? [],
+      "a list in gzip", .refused(unreadable, 1), 200, Array(good.utf8).gzipped() ?? [],
       fields: [.contentEncoding: "gzip"]),
     answered("a part of a list", .refused("the object store answers 206", 1), 206, Array(good.utf8)),
     answered("no list any more", .refused("the object store answers 404", 1), 404, []),

@@ -385,8 +385,8 @@ extension OriginLie {
 // MARK: - Encodings and digests. RFC 9110 §8.4, RFC 9530
 
 extension OriginLie {
-  private static let packed = ContentDecoder().compress(Array("abc".utf8)) ?? []
-  private static let bomb = ContentDecoder().compress([UInt8](repeating: 65, count: 20 << 20)) ?? []
+  private static let packed = Array("abc".utf8).gzipped() ?? []
+  private static let bomb = [UInt8](repeating: 65, count: 20 << 20).gzipped() ?? []
 
   /// - Parameter kept: `true` if it is stored as it came.
   private static func encoded(
@@ -420,7 +420,7 @@ extension OriginLie {
     encoded("gzip twice in a row", "gzip", packed + packed, kept: true, loader: .kept(200, "abcabc")),
     encoded("gzip once that is said to be so twice", "gzip, gzip", packed, kept: false, loader: .refused(.undecodable)),
     encoded(
-      "gzip twice that is said to be so once", "gzip", ContentDecoder().compress(packed) ?? [], kept: true,
+      "gzip twice that is said to be so once", "gzip", packed.gzipped() ?? [], kept: true,
       loader: .kept(200, String(decoding: packed, as: UTF8.self))),
     encoded("four encodings", "gzip, gzip, gzip, gzip", packed, kept: true),
     encoded("an encoding with a dictionary that nobody has offered", "dcz", Array("abc".utf8), kept: true),

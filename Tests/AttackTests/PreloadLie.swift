@@ -390,7 +390,7 @@ struct PreloadLie: Sendable {
   }
 
   private static let zip: HTTPFields = [.contentEncoding: "gzip"]
-  private static func packed(_ bytes: [UInt8]) -> [UInt8] { ContentDecoder().compress(bytes) ?? [] }
+  private static func packed(_ bytes: [UInt8]) -> [UInt8] { bytes.gzipped() ?? [] }
 
   static let answersOfServers: [PreloadLie] = [
     instead("a refusal for the manifest", answer([], status: 403), expecting: .refused("the server answers 403")),

@@ -99,7 +99,7 @@ struct LoadingFixture {
     client other: OriginClient? = nil
   ) throws -> BundleFetcher {
     BundleFetcher(
-      client: try other ?? client(limits: limits), store: store, decoding: ContentDecoder(),
+      client: try other ?? client(limits: limits), store: store,
       retry: RetryPolicy(attempts: attempts), fileLimit: fileLimit, sleep: { [waits] in waits.append($0) })
   }
 
@@ -115,7 +115,7 @@ struct LoadingFixture {
     sleep: (@Sendable (Duration) async throws -> Void)? = nil
   ) throws -> LaunchVerifier {
     LaunchVerifier(
-      source: try source, store: store, client: try other ?? client(), decoding: ContentDecoder(),
+      source: try source, store: store, client: try other ?? client(),
       verification: verification,
       retry: RetryPolicy(attempts: attempts), sleep: sleep ?? { [waits] in waits.append($0) }, now: now)
   }

@@ -9,7 +9,7 @@ struct ContentDecoderTests {
   private func decode(
     _ wire: [UInt8], _ coding: String, inPiecesOf size: Int = .max, limit: Int64 = 1 << 20
   ) throws -> [UInt8] {
-    let decoder = try ContentDecoder().decoder(for: coding, url: Self.url, limit: limit)
+    let decoder = try ContentDecoder(for: coding, url: Self.url, limit: limit)
     var content: [UInt8] = []
     var rest = wire[...]
     while !rest.isEmpty {
@@ -29,7 +29,7 @@ struct ContentDecoderTests {
 
   @Test(arguments: EncodedFixture.scripts)
   func emptyChunksChangeNothing(fixture: EncodedFixture) throws {
-    let decoder = try ContentDecoder().decoder(for: fixture.coding, url: Self.url, limit: 1 << 20)
+    let decoder = try ContentDecoder(for: fixture.coding, url: Self.url, limit: 1 << 20)
     var content = try decoder.decode([])
     let wire = try fixture.bytes
     for piece in [wire[..<50], [], wire[50...], []] { content += try decoder.decode(Array(piece)) }
@@ -60,21 +60,21 @@ struct ContentDecoderTests {
   @Test(arguments: ["deflate", "compress", "zstd2", "gzip;q=1"])
   func anUnknownCodingIsRefusedByName(coding: String) {
     #expect(throws: ContentError.unsupportedEncoding(url: Self.url, encoding: coding)) {
-      try ContentDecoder().decoder(for: "gzip, \(coding)", url: Self.url, limit: 1)
+      try ContentDecoder(for: "gzip, \(coding)", url: Self.url, limit: 1)
     }
   }
 
   @Test func aLongListIsRefused() {
     let list = "gzip, gzip, gzip, gzip"
     #expect(throws: ContentError.unsupportedEncoding(url: Self.url, encoding: list)) {
-      try ContentDecoder().decoder(for: list, url: Self.url, limit: 1)
+      try ContentDecoder(for: list, url: Self.url, limit: 1)
     }
   }
 
   @Test("every requested coding can be decoded")
   func requestedCodings() throws {
-    for coding in ContentDecoder().acceptEncoding.split(separator: ",") {
-      _ = try ContentDecoder().decoder(for: String(coding), url: Self.url, limit: 1)
+    for coding in ContentDecoder.acceptEncoding.split(separator: ",") {
+      _ = try ContentDecoder(for: String(coding), url: Self.url, limit: 1)
     }
   }
 
@@ -168,7 +168,7 @@ struct ContentDecoderTests {
   func bomb(bomb: Bomb) throws {
     let wire = try bomb.bytes
     let limit: Int64 = 3 << 20
-    let decoder = try ContentDecoder().decoder(for: bomb.coding, url: Self.url, limit: limit)
+    let decoder = try ContentDecoder(for: bomb.coding, url: Self.url, limit: limit)
     var size = 0
     #expect(throws: ContentError.tooLarge(url: Self.url, limit: limit)) {
       for byte in wire { size += try decoder.decode([byte]).count }

@@ -24,7 +24,7 @@ struct DictionaryZstdTests {
     _ wire: [UInt8], inPiecesOf size: Int = .max, with dictionary: ContentDictionary? = nil, limit: Int64 = 1 << 20,
     coding: String = "dcz"
   ) throws -> [UInt8] {
-    let decoder = try ContentDecoder().decoder(
+    let decoder = try ContentDecoder(
       for: coding, url: "http://127.0.0.1/a.js", limit: limit, dictionary: try dictionary ?? Self.dictionary())
     var content: [UInt8] = []
     var rest = wire[...]
@@ -75,7 +75,7 @@ struct DictionaryZstdTests {
 
   @Test("another coding may be applied to a difference")
   func twoCodings() throws {
-    let wire = try #require(ContentDecoder().compress(try Self.encoded()))
+    let wire = try #require(try Self.encoded().gzipped())
     #expect(try decode(wire, coding: "dcz, gzip") == Self.new)
   }
 
@@ -112,7 +112,7 @@ struct DictionaryZstdTests {
   @Test("a difference without a dictionary is a coding that was not asked for")
   func noDictionary() throws {
     #expect(throws: ContentError.unsupportedEncoding(url: "u", encoding: "dcz")) {
-      try ContentDecoder().decoder(for: "dcz", url: "u", limit: 10)
+      try ContentDecoder(for: "dcz", url: "u", limit: 10)
     }
   }
 

@@ -31,17 +31,17 @@ final class PageOpener: Sendable {
     let client = OriginClient(transport)
     let pause: @Sendable (Duration) async throws -> Void = { _ in try await Task.sleep(for: .milliseconds(1)) }
     verifier = LaunchVerifier(
-      source: manifest, store: store, client: client, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 1),
+      source: manifest, store: store, client: client, retry: RetryPolicy(attempts: 1),
       sleep: pause)
     downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(
-        client: client, store: store, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 2), sleep: pause))
+        client: client, store: store, retry: RetryPolicy(attempts: 2), sleep: pause))
     bundles = BundleLoader(store: store, verifier: verifier, downloader: downloader)
     trials = ReleaseTrials(store: store, news: Broadcast())
     resources = ResourceLoader(
-      cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),
-      files: ReleaseFiles(store, downloader: downloader, verifier: verifier))
+      cache: try ResponseCache(store: NoResponseStore()), transport: transport,
+      files: ReleaseFiles(store, downloader: downloader, verifier: verifier).file)
   }
 
   /// `preload`, `relaunch`, `collect`, `open NUMBER NAME POLICY`, `file NUMBER NAME`, `close NUMBER`; of a page that is

@@ -43,7 +43,7 @@ struct PageFixture {
     var loading = ResourceLoader.Configuration()
     loading.rules = rules
     loader = ResourceLoader(
-      cache: cache, transport: try CurlTransport(), coding: ContentDecoder(), configuration: loading)
+      cache: cache, transport: try CurlTransport(), configuration: loading)
     registry = PageRegistry(
       defaults: PageHandlers(
         images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(),

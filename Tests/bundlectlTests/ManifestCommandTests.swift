@@ -56,7 +56,7 @@ struct ManifestCommandTests {
       let delta = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
       #expect(manifest.bundles.map(\.deltas) == [[old: Int64(delta.count)], [:], [:]])
       #expect(delta.count < 150)
-      let decoder = try ContentDecoder().decoder(
+      let decoder = try ContentDecoder(
         for: "dcz", url: "", limit: 1 << 20, dictionary: ContentDictionary(Array(text.utf8), digest: old))
       #expect(try decoder.decode(delta) == Array((text + "var more;").utf8))
       // The deltas are no files of the release, and those of a changed content are dropped.

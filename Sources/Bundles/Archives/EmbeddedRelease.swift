@@ -54,13 +54,13 @@ package final class EmbeddedRelease: Sendable {
     // Its signatures were to hold when the app was built. An app that is old is no reason to show nothing.
     let date = manifest.signed.map { Date(timeIntervalSince1970: Double($0.seconds)) }
     let verifier = LaunchVerifier(
-      source: source, store: store, client: client, decoding: ContentDecoder(), limits: limits,
+      source: source, store: store, client: client, limits: limits,
       trust: trust.map { ReleaseTrust($0.root).withoutStatus }, keepsSignatures: true, retry: retry, logger: logger,
       date: { date ?? Date() })
     let downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(
-        client: client, store: store, decoding: ContentDecoder(), retry: retry, fileLimit: limits.fileBytes),
+        client: client, store: store, retry: retry, fileLimit: limits.fileBytes),
       limits: limits)
     let preloader = Preloader(store: store, verifier: verifier, downloader: downloader, logger: logger)
     let report = await preloader.start().report()

@@ -9,7 +9,6 @@ import HTTPTypes
 package struct BundleFetcher: Sendable {
   let client: OriginClient
   private let store: any BundleStoring
-  private let decoding: any ContentDecoding
   private let retry: RetryPolicy
   private let fileLimit: Int64
   private let sleep: @Sendable (Duration) async throws -> Void
@@ -18,13 +17,12 @@ package struct BundleFetcher: Sendable {
   ///   - fileLimit: the size limit of one decoded bundle or file, in bytes.
   ///   - sleep: waits between attempts.
   package init(
-    client: OriginClient, store: any BundleStoring, decoding: any ContentDecoding, retry: RetryPolicy = .standard,
+    client: OriginClient, store: any BundleStoring, retry: RetryPolicy = .standard,
     fileLimit: Int64 = ManifestLimits.standard.fileBytes,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
     self.client = client
     self.store = store
-    self.decoding = decoding
     self.retry = retry
     self.fileLimit = fileLimit
     self.sleep = sleep
@@ -194,11 +192,11 @@ package struct BundleFetcher: Sendable {
     let published = mode == .delta ? offer?.listed : nil
     let dictionary = mode == .delta || mode == .offering ? offer?.dictionary : nil
     let url = published ?? target.url
-    var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding]
+    var fields: HTTPFields = [.acceptEncoding: ContentDecoder.acceptEncoding]
     if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
     var ownFields: HTTPFields = [:]
     if let dictionary, published == nil, let name = HTTPField.Name.availableDictionary {
-      ownFields[.acceptEncoding] = "\(DictionaryZstd.token), \(decoding.acceptEncoding)"
+      ownFields[.acceptEncoding] = "\(DictionaryZstd.token), \(ContentDecoder.acceptEncoding)"
       ownFields[name] = dictionary.digest.availableDictionary
     }
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
@@ -265,7 +263,7 @@ package struct BundleFetcher: Sendable {
     dictionary: ContentDictionary? = nil
   ) throws -> DownloadDecoder {
     try DownloadDecoder(
-      target, head: head, contentType: contentType, into: download, decoding: decoding, dictionary: dictionary,
+      target, head: head, contentType: contentType, into: download, dictionary: dictionary,
       fileLimit: fileLimit)
   }
 

@@ -5,7 +5,7 @@ final class DownloadDecoder {
   private let target: FetchTarget
   private let download: any BundleDownload
   private let head: DownloadHead
-  private let decoder: (any BodyDecoding)?
+  private let decoder: ContentDecoder?
   private let limit: Int64
   private let contentType: String?
   private var digester: ContentDigester
@@ -14,7 +14,7 @@ final class DownloadDecoder {
   /// - Parameter dictionary: the dictionary of a content that needs one.
   init(
     _ target: FetchTarget, head: DownloadHead, contentType: String?, into download: any BundleDownload,
-    decoding: any ContentDecoding, dictionary: ContentDictionary? = nil, fileLimit: Int64
+    dictionary: ContentDictionary? = nil, fileLimit: Int64
   ) throws {
     self.target = target
     self.head = head
@@ -24,7 +24,7 @@ final class DownloadDecoder {
     let limit = min(fileLimit, target.expected.size.map { $0 + 1 } ?? fileLimit)
     self.limit = limit
     decoder = try head.encoding.map {
-      try decoding.decoder(for: $0, url: head.url.text, limit: limit, dictionary: dictionary)
+      try ContentDecoder(for: $0, url: head.url.text, limit: limit, dictionary: dictionary)
     }
     digester = try ContentDigester()
     script = target.kind == .bundle ? ScriptCheck() : nil

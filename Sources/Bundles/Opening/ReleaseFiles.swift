@@ -3,7 +3,7 @@ import Synchronization
 
 /// The files of the releases in a bundle store. An optional file whose bytes on the server differ from the manifest's
 /// digest is treated as if the release did not list it.
-package final class ReleaseFiles: FileProviding {
+package final class ReleaseFiles: Sendable {
   private struct State {
     /// The files of each release that was looked up; releases do not change.
     var urls: [Int64: Set<PageURL>] = [:]
@@ -27,6 +27,7 @@ package final class ReleaseFiles: FileProviding {
     contents = downloader.map { ReleaseContents(store: store, downloader: $0, verifier: verifier) }
   }
 
+  /// Returns the bytes of a file as ``FileLookup`` says.
   package func file(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool) async throws -> [UInt8]? {
     // The identity leaves out parameters that only defeat caches; without a query there is nothing to leave out.
     guard let identity = url.text.contains("?") ? PageURL(url.text) : url else { return nil }

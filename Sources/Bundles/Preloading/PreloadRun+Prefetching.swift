@@ -3,8 +3,8 @@ import Logging
 
 extension PreloadRun {
   /// Fetches the responses that the release's bundles list for prefetching, and keeps them.
-  func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
-    guard let prefetcher else { return }
+  func prefetchResponses(for release: StoredRelease, _ report: inout PreloadReport) async throws {
+    guard let prefetch else { return }
     let all = try await store.prefetches(of: release, onlyStored: true)
     // References that an earlier round fetched, or found lastingly unavailable, are not requested again.
     let references = Array(all.subtracting(report.settledPrefetches))
@@ -15,7 +15,7 @@ extension PreloadRun {
     guard !references.isEmpty || !former.isEmpty else { return }
     feed.setTotals { $0.phase = .prefetching }
     let base = release.source.isFile ? nil : release.source
-    let result = await prefetcher.prefetch(references, base: base, dropping: former)
+    let result = await prefetch(references, base, former)
     report.prefetched += result.kept
     report.prefetchSkipped += result.skipped
     report.prefetchFailures.removeAll { failure in references.contains { failure.hasPrefix("\($0): ") } }

@@ -8,7 +8,8 @@ struct PreloadRun: Sendable {
   let verifier: LaunchVerifier
   let downloader: BundleDownloader
   let options: PreloadOptions
-  let prefetcher: (any Prefetching)?
+  let prefetch: Prefetch?
+  let saver: DataSaver?
   let feed: PreloadFeed
   let news: Broadcast<BundleNews>?
   let logger: Logger
@@ -126,7 +127,7 @@ struct PreloadRun: Sendable {
       if let source, source.isHeld, source.current?.id != release.id { report.held = source.current?.name }
       if let source, source.withholds(release) { report.withheld = source.current?.name }
     }
-    if isReachable { try await prefetch(for: release, &report) }
+    if isReachable { try await prefetchResponses(for: release, &report) }
     guard hasSwitched else { return }
     let sources = try await store.sources()
     if sources.count > 1 || sources.first?.previous != nil {
@@ -262,7 +263,7 @@ struct PreloadRun: Sendable {
         group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
         started += 1
         // The first bundle shortens the others, which is worth waiting for where bytes are dear.
-        let isAwaited = started == 1 && item.bundles[0].kind == .bundle && prefetcher?.saver.isOn == true
+        let isAwaited = started == 1 && item.bundles[0].kind == .bundle && saver?.isOn == true
         if started > Self.outstandingLimit || isAwaited { try await group.next() }
       }
       try await group.waitForAll()
@@ -271,7 +272,7 @@ struct PreloadRun: Sendable {
     try Task.checkCancellation()
   }
 
-  private var mayDoIdleWork: Bool { prefetcher?.saver.allowsIdleWork ?? true }
+  private var mayDoIdleWork: Bool { saver?.allowsIdleWork ?? true }
 
   /// The largest number of downloads and commits together, since each has open files.
   private static let outstandingLimit = 128
@@ -299,7 +300,7 @@ struct PreloadRun: Sendable {
           retries: { feed.retries($0, by: index) },
           fetched: { ticket.giveBack() })
         tally.done(item, delivery)
-        if bundle.preload == .idle { prefetcher?.saver.spend(delivery.blob.size) }
+        if bundle.preload == .idle { saver?.spend(delivery.blob.size) }
         feed.setState(.done, of: index)
         try tally.checkLimit()
         return

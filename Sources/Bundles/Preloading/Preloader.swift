@@ -7,19 +7,20 @@ package struct Preloader: Sendable {
   private let verifier: LaunchVerifier
   private let downloader: BundleDownloader
   private let options: PreloadOptions
-  private let prefetcher: (any Prefetching)?
+  private let prefetch: Prefetch?
+  private let saver: DataSaver?
   private let news: Broadcast<BundleNews>?
   private let sleep: @Sendable (Duration) async throws -> Void
   private let logger: Logger
 
   /// - Parameters:
-  ///   - prefetcher: fetches the responses that bundles list; `nil` for none. Its data saver decides whether idle
-  ///     bundles are fetched.
+  ///   - prefetch: fetches the responses that bundles list; `nil` for none.
+  ///   - saver: decides whether idle bundles are fetched; `nil` to fetch them always.
   ///   - news: receives the releases that become current.
   ///   - sleep: waits between the rounds of a preload that continues by itself.
   package init(
     store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader,
-    options: PreloadOptions = PreloadOptions(), prefetcher: (any Prefetching)? = nil,
+    options: PreloadOptions = PreloadOptions(), prefetch: Prefetch? = nil, saver: DataSaver? = nil,
     news: Broadcast<BundleNews>? = nil,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.preload")
@@ -28,7 +29,8 @@ package struct Preloader: Sendable {
     self.verifier = verifier
     self.downloader = downloader
     self.options = options
-    self.prefetcher = prefetcher
+    self.prefetch = prefetch
+    self.saver = saver
     self.news = news
     self.sleep = sleep
     self.logger = logger
@@ -37,8 +39,8 @@ package struct Preloader: Sendable {
   /// A preloader with other options that fetches only bundles and files, without prefetching responses.
   package func withoutPrefetching(_ options: PreloadOptions) -> Preloader {
     Preloader(
-      store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: nil, news: news,
-      sleep: sleep, logger: logger)
+      store: store, verifier: verifier, downloader: downloader, options: options, news: news, sleep: sleep,
+      logger: logger)
   }
 
   /// Starts a preload of one round, which reports failures and does not retry them.
@@ -61,8 +63,8 @@ package struct Preloader: Sendable {
   private func start(_ body: @escaping @Sendable (PreloadRun) async -> PreloadReport) -> Preload {
     let feed = PreloadFeed()
     let run = PreloadRun(
-      store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher,
-      feed: feed, news: news, logger: logger)
+      store: store, verifier: verifier, downloader: downloader, options: options, prefetch: prefetch,
+      saver: saver, feed: feed, news: news, logger: logger)
     return Preload(
       feed: feed,
       task: Task {

@@ -77,7 +77,7 @@ package actor LaunchVerifier {
   ///   - now: a monotonic clock.
   ///   - date: the time of day, which decides what has expired.
   package init(
-    source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
+    source: PageURL, store: any BundleStoring, client: OriginClient,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard, trust: ReleaseTrust? = nil,
     keepsSignatures: Bool = false, audience: Audience = Audience(), retry: RetryPolicy = .standard,
     prepare: @escaping @Sendable () async -> Void = {},
@@ -91,7 +91,7 @@ package actor LaunchVerifier {
     self.prepare = prepare
     self.now = now
     let fetcher = ManifestFetcher(
-      source: source, client: client, decoding: decoding, limits: limits, retry: retry, sleep: sleep)
+      source: source, client: client, limits: limits, retry: retry, sleep: sleep)
     check = ManifestCheck(
       store: store, fetcher: fetcher,
       signatures: trust.map { SignatureVerifier($0, fetcher: fetcher, store: store, now: date) },

@@ -10,20 +10,18 @@ import Signing
 package struct ManifestFetcher: Sendable {
   let source: PageURL
   private let client: OriginClient
-  private let decoding: any ContentDecoding
   private let limits: ManifestLimits
   private let retry: RetryPolicy
   private let sleep: @Sendable (Duration) async throws -> Void
 
   /// - Parameter sleep: waits between attempts.
   package init(
-    source: PageURL, client: OriginClient, decoding: any ContentDecoding, limits: ManifestLimits = .standard,
+    source: PageURL, client: OriginClient, limits: ManifestLimits = .standard,
     retry: RetryPolicy = .standard,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
     self.source = source
     self.client = client
-    self.decoding = decoding
     self.limits = limits
     self.retry = retry
     self.sleep = sleep
@@ -103,7 +101,7 @@ package struct ManifestFetcher: Sendable {
   }
 
   private func download(_ validators: Validators) async throws -> Answer {
-    var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding, .cacheControl: "no-cache"]
+    var fields: HTTPFields = [.acceptEncoding: ContentDecoder.acceptEncoding, .cacheControl: "no-cache"]
     // RFC 9110 §13.1.3: the date is ignored if there is an ETag, but old servers support only dates.
     fields[.ifNoneMatch] = validators.etag
     fields[.ifModifiedSince] = validators.lastModified
@@ -125,7 +123,7 @@ package struct ManifestFetcher: Sendable {
         }
       }
       if let encoding = answer[.contentEncoding] {
-        let decoder = try decoding.decoder(for: encoding, url: source.text, limit: limits.manifestBytes)
+        let decoder = try ContentDecoder(for: encoding, url: source.text, limit: limits.manifestBytes)
         bytes = try decoder.decode(bytes)
         try decoder.finish()
       }

@@ -44,7 +44,7 @@ package final class GatewayOrigin: Sendable {
     loader = ResourceLoader(
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
-      coding: ContentDecoder(), reachability: Reachability(settings.patience),
+      reachability: Reachability(settings.patience),
       configuration: Self.configuration(settings, logger, now, storedUse))
     checks = ServerChecks(
       settings: settings, servers: servers, transport: transport, reachability: loader.reachability, logger: logger)

@@ -7,11 +7,11 @@ import Synchronization
 /// `@unchecked` since the decoder is not `Sendable`; one caller at a time has the turn.
 final class DecodedBody: @unchecked Sendable {
   private let source: BodyReader
-  private let decoder: any BodyDecoding
+  private let decoder: ContentDecoder
   private var hasEnded = false
   private let turns = TransferGate(width: 1)
 
-  init(_ source: BodyReader, _ decoder: any BodyDecoding) {
+  init(_ source: BodyReader, _ decoder: ContentDecoder) {
     self.source = source
     self.decoder = decoder
   }

@@ -4,7 +4,7 @@ import HTTPTypes
 import Logging
 
 /// Fetches what bundles will ask for into the response cache, and keeps it there for when there is no network.
-package struct Prefetcher: Prefetching {
+package struct Prefetcher: Sendable {
   private let loader: ResourceLoader
   private let jobs: Int
 
@@ -14,9 +14,7 @@ package struct Prefetcher: Prefetching {
     self.jobs = jobs
   }
 
-  /// - Parameters:
-  ///   - references: as bundles list them; relative ones count from `base`.
-  ///   - dropped: listed before and no longer: what is stored for them may be evicted again.
+  /// Fetches and keeps the responses of URLs, as ``Prefetch`` says.
   package func prefetch(_ references: [String], base: PageURL?, dropping dropped: [String] = []) async -> PrefetchReport
   {
     for reference in Set(dropped).subtracting(references) {
@@ -44,8 +42,6 @@ package struct Prefetcher: Prefetching {
     report.failures.sort()
     return report
   }
-
-  package var saver: DataSaver { loader.saver }
 
   /// The keys of a reference, and of the URLs that its stored redirects lead to.
   private func keys(_ reference: String, _ base: PageURL?) async -> [CacheKey] {

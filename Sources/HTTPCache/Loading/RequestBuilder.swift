@@ -14,18 +14,16 @@ final class RequestBuilder: Sendable {
   private let configuration: ResourceLoader.Configuration
   private let cachePolicy: CachePolicy
   private let lifetime: LifetimeRule
-  private let coding: any ContentDecoding
   private let defaultCookies: (any CookieStoring)?
   private let rewriters: [any URLRewriting]
   private let urls = URLMemo()
   private let state: Mutex<State>
 
   init(
-    _ configuration: ResourceLoader.Configuration, for cache: ResponseCache, coding: any ContentDecoding,
+    _ configuration: ResourceLoader.Configuration, for cache: ResponseCache,
     cookies: (any CookieStoring)?
   ) {
     self.configuration = configuration
-    self.coding = coding
     (cachePolicy, lifetime) = (cache.policy, cache.lifetime)
     defaultCookies = cookies
     state = Mutex(State(partition: configuration.partition))
@@ -72,7 +70,7 @@ final class RequestBuilder: Sendable {
     if known.url.isFile { return .file(known.url, request.snapshot) }
     var fields = request.fields
     var body = request.body
-    if request.compressesBody, !body.isEmpty, fields[.contentEncoding] == nil, let packed = coding.compress(body) {
+    if request.compressesBody, !body.isEmpty, fields[.contentEncoding] == nil, let packed = body.gzipped() {
       body = packed
       fields[.contentEncoding] = "gzip"
     }
@@ -144,7 +142,7 @@ final class RequestBuilder: Sendable {
     if !fields.contains(.userAgent) { fields[.userAgent] = configuration.userAgent }
     if !fields.contains(.acceptEncoding) {
       // RFC 9110 §14.2: a range is one of the encoded bytes, which nobody wants a piece of.
-      fields[.acceptEncoding] = fields.contains(.range) ? "identity" : coding.acceptEncoding
+      fields[.acceptEncoding] = fields.contains(.range) ? "identity" : ContentDecoder.acceptEncoding
     }
     if !fields.contains(.cookie), let cookie = cookies(of: partition)?.cookieHeader(for: url) {
       fields[.cookie] = cookie

@@ -6,15 +6,13 @@ import HTTPTypes
 /// Makes the resources that callers get: of stored responses, of those that come in, and of files.
 final class ResourceFactory: Sendable {
   private let cache: ResponseCache
-  private let coding: any ContentDecoding
   private let bodyLimit: Int64
   private let localFolder: String?
   private let now: @Sendable () -> HTTPDate
   private let storedUse: @Sendable (HTTPDate) -> StoredUse
 
-  init(_ cache: ResponseCache, coding: any ContentDecoding, _ configuration: ResourceLoader.Configuration) {
+  init(_ cache: ResponseCache, _ configuration: ResourceLoader.Configuration) {
     self.cache = cache
-    self.coding = coding
     bodyLimit = configuration.bodyLimit
     localFolder = configuration.localFolder
     (now, storedUse) = (configuration.now, configuration.storedUse)
@@ -156,7 +154,7 @@ final class ResourceFactory: Sendable {
     guard !hop.keepsContentEncoding, hop.method != .head,
       ![.partialContent, .notModified, .noContent].contains(head.status),
       let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
-      let decoder = try? coding.decoder(for: encoding, url: hop.url.text, limit: bodyLimit)
+      let decoder = try? ContentDecoder(for: encoding, url: hop.url.text, limit: bodyLimit)
     else { return body }
     let content = DecodedBody(body.reader(), decoder)
     var decoded = Body(next: { try await content.next() }, summary: { await body.transferSummary() })

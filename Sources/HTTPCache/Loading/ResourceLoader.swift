@@ -45,19 +45,17 @@ public final class ResourceLoader: Sendable {
     configuration: Configuration = Configuration()
   ) {
     self.init(
-      cache: cache, transport: transport, coding: ContentDecoder(), cookies: cookies, reachability: reachability,
-      saver: saver, configuration: configuration)
+      cache: cache, transport: transport, cookies: cookies, files: nil, reachability: reachability, saver: saver,
+      configuration: configuration)
   }
 
   /// - Parameters:
-  ///   - coding: decodes content encodings.
   ///   - cookies: also those of partitions that are given none of their own; `nil` for none.
   ///   - files: the releases' files, which answer requests for their URLs; `nil` for none.
   package init(
-    cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
-    cookies: (any CookieStoring)? = nil, files: (any FileProviding)? = nil,
-    reachability: Reachability = Reachability(),
-    saver: DataSaver = DataSaver(), configuration: Configuration = Configuration()
+    cache: ResponseCache, transport: any HTTPTransporting, cookies: (any CookieStoring)? = nil,
+    files: FileLookup?, reachability: Reachability = Reachability(), saver: DataSaver = DataSaver(),
+    configuration: Configuration = Configuration()
   ) {
     self.cache = cache
     self.reachability = reachability
@@ -68,12 +66,12 @@ public final class ResourceLoader: Sendable {
     gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
     sender = OriginSender(
       transport, reachability: reachability, gate: gate, permission: configuration.permission)
-    requests = RequestBuilder(configuration, for: cache, coding: coding, cookies: cookies)
-    resources = ResourceFactory(cache, coding: coding, configuration)
+    requests = RequestBuilder(configuration, for: cache, cookies: cookies)
+    resources = ResourceFactory(cache, configuration)
     lookup = CacheLookup(
       cache, files: files, reachability: reachability, resources: resources, configuration)
     let validator = ResponseValidator(
-      cache, coding: coding, bodyLimit: configuration.bodyLimit, logger: configuration.logger)
+      cache, bodyLimit: configuration.bodyLimit, logger: configuration.logger)
     exchange = OriginExchange(
       sender, gate: gate, cache: cache, requests: requests, lookup: lookup, inFlight: inFlight, validator: validator,
       recorder: ResponseRecorder(cache, inFlight: inFlight, validator: validator, tasks: tasks), resources: resources,

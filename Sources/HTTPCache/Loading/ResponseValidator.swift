@@ -11,15 +11,13 @@ final class ResponseValidator: Sendable {
   private static let rememberedLimit = 10_000
 
   private let cache: ResponseCache
-  private let coding: any ContentDecoding
   private let bodyLimit: Int64
   private let logger: Logger
   /// Keys whose servers answer conditional requests with what they were asked about.
   private let ignoresConditions = Mutex<Set<CacheKey>>([])
 
-  init(_ cache: ResponseCache, coding: any ContentDecoding, bodyLimit: Int64, logger: Logger) {
+  init(_ cache: ResponseCache, bodyLimit: Int64, logger: Logger) {
     self.cache = cache
-    self.coding = coding
     self.bodyLimit = bodyLimit
     self.logger = logger
   }
@@ -98,7 +96,7 @@ final class ResponseValidator: Sendable {
 
   private func isDecodable(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
     guard let encoding = arrival.fields[.contentEncoding], !encoding.isEmpty,
-      let decoder = try? coding.decoder(for: encoding, url: arrival.key.name, limit: bodyLimit)
+      let decoder = try? ContentDecoder(for: encoding, url: arrival.key.name, limit: bodyLimit)
     else { return true }
     do {
       var position: Int64 = 0
@@ -138,7 +136,7 @@ final class ResponseValidator: Sendable {
   private func kind(of body: any StoredBody, _ fields: HTTPFields) -> ContentKind? {
     var start = (try? body.read(at: 0, upTo: ContentKind.prefixSize)) ?? []
     if let encoding = fields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
-      let decoder = try? coding.decoder(for: encoding, url: "", limit: bodyLimit)
+      let decoder = try? ContentDecoder(for: encoding, url: "", limit: bodyLimit)
     {
       start = (try? decoder.decode(start)) ?? []
     }

@@ -1,34 +1,52 @@
-/// Decodes gzip, Brotli and Zstandard, also with a dictionary, with zlib, libbrotli and libzstd.
+/// Decodes one body chunk by chunk: gzip, Brotli and Zstandard, also with a dictionary, with zlib, libbrotli and libzstd.
+/// Used by one task at a time.
 ///
 /// The end of every stream is checked, and the output is limited while it is produced.
-package struct ContentDecoder: ContentDecoding {
-  /// Makes a decoder.
-  package init() {}
+package final class ContentDecoder {
+  /// The value of `Accept-Encoding` for requests without a dictionary: `zstd, br, gzip`.
+  package static let acceptEncoding = "zstd, br, gzip"
 
-  /// `zstd, br, gzip`.
-  package var acceptEncoding: String { "zstd, br, gzip" }
+  private let stages: [Stage]
 
-  /// Returns a decoder for one body, with at most three encodings.
+  /// Makes a decoder for one body, with at most three encodings.
   ///
+  /// - Parameters:
+  ///   - encoding: the value of `Content-Encoding`; a list is decoded from its end. RFC 9110 §8.4.
+  ///   - url: the URL that errors name.
+  ///   - limit: the largest number of decoded bytes.
+  ///   - dictionary: the dictionary that the request offered; `nil` if it offered none.
   /// - Throws: ``ContentError/unsupportedEncoding(url:encoding:)``.
-  package func decoder(
-    for encoding: String, url: String, limit: Int64, dictionary: ContentDictionary?
-  ) throws -> any BodyDecoding {
+  package init(for encoding: String, url: String, limit: Int64, dictionary: ContentDictionary? = nil) throws {
     // RFC 9110 §8.4: the list is in the order of application, so it is decoded from its end.
     let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
     let applied = codings.filter { !$0.isEmpty && $0 != "identity" }.reversed()
-    let stages = try (applied.isEmpty ? ["identity"] : Array(applied)).map { coding in
+    stages = try (applied.isEmpty ? ["identity"] : Array(applied)).map { coding in
       guard let stream = Self.stream(for: coding, dictionary) else {
         throw ContentError.unsupportedEncoding(url: url, encoding: coding)
       }
-      return DecodingStage(stream: stream, coding: coding, url: url, limit: limit)
+      return Stage(stream: stream, coding: coding, url: url, limit: limit)
     }
     guard stages.count <= 3 else { throw ContentError.unsupportedEncoding(url: url, encoding: encoding) }
-    return DecodingChain(stages: stages)
   }
 
-  /// Returns the content compressed with gzip; `nil` if zlib fails.
-  package func compress(_ content: [UInt8]) -> [UInt8]? { Gzip.compress(content) }
+  /// Makes a decoder of one stream.
+  package init(_ stream: any DecodingStream, coding: String, url: String, limit: Int64) {
+    stages = [Stage(stream: stream, coding: coding, url: url, limit: limit)]
+  }
+
+  /// Returns the decoded bytes of a chunk, possibly none.
+  ///
+  /// - Throws: ``ContentError``.
+  package func decode(_ chunk: [UInt8]) throws -> [UInt8] {
+    try stages.reduce(chunk) { try $1.decode($0) }
+  }
+
+  /// Checks that the encoded stream is complete. To be called when the body has ended.
+  ///
+  /// - Throws: ``ContentError/cutShort(url:encoding:)`` if the encoded stream is incomplete.
+  package func finish() throws {
+    for stage in stages { try stage.finish() }
+  }
 
   private static func stream(for coding: String, _ dictionary: ContentDictionary?) -> (any DecodingStream)? {
     switch coding {
@@ -40,76 +58,61 @@ package struct ContentDecoder: ContentDecoding {
     default: nil
     }
   }
-}
 
-/// A library's streaming decoder.
-protocol DecodingStream: AnyObject {
-  /// `true` if the encoded stream may end here.
-  var isAtEnd: Bool { get }
+  private final class Stage {
+    private let stream: any DecodingStream
+    private let coding: String
+    private let url: String
+    private let limit: Int64
+    private var produced: Int64 = 0
 
-  /// Decodes all of `input`, and passes the output to `emit` piece by piece.
-  func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws
-}
-
-/// Passes bytes through without decoding, so that the limit also applies to them.
-private final class IdentityStream: DecodingStream {
-  let isAtEnd = true
-
-  func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws {
-    try emit(input)
-  }
-}
-
-/// A fault of encoded data, in a library's words.
-struct StreamFault: Error {
-  let reason: String
-}
-
-private final class DecodingStage {
-  private let stream: any DecodingStream
-  private let coding: String
-  private let url: String
-  private let limit: Int64
-  private var produced: Int64 = 0
-
-  init(stream: any DecodingStream, coding: String, url: String, limit: Int64) {
-    self.stream = stream
-    self.coding = coding
-    self.url = url
-    self.limit = limit
-  }
-
-  func decode(_ chunk: [UInt8]) throws -> [UInt8] {
-    var output: [UInt8] = []
-    do {
-      try chunk.withUnsafeBytes { input in
-        try stream.decode(input) { piece in
-          produced += Int64(piece.count)
-          guard produced <= limit else { throw ContentError.tooLarge(url: url, limit: limit) }
-          output.append(contentsOf: piece)
-        }
-      }
-    } catch let fault as StreamFault {
-      throw ContentError.corruptEncoding(url: url, encoding: coding, reason: fault.reason)
+    init(stream: any DecodingStream, coding: String, url: String, limit: Int64) {
+      self.stream = stream
+      self.coding = coding
+      self.url = url
+      self.limit = limit
     }
-    return output
-  }
 
-  func finish() throws {
-    guard stream.isAtEnd else { throw ContentError.cutShort(url: url, encoding: coding) }
+    func decode(_ chunk: [UInt8]) throws -> [UInt8] {
+      var output: [UInt8] = []
+      do {
+        try chunk.withUnsafeBytes { input in
+          try stream.decode(input) { piece in
+            produced += Int64(piece.count)
+            guard produced <= limit else { throw ContentError.tooLarge(url: url, limit: limit) }
+            output.append(contentsOf: piece)
+          }
+        }
+      } catch let fault as StreamFault {
+        throw ContentError.corruptEncoding(url: url, encoding: coding, reason: fault.reason)
+      }
+      return output
+    }
+
+    func finish() throws {
+      guard stream.isAtEnd else { throw ContentError.cutShort(url: url, encoding: coding) }
+    }
   }
 }
 
-private final class DecodingChain: BodyDecoding {
-  private let stages: [DecodingStage]
+/// The reason why a response's body cannot be decoded.
+package enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// `Content-Encoding` names an encoding that was not requested.
+  case unsupportedEncoding(url: String, encoding: String)
+  /// The encoded data is damaged.
+  case corruptEncoding(url: String, encoding: String, reason: String)
+  /// The encoded data ends too early.
+  case cutShort(url: String, encoding: String)
+  /// The decoded content has more than `limit` bytes.
+  case tooLarge(url: String, limit: Int64)
 
-  init(stages: [DecodingStage]) { self.stages = stages }
-
-  func decode(_ chunk: [UInt8]) throws -> [UInt8] {
-    try stages.reduce(chunk) { try $1.decode($0) }
-  }
-
-  func finish() throws {
-    for stage in stages { try stage.finish() }
+  package var description: String {
+    switch self {
+    case .unsupportedEncoding(let url, let encoding):
+      "\(url): the answer is encoded as \(encoding.quotedForMessage), which was not asked for"
+    case .corruptEncoding(let url, let encoding, let reason): "\(url): the \(encoding) data is damaged: \(reason)"
+    case .cutShort(let url, let encoding): "\(url): the \(encoding) data ends too early"
+    case .tooLarge(let url, let limit): "\(url): the decoded content has more than the limit of \(limit) bytes"
+    }
   }
 }

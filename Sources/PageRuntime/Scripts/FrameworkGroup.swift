@@ -8,7 +8,7 @@ final class FrameworkGroup: Sendable {
   let framework: ScriptGroup.ContextID
   /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
-  private let observer: (any EntryObserving)?
+  private let observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)?
   private let turns: FairGate<String>
   /// The modules and components that the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
@@ -20,7 +20,7 @@ final class FrameworkGroup: Sendable {
 
   private init(
     group: ScriptGroup, framework: ScriptGroup.ContextID, isReusable: Bool, turns: FairGate<String>,
-    observer: (any EntryObserving)?
+    observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)?
   ) {
     self.group = group
     self.framework = framework
@@ -39,7 +39,7 @@ final class FrameworkGroup: Sendable {
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
     isReusable: Bool = true, limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>,
-    observer: (any EntryObserving)? = nil
+    observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)? = nil
   ) async throws -> FrameworkGroup {
     // Before there is an engine, which takes the memory.
     let turn = await turns.enter(for: "")
@@ -258,9 +258,9 @@ final class FrameworkGroup: Sendable {
   ) async throws -> Result {
     let turn = await turns.enter(for: id)
     return try await group.perform { [turns, observer] group in
-      observer?.began(id)
+      observer?(id, true)
       defer {
-        observer?.ended(id)
+        observer?(id, false)
         // On the script's thread, so that the next entry does not wait for this one's caller.
         turns.leave(turn)
       }

@@ -32,17 +32,10 @@ public struct ScriptConfiguration: Sendable {
   /// The `WXEnvironment` that frameworks see. `__enable_native_promise__` is added if it is missing. A host sets it from
   /// its device.
   package var environment: ScriptValue = [:]
-  /// Hears of every entry into a page's script, on the script's thread.
-  package var observer: (any EntryObserving)?
+  /// Hears on the script's thread when the script of a page, given by its id, is entered (`true`) and left (`false`):
+  /// before and after everything that the script does.
+  package var observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)?
 
   /// The defaults.
   public init() {}
-}
-
-/// Hears when a page's script is entered and left, on the script's thread: before and after everything that the script
-/// does.
-package protocol EntryObserving: Sendable {
-  /// - Parameter page: the page's id.
-  func began(_ page: String)
-  func ended(_ page: String)
 }

@@ -1,8 +1,7 @@
-import PageRuntime
 import Synchronization
 
 /// Writes the running pages to the shared memory.
-final class EntryTable: EntryObserving {
+final class EntryTable: Sendable {
   private struct State {
     var slots: [String: Int] = [:]
     var free: [Int] = Array((0..<SharedHeartbeats.slots).reversed())
@@ -34,8 +33,9 @@ final class EntryTable: EntryObserving {
     }
   }
 
-  func began(_ page: String) { if let slot = slot(page) { board.enter(slot) } }
-  func ended(_ page: String) { if let slot = slot(page) { board.leave(slot) } }
-
-  private func slot(_ page: String) -> Int? { state.withLock { $0.slots[page] } }
+  /// Records that the script of a page, given by its id, is entered or left.
+  func record(_ page: String, isEntered: Bool) {
+    guard let slot = state.withLock({ $0.slots[page] }) else { return }
+    if isEntered { board.enter(slot) } else { board.leave(slot) }
+  }
 }

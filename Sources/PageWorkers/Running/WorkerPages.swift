@@ -30,14 +30,14 @@ import Synchronization
     if setUp.refreshesAlways { loading.behavior = .cacheThenNetwork }
     let resources = ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore(), memoryCapacity: 0, allowingNone: true),
-      transport: NoTransport(), coding: ContentDecoder(), configuration: loading)
+      transport: NoTransport(), configuration: loading)
     var scripts = ScriptConfiguration()
     // A page above its limit is stopped before the daemon must kill the worker.
     scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime), residentBytes: setUp.memory / 4 * 3)
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
-    scripts.observer = entries
+    scripts.observer = entries.record
     scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }

@@ -182,7 +182,7 @@ struct DoctorCommand: AsyncParsableCommand {
       let fields = OriginFields(try source.fields(), for: url)
       let read = try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
         let client = OriginClient(transport, fields: fields)
-        let fetcher = ManifestFetcher(source: url, client: client, decoding: ContentDecoder())
+        let fetcher = ManifestFetcher(source: url, client: client)
         guard case .manifest(let fetched, _) = try await fetcher.fetch() else {
           throw SourceError.notStored(url)
         }

@@ -105,8 +105,8 @@ struct CacheOptions: ParsableArguments {
     try await CurlTransport.using(.init(certificateAuthorities: caFile, connectionsPerHost: 32)) {
       [configuration] transport in
       let loader = ResourceLoader(
-        cache: responses, transport: transport, coding: ContentDecoder(), cookies: cookies,
-        files: bundles.map { ReleaseFiles($0) },
+        cache: responses, transport: transport, cookies: cookies,
+        files: bundles.map { ReleaseFiles($0).file },
         configuration: configuration)
       do {
         try await body(loader)

@@ -31,11 +31,11 @@ struct ReleaseArchiveTests {
       let client = OriginClient(transport)
       let retry = RetryPolicy(attempts: 1)
       let verifier = LaunchVerifier(
-        source: source, store: store, client: client, decoding: ContentDecoder(), trust: trust,
+        source: source, store: store, client: client, trust: trust,
         keepsSignatures: true, retry: retry, sleep: { _ in },
         date: { [now] in Date(timeIntervalSince1970: Double(now)) })
       let fetcher = BundleFetcher(
-        client: client, store: store, decoding: ContentDecoder(), retry: retry, sleep: { _ in })
+        client: client, store: store, retry: retry, sleep: { _ in })
       let downloader = BundleDownloader(store: store, fetcher: fetcher)
       return await Preloader(store: store, verifier: verifier, downloader: downloader).start().report()
     }

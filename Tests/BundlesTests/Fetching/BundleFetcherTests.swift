@@ -72,7 +72,7 @@ struct BundleFetcherTests {
       fixture.origin.serve(Self.path, Array(Self.text.utf8))
       let transport = StallingTransport(base: fixture.transport)
       let fetcher = BundleFetcher(
-        client: OriginClient(transport), store: fixture.store, decoding: ContentDecoder(), sleep: { _ in })
+        client: OriginClient(transport), store: fixture.store, sleep: { _ in })
       let fetched = try await fetcher.fetch(try fixture.target("home", Self.text))
       fetched.download.close()
       #expect(transport.asked.all == [false, true])

@@ -238,7 +238,8 @@ struct DeltaTests {
       fixture.saver.isOn = true
       let preloader = Preloader(
         store: fixture.loading.store, verifier: try fixture.loading.verifier(),
-        downloader: try fixture.loading.downloader(), prefetcher: Prefetcher(fixture.resources, jobs: 1))
+        downloader: try fixture.loading.downloader(),
+        prefetch: Prefetcher(fixture.resources, jobs: 1).prefetch, saver: fixture.resources.saver)
       #expect(await preloader.start().report().activated)
       let name = try #require(HTTPField.Name("Available-Dictionary"))
       let offers = names.map { fixture.origin.requests(to: "/b/\($0).js").map { $0.headers[name] } }
@@ -310,7 +311,7 @@ struct DeltaTests {
   func published(coding: String?) async throws {
     let delta = try Self.delta()
     try await Self.updating(listing: [try Self.digest(Self.old): Int64(delta.count)]) { fixture in
-      let wire = coding == nil ? delta : try #require(ContentDecoder().compress(delta))
+      let wire = coding == nil ? delta : try #require(delta.gzipped())
       var fields: HTTPFields = [:]
       fields[.contentEncoding] = coding
       fixture.origin.serve(

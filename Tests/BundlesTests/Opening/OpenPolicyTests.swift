@@ -294,8 +294,8 @@ extension LoadingFixture {
     let time = TimeSource(clock)
     let client = OriginClient(other ?? transport, time: time)
     let verifier = LaunchVerifier(
-      source: try source, store: store, client: client, decoding: ContentDecoder(), sleep: time.sleep)
-    let fetcher = BundleFetcher(client: client, store: store, decoding: ContentDecoder(), sleep: time.sleep)
+      source: try source, store: store, client: client, sleep: time.sleep)
+    let fetcher = BundleFetcher(client: client, store: store, sleep: time.sleep)
     return BundleLoader(
       store: store, verifier: verifier, downloader: BundleDownloader(store: store, fetcher: fetcher),
       verification: .perLaunch, configuration: .init(), news: Broadcast(), time: time)

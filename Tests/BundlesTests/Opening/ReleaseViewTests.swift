@@ -288,7 +288,7 @@ extension LoadingFixture {
   /// The loader for the pages' requests.
   func resources(_ verifier: LaunchVerifier?) throws -> ResourceLoader {
     ResourceLoader(
-      cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),
-      files: ReleaseFiles(store, downloader: try downloader(), verifier: verifier))
+      cache: try ResponseCache(store: NoResponseStore()), transport: transport,
+      files: ReleaseFiles(store, downloader: try downloader(), verifier: verifier).file)
   }
 }

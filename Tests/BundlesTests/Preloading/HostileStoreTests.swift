@@ -190,9 +190,9 @@ extension LoadingFixture {
   func preload(into store: BundleStore) async throws -> PreloadReport {
     let client = try client()
     let verifier = LaunchVerifier(
-      source: try source, store: store, client: client, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 1))
+      source: try source, store: store, client: client, retry: RetryPolicy(attempts: 1))
     let fetcher = BundleFetcher(
-      client: client, store: store, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 2), sleep: { _ in })
+      client: client, store: store, retry: RetryPolicy(attempts: 2), sleep: { _ in })
     return await Preloader(
       store: store, verifier: verifier, downloader: BundleDownloader(store: store, fetcher: fetcher)
     ).start().report()

@@ -22,7 +22,7 @@ struct PrefetchFixture {
     self.loading = loading
     cache = try ResponseCache(store: ResponseStore(at: ResponseDirectory(loading.folder.file("responses"))))
     resources = ResourceLoader(
-      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
+      cache: cache, transport: loading.transport, files: ReleaseFiles(loading.store).file,
       saver: saver)
   }
 
@@ -31,7 +31,7 @@ struct PrefetchFixture {
   /// A new loader, as after the next launch.
   func nextLaunch() -> ResourceLoader {
     ResourceLoader(
-      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
+      cache: cache, transport: loading.transport, files: ReleaseFiles(loading.store).file,
       saver: saver)
   }
 
@@ -60,7 +60,8 @@ struct PrefetchFixture {
   ) throws -> Preloader {
     Preloader(
       store: loading.store, verifier: try loading.verifier(), downloader: try loading.downloader(),
-      options: .init(jobs: 1), prefetcher: Prefetcher(resources, jobs: 1), sleep: sleep)
+      options: .init(jobs: 1), prefetch: Prefetcher(resources, jobs: 1).prefetch, saver: resources.saver,
+      sleep: sleep)
   }
 
   func text(_ path: String, _ behavior: LoadBehavior? = nil, by loader: ResourceLoader? = nil) async throws -> String {

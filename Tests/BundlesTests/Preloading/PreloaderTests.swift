@@ -232,7 +232,7 @@ struct PreloaderTests {
       let preloader = Preloader(
         store: store,
         verifier: LaunchVerifier(
-          source: try fixture.source, store: store, client: try fixture.client(), decoding: ContentDecoder()),
+          source: try fixture.source, store: store, client: try fixture.client()),
         downloader: try fixture.downloader())
       let report = await preloader.start().report()
       #expect(report.failures.first?.error.contains("free some space") == true)
@@ -286,7 +286,7 @@ struct PreloaderTests {
       let preloader = Preloader(
         store: fixture.store,
         verifier: LaunchVerifier(
-          source: source, store: fixture.store, client: try fixture.client(), decoding: ContentDecoder()),
+          source: source, store: fixture.store, client: try fixture.client()),
         downloader: try fixture.downloader())
       let report = await preloader.start().report()
       #expect(report.failures == [])

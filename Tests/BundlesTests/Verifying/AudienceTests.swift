@@ -33,7 +33,7 @@ struct AudienceTests {
 
   private static func host(_ fixture: LoadingFixture, _ audience: Audience = Audience()) throws -> Preloader {
     let verifier = LaunchVerifier(
-      source: try fixture.source, store: fixture.store, client: try fixture.client(), decoding: ContentDecoder(),
+      source: try fixture.source, store: fixture.store, client: try fixture.client(),
       audience: audience, retry: RetryPolicy(attempts: 1), sleep: { _ in })
     return Preloader(store: fixture.store, verifier: verifier, downloader: try fixture.downloader())
   }

@@ -144,7 +144,7 @@ struct ReleasePointerTests {
     let file: PageURL? = path.flatMap { PageURL(filePath: $0) }
     let verifier = LaunchVerifier(
       source: try file ?? fixture.source, store: fixture.store, client: try fixture.client(),
-      decoding: ContentDecoder(), retry: RetryPolicy(attempts: 1), sleep: { _ in })
+      retry: RetryPolicy(attempts: 1), sleep: { _ in })
     let report = await Preloader(
       store: fixture.store, verifier: verifier, downloader: try fixture.downloader()
     ).start().report()

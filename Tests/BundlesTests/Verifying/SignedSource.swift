@@ -170,14 +170,14 @@ final class SignedSource: Sendable {
       now: { [self] in Double(now) })
     let client = OriginClient(transport)
     let verifier = LaunchVerifier(
-      source: source, store: store, client: client, decoding: ContentDecoder(),
+      source: source, store: store, client: client,
       trust: requiringSignatures ? ReleaseTrust(root, freshFor: freshFor) : nil, keepsSignatures: keeping,
       retry: RetryPolicy(attempts: 1), sleep: { _ in },
       date: { [self] in Date(timeIntervalSince1970: Double(now)) })
     let downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(
-        client: client, store: store, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 1),
+        client: client, store: store, retry: RetryPolicy(attempts: 1),
         fileLimit: 10 << 20, sleep: { _ in }))
     return Host(verifier: verifier, store: store, downloader: downloader, origin: origin)
   }

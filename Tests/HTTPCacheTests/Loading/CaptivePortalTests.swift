@@ -46,7 +46,7 @@ struct CaptivePortalTests {
       try await fixture.load("/a.png", .networkFirst(), type: .image)
       if isCompressed {
         fixture.origin.always(
-          "/a.png", .encoded("gzip", try #require(ContentDecoder().compress(Array(Self.portal.utf8)))))
+          "/a.png", .encoded("gzip", try #require(Array(Self.portal.utf8).gzipped())))
       } else {
         fixture.origin.always("/a.png", .html(Self.portal))
       }

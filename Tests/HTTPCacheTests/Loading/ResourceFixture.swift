@@ -56,8 +56,8 @@ struct ResourceFixture {
       try permission(url)
     }
     loader = ResourceLoader(
-      cache: cache, transport: transport, coding: ContentDecoder(), cookies: options.cookies,
-      files: options.bundles.map { ReleaseFiles($0) },
+      cache: cache, transport: transport, cookies: options.cookies,
+      files: options.bundles.map { ReleaseFiles($0).file },
       reachability: Reachability(now: { time.instant }), saver: options.saver, configuration: configuration)
   }
 

@@ -63,7 +63,7 @@ struct SourceMapReferenceTests {
       var configuration = ResourceLoader.Configuration()
       configuration.localFolder = fixture.folder.path
       let loader = ResourceLoader(
-        cache: fixture.loader.cache, transport: try CurlTransport(), coding: ContentDecoder(),
+        cache: fixture.loader.cache, transport: try CurlTransport(),
         configuration: configuration)
       let source = "a()\n//# sourceMappingURL=file://\(fixture.folder.file("a.map"))"
       let here = try #require(PageURL(filePath: fixture.folder.file("a.js")))

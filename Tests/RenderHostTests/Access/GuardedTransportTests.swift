@@ -72,7 +72,7 @@ import Testing
         }
         let access = AccessGuard(try AccessPolicy(allowed: [origin.url(for: "")]))
         let cache = try ResponseCache(store: NoResponseStore())
-        let loader = ResourceLoader(cache: cache, transport: try access.transport(), coding: ContentDecoder())
+        let loader = ResourceLoader(cache: cache, transport: try access.transport())
         await #expect(throws: AccessRefusal.self) {
           _ = try await loader.response(for: ResourceRequest(origin.url(for: "/a")))
         }

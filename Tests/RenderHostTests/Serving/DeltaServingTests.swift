@@ -38,7 +38,7 @@ struct DeltaServingTests {
 
   private static func decode(_ answer: ServingFixture.Answer, from text: String) throws -> String {
     let dictionary = ContentDictionary(Array(text.utf8), digest: try digest(text))
-    let decoder = try ContentDecoder().decoder(
+    let decoder = try ContentDecoder(
       for: try #require(answer["Content-Encoding"]), url: "", limit: 1 << 20, dictionary: dictionary)
     let bytes = try decoder.decode(answer.body)
     try decoder.finish()

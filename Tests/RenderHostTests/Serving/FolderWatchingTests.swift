@@ -238,7 +238,7 @@ struct FolderWatchingTests {
                 // The head and the bytes belong to one release.
                 #expect(named["ETag"] == "\"\(digests.sha256)\"")
                 #expect(named["Content-MD5"] == Data(digests.md5.bytes).base64EncodedString())
-                let decoder = try ContentDecoder().decoder(for: coding, url: "", limit: 1 << 20)
+                let decoder = try ContentDecoder(for: coding, url: "", limit: 1 << 20)
                 let content = try decoder.decode(named.body)
                 #expect(known[try ContentDigests(of: content).sha256.hex] == entry.path)
               }

@@ -150,7 +150,7 @@ struct ServingRoutesTests {
       let packed = try await host.get("/bundles/home.js", ["Accept-Encoding": coding])
       #expect(packed["Content-Encoding"] == coding)
       #expect(packed.body.count < plain.body.count / 4)
-      let decoder = try ContentDecoder().decoder(for: coding, url: "", limit: 1 << 20)
+      let decoder = try ContentDecoder(for: coding, url: "", limit: 1 << 20)
       #expect(try decoder.decode(packed.body) == Self.home)
       let digests = try ContentDigests(of: packed.body)
       #expect(packed["Content-MD5"] == Data(digests.md5.bytes).base64EncodedString())
@@ -201,7 +201,7 @@ struct ServingRoutesTests {
       #expect(FileManager.default.contents(atPath: file).map { Array($0) } == first.body)
     }
     // Another compressor's output of the same content shows which bytes are sent.
-    let other = try #require(ContentDecoder().compress(Self.home))
+    let other = try #require(Self.home.gzipped())
     try Data(other).write(to: URL(fileURLWithPath: file))
     try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
       #expect(try await host.get("/bundles/home.js", ["Accept-Encoding": "gzip"]).body == other)
@@ -209,7 +209,7 @@ struct ServingRoutesTests {
     try Data(other.dropLast()).write(to: URL(fileURLWithPath: file))
     try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
       let mended = try await host.get("/bundles/home.js", ["Accept-Encoding": "gzip"]).body
-      let decoder = try ContentDecoder().decoder(for: "gzip", url: "", limit: 1 << 20)
+      let decoder = try ContentDecoder(for: "gzip", url: "", limit: 1 << 20)
       #expect(try decoder.decode(mended) == Self.home)
       try decoder.finish()
     }

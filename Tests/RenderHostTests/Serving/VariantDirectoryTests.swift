@@ -32,7 +32,7 @@ struct VariantDirectoryTests {
     if size > 0 { content[size / 2] = 9 }
     for coding in [ContentCoding.brotli, .zstd, .gzip] {
       let encoded = try #require(coding.encode(content))
-      let decoder = try ContentDecoder().decoder(for: coding.token, url: "", limit: 1 << 20)
+      let decoder = try ContentDecoder(for: coding.token, url: "", limit: 1 << 20)
       #expect(try decoder.decode(encoded) == content)
       try decoder.finish()
     }

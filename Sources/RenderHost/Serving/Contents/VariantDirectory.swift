@@ -18,11 +18,11 @@ enum Variant: Sendable {
     }
   }
 
-  fileprivate func decoder(limit: Int64) throws -> any BodyDecoding {
+  fileprivate func decoder(limit: Int64) throws -> ContentDecoder {
     switch self {
-    case .coded(let coding): try ContentDecoder().decoder(for: coding.token, url: "", limit: limit)
+    case .coded(let coding): try ContentDecoder(for: coding.token, url: "", limit: limit)
     case .delta(let dictionary):
-      try ContentDecoder().decoder(for: DictionaryZstd.token, url: "", limit: limit, dictionary: dictionary)
+      try ContentDecoder(for: DictionaryZstd.token, url: "", limit: limit, dictionary: dictionary)
     }
   }
 }
