@@ -93,15 +93,6 @@ extension String {
   /// The text as a part of a URL's path: all but unreserved characters and slashes are escaped, as signatures ask for
   /// it.
   package var escapedForKey: String {
-    var escaped: [UInt8] = []
-    for byte in utf8 {
-      switch byte {
-      case 48...57, 65...90, 97...122: escaped.append(byte)
-      case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/"):
-        escaped.append(byte)
-      default: escaped += Array("%\(Hex.encode([byte]).uppercased())".utf8)
-      }
-    }
-    return String(decoding: escaped, as: UTF8.self)
+    percentEncoded { $0.isUnreserved || $0 == UInt8(ascii: "/") }
   }
 }

@@ -29,8 +29,8 @@ extension S3Store {
     repeat {
       // A signature is of the parameters in their order.
       let parameters =
-        (token.map { ["continuation-token=\($0.escapedForQuery)"] } ?? [])
-        + ["list-type=2", "prefix=\(location.prefix.escapedForQuery)"]
+        (token.map { ["continuation-token=\($0.percentEncoded)"] } ?? [])
+        + ["list-type=2", "prefix=\(location.prefix.percentEncoded)"]
       let page = try ListPage(reading: try await list(query: parameters.joined(separator: "&")), below: location.prefix)
       let new = page.objects.filter { names.insert($0.name).inserted }
       objects += new
@@ -157,8 +157,4 @@ package enum ListingError: Error, Hashable, CustomStringConvertible {
     case .endless(let location, let reason): "the object store's list of \(location) has no end: \(reason)"
     }
   }
-}
-
-extension String {
-  fileprivate var escapedForQuery: String { escapedForKey.replacing("/", with: "%2F") }
 }

@@ -166,24 +166,9 @@ extension PageURL {
     if path.isNormalisedPath {
       self.init(normalised: prefix + path)
     } else {
-      self.init(prefix + Self.escapingPath(path))
+      // Existing escapes stay.
+      self.init(prefix + path.percentEncoded(keepingEscapes: true) { $0.isPathCharacter })
     }
-  }
-
-  /// Escapes the characters that a path must not contain; existing escapes stay.
-  fileprivate static func escapingPath(_ path: String) -> String {
-    var escaped: [UInt8] = []
-    let utf8 = Array(path.utf8)
-    for (index, byte) in utf8.enumerated() {
-      let isEscape =
-        byte == UInt8(ascii: "%") && index + 2 < utf8.count && utf8[index + 1].isHex && utf8[index + 2].isHex
-      if isEscape || byte.isPathCharacter {
-        escaped.append(byte)
-      } else {
-        escaped += Array("%\(Hex.encode([byte]).uppercased())".utf8)
-      }
-    }
-    return String(decoding: escaped, as: UTF8.self)
   }
 }
 
@@ -198,17 +183,5 @@ extension String {
       former = byte
     }
     return !isEmpty
-  }
-}
-
-extension UInt8 {
-  fileprivate var isHex: Bool { (48...57).contains(self) || (65...70).contains(self) || (97...102).contains(self) }
-
-  /// RFC 3986 §3.3: unreserved, sub-delims, ":", "@" and the separator.
-  fileprivate var isPathCharacter: Bool {
-    switch self {
-    case 48...57, 65...90, 97...122: true
-    default: "-._~!$&'()*+,;=:@/".utf8.contains(self)
-    }
   }
 }

@@ -25,24 +25,7 @@ struct DataURL {
       }
       self.bytes = decoded
     } else {
-      self.bytes = Self.unescaped(payload)
+      self.bytes = payload.percentDecodedBytes
     }
-  }
-
-  /// Byte by byte: what is escaped need not be text.
-  private static func unescaped(_ text: Substring) -> [UInt8] {
-    var result: [UInt8] = []
-    var rest = text.utf8
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), let digits = String(rest.prefix(2)), digits.utf8.count == 2,
-        digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16)
-      {
-        result.append(value)
-        rest = rest.dropFirst(2)
-      } else {
-        result.append(byte)
-      }
-    }
-    return result
   }
 }

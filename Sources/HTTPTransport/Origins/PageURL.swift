@@ -40,13 +40,13 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
       if parts.port == (scheme == "http" ? 80 : 443) { parts.port = nil }
       guard parts.user == nil, parts.password == nil else { return nil }
     }
-    parts.percentEncodedPath = Self.removingDotSegments(Self.normalisingEscapes(parts.percentEncodedPath))
+    parts.percentEncodedPath = Self.removingDotSegments(parts.percentEncodedPath.normalisingEscapes)
     if parts.percentEncodedPath.isEmpty { parts.percentEncodedPath = "/" }
     if let query = parts.percentEncodedQuery {
       let kept = query.split(separator: "&", omittingEmptySubsequences: false).filter { pair in
         !ignored.contains(String(pair.prefix { $0 != "=" }))
       }
-      parts.percentEncodedQuery = kept.isEmpty ? nil : Self.normalisingEscapes(kept.joined(separator: "&"))
+      parts.percentEncodedQuery = kept.isEmpty ? nil : kept.joined(separator: "&").normalisingEscapes
     }
     guard let normalised = parts.string else { return nil }
     self.text = normalised
@@ -153,7 +153,7 @@ extension PageURL {
     guard rest.first == UInt8(ascii: "/") else { return false }
     var previous: UInt8 = 0
     for byte in rest {
-      guard isUnreserved(byte) || byte == UInt8(ascii: "/") else { return false }
+      guard byte.isUnreserved || byte == UInt8(ascii: "/") else { return false }
       if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/") { return false }
       previous = byte
     }
@@ -163,34 +163,6 @@ extension PageURL {
   private static func isInPlainHost(_ byte: UInt8) -> Bool {
     switch byte {
     case 48...57, 97...122, UInt8(ascii: "-"), UInt8(ascii: "."): true
-    default: false
-    }
-  }
-
-  /// RFC 3986 §6.2.2.1 and §6.2.2.2: escapes in upper case, and none for unreserved characters.
-  private static func normalisingEscapes(_ text: String) -> String {
-    guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
-    var result: [UInt8] = []
-    var rest = Substring(text).utf8
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%"), let value = Hex.decode(String(rest.prefix(2)) ?? "", count: 1)?.first else {
-        result.append(byte)
-        continue
-      }
-      rest = rest.dropFirst(2)
-      if isUnreserved(value) {
-        result.append(value)
-      } else {
-        result += Array("%\(Hex.encode([value]).uppercased())".utf8)
-      }
-    }
-    return String(decoding: result, as: UTF8.self)
-  }
-
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 48...57, 65...90, 97...122: true
-    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
     default: false
     }
   }

@@ -292,13 +292,7 @@ extension PageInstance {
     ) { reference in
       if reference.isDataURL { return reference }
       guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
-      return prefix + (target.text.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? "")
+      return prefix + target.text.percentEncoded
     }
   }
-}
-
-extension CharacterSet {
-  /// RFC 3986 §2.3.
-  fileprivate static let unreserved = CharacterSet(
-    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 
 /// Escapes and unescapes the paths of manifests for URLs.
 enum URLPath {
@@ -6,7 +7,7 @@ enum URLPath {
   static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
 
   static func escaped(_ path: String) -> String {
-    path.addingPercentEncoding(withAllowedCharacters: allowed) ?? path
+    path.percentEncoded { $0.isPathCharacter }
   }
 
   /// A path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
@@ -14,10 +15,4 @@ enum URLPath {
     let escaped = escaped(path)
     return escaped.contains { "*:+?(){}\\".contains($0) } ? nil : escaped
   }
-
-  /// RFC 3986 §2.3.
-  private static let unreserved = CharacterSet(
-    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-  /// RFC 3986 §3.3, and the separator.
-  private static let allowed = unreserved.union(CharacterSet(charactersIn: "!$&'()*+,;=:@/"))
 }
