@@ -49,9 +49,7 @@ public struct PreloadSchedule: Hashable, Sendable {
   func pause(after failures: Int, isPassing: Bool, asked: Duration? = nil, jitter: Double) -> Duration {
     let (first, longest) =
       isPassing ? (firstPause, longestPause) : (firstPauseAfterRefusal, longestPauseAfterRefusal)
-    let doubled = first * (1 << min(max(failures, 1) - 1, 20))
-    // At least half of the limit, as between the attempts of one download.
-    let pause = min(doubled, longest) * (0.5 + jitter / 2)
+    let pause = first.doubled(failures - 1, atMost: longest, jitter: jitter)
     return max(pause, min(asked ?? .zero, longestPauseAfterRefusal))
   }
 }

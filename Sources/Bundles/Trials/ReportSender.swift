@@ -156,6 +156,6 @@ enum ReportFate: Hashable, Sendable {
 
   /// The time until the next attempt: from 30 seconds, doubled each time, to an hour.
   static func wait(attempts: Int, jitter: Double) -> Duration {
-    min(.seconds(60) * (1 << min(attempts, 10)), .seconds(3600)) * (0.5 + jitter / 2)
+    Duration.seconds(60).doubled(attempts, atMost: .seconds(3600), jitter: jitter)
   }
 }

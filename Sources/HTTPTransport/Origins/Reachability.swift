@@ -59,8 +59,7 @@ public final class Reachability: Sendable {
       isTrying = false
       failures += 1
       guard failures >= patience.failures else { return }
-      let doublings = min(failures - patience.failures, 10)
-      openUntil = now + min(patience.rest * (1 << doublings), patience.longestRest)
+      openUntil = now + patience.rest.doubled(failures - patience.failures, atMost: patience.longestRest)
     }
 
     package mutating func recordSuccess() { self = Breaker(patience) }

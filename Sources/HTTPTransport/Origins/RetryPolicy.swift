@@ -41,9 +41,7 @@ public struct RetryPolicy: Hashable, Sendable {
     if let asked = (error as? HTTPFault)?.retryAfter {
       return asked <= longestRetryAfter ? .retry(after: asked) : .giveUp
     }
-    let doubled = firstDelay * (1 << min(tried - 1, 20))
-    // At least half of the limit, so that there is always a delay.
-    return .retry(after: min(doubled, longestDelay) * (0.5 + jitter / 2))
+    return .retry(after: firstDelay.doubled(tried - 1, atMost: longestDelay, jitter: jitter))
   }
 
   /// Returns `true` if an error of a bundle, a manifest or a resource may not occur at a later attempt.

@@ -19,6 +19,29 @@ extension Duration {
     let (sum, overflowsToo) = whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
     return overflows || overflowsToo ? (seconds < 0 ? .min : .max) : Int(clamping: sum)
   }
+
+  /// The duration in seconds.
+  package var seconds: Double {
+    Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+
+  /// The duration for messages, in seconds with at most three decimals.
+  package var inSeconds: String {
+    let value = seconds
+    return value == value.rounded() ? "\(Int64(value)) s" : "\((value * 1000).rounded() / 1000) s"
+  }
+
+  /// Returns the pause after consecutive failures: this one after the first, twice as long after each further one.
+  ///
+  /// - Parameters:
+  ///   - doublings: the number of failures after the first; below 0 counts as 0.
+  ///   - longest: the upper limit of the pause.
+  ///   - jitter: a random number from 0 to 1, which spreads clients that failed at the same time: the pause is a part of
+  ///     the limit, at least half of it, so that there is always one. `nil` for the limit itself.
+  package func doubled(_ doublings: Int, atMost longest: Duration, jitter: Double? = nil) -> Duration {
+    let limit = min(self * (1 << min(max(doublings, 0), 20)), longest)
+    return jitter.map { limit * (0.5 + $0 / 2) } ?? limit
+  }
 }
 
 extension Double {

@@ -56,16 +56,3 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 }
-
-extension Duration {
-  /// The duration for messages, in seconds with at most three decimals.
-  package var inSeconds: String {
-    let value = seconds
-    return value == value.rounded() ? "\(Int64(value)) s" : "\((value * 1000).rounded() / 1000) s"
-  }
-
-  /// The duration in seconds.
-  package var seconds: Double {
-    Double(components.seconds) + Double(components.attoseconds) / 1e18
-  }
-}

@@ -182,7 +182,7 @@ package actor WorkerPool: Service {
     let wanted = configuration.workers + min(doubtful, configuration.workers)
     var count = sound.count + startsUnderWay
     // Each consecutive failure waits longer, to save the processor.
-    let pause = failedStarts == 0 ? Duration.zero : min(.milliseconds(100) * (1 << min(failedStarts, 8)), .seconds(10))
+    let pause = failedStarts == 0 ? .zero : Duration.milliseconds(100).doubled(failedStarts, atMost: .seconds(10))
     while count < wanted {
       startsUnderWay += 1
       count += 1
