@@ -67,7 +67,7 @@ struct ServingRoutes: Sendable {
       let found = try await lookup(path, release)
       let chosen = try await representation(of: found.content, for: request)
       // RFC 9110 §8.8.2.1: it must not be later than the response's own date, which is up to a second late.
-      let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
+      let now = HTTPDate.now
       let answer = ContentAnswer(
         representation: chosen.representation, mediaType: found.content.mediaType, caching: found.caching,
         modified: found.modified.flatMap { $0 < now ? $0 : nil }, hasDeltas: !found.content.isMade,

@@ -166,8 +166,7 @@ struct CacheCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await JSONOutput.reporting(json) {
-        let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
-        let removed = try await cache.cache().store.remove(.stale(at: now))
+        let removed = try await cache.cache().store.remove(.stale(at: .now))
         if json { return try JSONOutput.print(RemovedOutput(removed: removed)) }
         Terminal.output.line("removed \(Formatting.count(removed, "response"))")
       }

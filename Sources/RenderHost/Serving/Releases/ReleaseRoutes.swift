@@ -42,8 +42,7 @@ struct ReleaseRoutes: Sendable {
     let representation = Representation(ByteBuffer(bytes: bytes), digests: content.digests)
     let answer = ContentAnswer(
       representation: representation, mediaType: content.mediaType, caching: ServedFields.revalidated, modified: nil)
-    return answer.response(
-      to: request, now: HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)))
+    return answer.response(to: request, now: .now)
   }
 
   /// Sends each client the events after the last one it has seen, as fast as it reads. Only its position is kept for a
