@@ -49,8 +49,8 @@ struct ContentTags: HTTPTransporting {
     guard head.status == .ok, !fields.contains(.eTag), !fields.contains(.lastModified) else { return false }
     if let length = fields[.contentLength].flatMap({ Int($0) }) { return length <= limit }
     // Bodies of streaming types are read while they arrive.
-    let type = fields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
-    return type.map { !["text/event-stream", "application/x-ndjson", "multipart/x-mixed-replace"].contains($0) } ?? true
+    return !["text/event-stream", "application/x-ndjson", "multipart/x-mixed-replace"]
+      .contains(MediaType(fields[.contentType]).name)
   }
 }
 

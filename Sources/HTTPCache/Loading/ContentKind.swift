@@ -1,4 +1,4 @@
-import HTTPCaching
+import HTTPTransport
 
 /// The kind of content of a response, as far as its first bytes and its media type tell.
 enum ContentKind: Hashable, Sendable {
@@ -16,7 +16,7 @@ enum ContentKind: Hashable, Sendable {
   ///   - type: the value of `Content-Type`. Servers are often wrong about it, so that the bytes count first.
   ///   - start: the first bytes of the content, decoded.
   init?(type: String?, start: [UInt8]) {
-    let type = MediaTypeName(type)
+    let type = MediaType(type)
     if Self.isFont(start) {
       self = .font
     } else if ImageFormat(start) != nil {
@@ -40,7 +40,7 @@ enum ContentKind: Hashable, Sendable {
     case .image: self = .image
     case .font: self = .font
     default:
-      let ranges = (accept ?? "").split(separator: ",").map { MediaTypeName(String($0)) }
+      let ranges = (accept ?? "").split(separator: ",").map { MediaType(String($0)) }
       guard let first = ranges.first?.kind, first != .html, ranges.allSatisfy({ $0.kind == first }) else { return nil }
       self = first
     }
@@ -79,20 +79,13 @@ enum ContentKind: Hashable, Sendable {
   }
 }
 
-/// A media type without its parameters, in small letters.
-private struct MediaTypeName {
-  private let name: String
-
-  init(_ value: String?) {
-    name = (value ?? "").prefix { $0 != ";" }.lowercased().trimmingSpaces
-  }
-
+extension MediaType {
   /// Returns `true` if the type says nothing of the bytes, or is the default of servers.
-  var mayBeAnything: Bool {
+  fileprivate var mayBeAnything: Bool {
     ["", "application/octet-stream", "text/plain", "text/html"].contains(name) || kind == .json
   }
 
-  var kind: ContentKind? {
+  fileprivate var kind: ContentKind? {
     if name == "text/html" || name == "application/xhtml+xml" { return .html }
     if name == "application/json" || name == "text/json" || name.hasSuffix("+json") { return .json }
     if name.hasPrefix("image/") { return .image }

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 
 /// The rules for requests to pages, status and administration.
@@ -117,7 +118,7 @@ package struct SiteRules: Sendable {
   }
 
   private static func isJSON(_ type: String) -> Bool {
-    let essence = type.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
-    return essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
+    let name = MediaType(type).name
+    return name == "application/json" || (name.hasPrefix("application/") && name.hasSuffix("+json"))
   }
 }

@@ -95,7 +95,7 @@ struct ReleaseListener: Sendable {
     case 204: return nil
     case 200:
       let type = response.head.headerFields[.contentType]
-      guard type?.prefix(while: { $0 != ";" }).trimmingSpaces.lowercased() == "text/event-stream",
+      guard MediaType(type).name == "text/event-stream",
         [nil, "identity"].contains(response.head.headerFields[.contentEncoding])
       else { throw Fault.notEvents(url, contentType: type) }
       return response

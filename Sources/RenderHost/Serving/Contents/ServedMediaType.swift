@@ -1,4 +1,4 @@
-import HTTPCache
+import HTTPTransport
 
 /// The media types of served files.
 enum ServedMediaType {
@@ -11,9 +11,9 @@ enum ServedMediaType {
 
   /// Returns `false` for pictures, videos and web fonts, which are compressed already.
   static func isCompressible(_ type: String) -> Bool {
-    let name = type.prefix { $0 != ";" }
+    let name = MediaType(type).name
     return name.hasPrefix("text/") || name.hasSuffix("json") || name.hasSuffix("xml")
       || ["application/wasm", "font/ttf", "font/otf", "application/octet-stream", "image/vnd.microsoft.icon"]
-        .contains(String(name))
+        .contains(name)
   }
 }
