@@ -93,7 +93,7 @@ package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomString
   /// The time as it is written; one that four digits of a year cannot express as the nearest that they can.
   package var description: String {
     let written = min(max(seconds, Self.writable.lowerBound), Self.writable.upperBound)
-    return Date(timeIntervalSince1970: Double(written)).formatted(.iso8601)
+    return String(rfc3339: Double(written))
   }
 
   /// The years 0001 to 9999.

@@ -78,7 +78,7 @@ struct CacheCommand: AsyncParsableCommand {
               entries: listed.map {
                 Entry(
                   key: $0.key.name, partition: $0.key.partition.text, status: $0.head.status,
-                  bytes: $0.head.extent.count, storedAt: Timestamp.text($0.storedAt),
+                  bytes: $0.head.extent.count, storedAt: String(rfc3339: $0.storedAt),
                   freshFor: max(0, $0.head.staleAt - now), kept: $0.isKept)
               }))
           return

@@ -54,7 +54,7 @@ struct ExplainCommand: AsyncParsableCommand {
     }
     line("behavior", explanation.behavior)
     line("partition", explanation.partition)
-    line("stored", explanation.storedAt.map { Timestamp.text($0) } ?? "no")
+    line("stored", explanation.storedAt.map { String(rfc3339: $0) } ?? "no")
     line("age", explanation.age.map { "\($0) s" })
     line("fresh for", explanation.freshFor.map { "\($0) s" })
     line("stale for", explanation.staleFor.map { "\($0) s" })
@@ -82,7 +82,7 @@ struct ExplainOutput: Encodable {
     decision = explanation.decision.rawValue
     rule = explanation.rule
     clause = Nullable(value: explanation.clause)
-    storedAt = Nullable(value: explanation.storedAt.map { Timestamp.text($0) })
+    storedAt = Nullable(value: explanation.storedAt.map { String(rfc3339: $0) })
     age = Nullable(value: explanation.age)
     freshFor = Nullable(value: explanation.freshFor)
     staleFor = Nullable(value: explanation.staleFor)

@@ -91,7 +91,7 @@ struct ReleaseCommand: AsyncParsableCommand {
         missing = summary.missing
         bytes = summary.bytes
         let activated = summary.release.activatedAt.flatMap { $0 > 0 ? $0 : nil }
-        activatedAt = Nullable(value: activated.map { Timestamp.text($0) })
+        activatedAt = Nullable(value: activated.map { String(rfc3339: $0) })
       }
     }
 

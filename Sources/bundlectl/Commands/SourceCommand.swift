@@ -55,7 +55,7 @@ struct SourceCommand: AsyncParsableCommand {
         isHeld = source.isHeld
         self.releases = releases.count
         bytes = releases.reduce(0) { $0 + $1.bytes }
-        usedAt = Timestamp.text(source.usedAt ?? 0)
+        usedAt = String(rfc3339: source.usedAt ?? 0)
       }
     }
   }

@@ -180,9 +180,9 @@ struct StatusOutput: Encodable {
       current = source.current?.name
       previous = source.previous?.name
       incoming = source.incoming?.name
-      activatedAt = release.activatedAt.map { Timestamp.text($0) }
-      heldSince = source.heldSince.map { Timestamp.text($0) }
-      usedAt = Timestamp.text(source.usedAt ?? 0)
+      activatedAt = release.activatedAt.map { String(rfc3339: $0) }
+      heldSince = source.heldSince.map { String(rfc3339: $0) }
+      usedAt = String(rfc3339: source.usedAt ?? 0)
       self.releases = ReleaseCommand.List.entries(releases)
       entries = contents.map(Entry.init)
     }
@@ -222,7 +222,7 @@ struct StatusOutput: Encodable {
       url = bundle.url.text
       size = bundle.blob.size
       (md5, sha256) = (bundle.blob.md5.hex, bundle.blob.sha256.hex)
-      (storedAt, usedAt) = (Timestamp.text(bundle.storedAt), Timestamp.text(bundle.usedAt))
+      (storedAt, usedAt) = (String(rfc3339: bundle.storedAt), String(rfc3339: bundle.usedAt))
     }
   }
 

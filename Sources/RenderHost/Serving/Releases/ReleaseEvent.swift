@@ -69,7 +69,7 @@ struct ReleaseEvent: Hashable, Sendable, Encodable {
     sequence = release.stored.sequence
     status = release.statusSequence
     isStatus = release.id == former?.id
-    since = Timestamp.text(release.since.secondsSinceEpoch)
+    since = String(rfc3339: Double(release.since.secondsSinceEpoch))
     bundles = release.entries.count { $0.bundle.kind == .bundle }
     files = release.entries.count - bundles
     guard let former else {

@@ -1,3 +1,8 @@
+import Foundation
+import HTTPCaching
+
+// MARK: Times
+
 extension Duration {
   /// Reads seconds as a decimal, or with a unit: `5`, `2.5`, `250ms`, `5s`, `10m`, `1h`, `30d`. Returns `nil` for anything
   /// else, for a negative number, and for more than ten years.
@@ -41,6 +46,39 @@ extension Duration {
   package func doubled(_ doublings: Int, atMost longest: Duration, jitter: Double? = nil) -> Duration {
     let limit = min(self * (1 << min(max(doublings, 0), 20)), longest)
     return jitter.map { limit * (0.5 + $0 / 2) } ?? limit
+  }
+}
+
+extension HTTPDate {
+  /// The system's time, for code that acts; code that decides gets the time as an argument.
+  public static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)) }
+}
+
+extension String {
+  /// A time of UTC in whole seconds, as RFC 3339 writes it: `2026-03-01T12:00:00Z`.
+  ///
+  /// - Parameter seconds: the seconds since 1970.
+  package init(rfc3339 seconds: Double) {
+    self = Date(timeIntervalSince1970: seconds).formatted(.iso8601)
+  }
+}
+
+// MARK: Sizes and numbers
+
+extension Int64 {
+  /// Reads a number of bytes, without or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`. Returns `nil` if
+  /// the text is not a size, or is one of a petabyte or more.
+  package init?(size text: String) {
+    let units: [(String, Double)] = [
+      ("kib", 1024), ("mib", 1_048_576), ("gib", 1_073_741_824),
+      ("kb", 1024), ("mb", 1_048_576), ("gb", 1_073_741_824),
+      ("k", 1024), ("m", 1_048_576), ("g", 1_073_741_824), ("b", 1), ("", 1),
+    ]
+    let text = text.lowercased()
+    guard let (unit, scale) = units.first(where: { text.hasSuffix($0.0) }),
+      let number = Double(decimal: text.dropLast(unit.count)), number * scale < 1e15
+    else { return nil }
+    self = Int64((number * scale).rounded())
   }
 }
 
