@@ -27,8 +27,8 @@ final class IncomingResponse: Sendable {
     /// All bytes have come.
     var isAll = false
     var end: Result<CachedResponse?, any Error>?
-    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
-    var nextWaiter: UInt64 = 0
+    /// The readers that wait for bytes, or for the end.
+    var waiting = WaitList()
     var places = IncomingPlaces()
     var pump: Task<Void, any Error>?
     /// Bytes that no longer fit on the disk.
@@ -125,7 +125,7 @@ final class IncomingResponse: Sendable {
         isTaken = true
       } catch is StoreError {}
     }
-    let waiters = try state.withLock { state in
+    try state.withLock { state in
       if !isTaken {
         guard state.overflow.count + chunk.count <= Self.overflowLimit else {
           throw StoreError.diskFull(path: "the response cache")
@@ -134,18 +134,16 @@ final class IncomingResponse: Sendable {
       }
       state.available += Int64(chunk.count)
       state.isAll = areLast
-      return state.takeWaiters()
-    }
-    for waiter in waiters { waiter.resume() }
+      return state.waiting.removeAll()
+    }.resume()
   }
 
   private func finish(_ end: Result<CachedResponse?, any Error>) {
-    let waiters = state.withLock { state in
+    state.withLock { state in
       state.end = end
       state.pump = nil
-      return state.takeWaiters()
-    }
-    for waiter in waiters { waiter.resume() }
+      return state.waiting.removeAll()
+    }.resume()
   }
 
   var isFinished: Bool { state.withLock { $0.end != nil } }
@@ -247,22 +245,7 @@ final class IncomingResponse: Sendable {
   /// Returns when there is more than `position` bytes, or the end.
   private func change(after position: Int64) async throws {
     try Task.checkCancellation()
-    let id = state.withLock { state in
-      defer { state.nextWaiter += 1 }
-      return state.nextWaiter
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isReady = state.withLock { state in
-          if state.end != nil || hasMore(than: position, state) || Task.isCancelled { return true }
-          state.waiters[id] = continuation
-          return false
-        }
-        if isReady { continuation.resume() }
-      }
-    } onCancel: {
-      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
-    }
+    await state.wait(in: \.waiting) { $0.end != nil || hasMore(than: position, $0) }
     try Task.checkCancellation()
   }
 }
@@ -295,11 +278,6 @@ struct IncomingPlaces {
 }
 
 extension IncomingResponse.State {
-  fileprivate mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-    defer { waiters = [:] }
-    return Array(waiters.values)
-  }
-
   fileprivate func overflowBytes(at position: Int64, spooled: Int64) -> [UInt8]? {
     guard !overflow.isEmpty, position >= spooled, position < available else { return nil }
     return Array(overflow[Int(position - spooled)...])

@@ -1,4 +1,4 @@
-import Foundation
+import HTTPTransport
 import Synchronization
 
 /// The latest events of a page, for its readers. Each reader has its own position; a slow one is told how many events
@@ -29,7 +29,8 @@ final class EventLog: Sendable {
     var bytes = 0
     var lastID = 0
     var hasEnded = false
-    var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
+    /// The readers that wait for the next event.
+    var waiting = WaitList()
     var watchers = 0
   }
 
@@ -40,8 +41,8 @@ final class EventLog: Sendable {
   var watchers: Int { state.withLock(\.watchers) }
 
   func append(_ name: String, _ details: [UInt8]) {
-    let waiters = state.withLock { state in
-      guard !state.hasEnded else { return [:] as [UUID: CheckedContinuation<Void, Never>] }
+    state.withLock { state in
+      guard !state.hasEnded else { return state.waiting.removeAll() }
       state.lastID += 1
       let isLong = details.count > Self.byteLimit / 2
       let kept = isLong ? Array("{\"bytes\":\(details.count)}".utf8) : details
@@ -50,20 +51,16 @@ final class EventLog: Sendable {
       while state.events.count > Self.countLimit || state.bytes > Self.byteLimit {
         state.bytes -= state.events.removeFirst().details.count
       }
-      defer { state.waiters = [:] }
-      return state.waiters
-    }
-    for waiter in waiters.values { waiter.resume() }
+      return state.waiting.removeAll()
+    }.resume()
   }
 
   /// Marks the log as complete.
   func end() {
-    let waiters = state.withLock { state in
+    state.withLock { state in
       state.hasEnded = true
-      defer { state.waiters = [:] }
-      return state.waiters
-    }
-    for waiter in waiters.values { waiter.resume() }
+      return state.waiting.removeAll()
+    }.resume()
   }
 
   /// - Returns: `false` if the limit of readers is reached.
@@ -80,28 +77,11 @@ final class EventLog: Sendable {
   /// Returns the events after the one with an id; waits for the next one up to the time limit.
   func next(after id: Int, within limit: Duration) async -> Batch {
     if let batch = batch(after: id) { return batch }
-    let key = UUID()
-    let alarm = Task {
-      try? await Task.sleep(for: limit)
-      wake(key)
+    _ = try? await within(limit) { [self] in
+      await state.wait(in: \.waiting) { $0.lastID > id || $0.hasEnded }
     }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isOver = state.withLock { state in
-          if state.lastID > id || state.hasEnded || Task.isCancelled { return true }
-          state.waiters[key] = continuation
-          return false
-        }
-        if isOver { continuation.resume() }
-      }
-    } onCancel: {
-      wake(key)
-    }
-    alarm.cancel()
     return batch(after: id) ?? .silence
   }
-
-  private func wake(_ key: UUID) { state.withLock { $0.waiters.removeValue(forKey: key) }?.resume() }
 
   private func batch(after id: Int) -> Batch? {
     state.withLock { state in

@@ -1,0 +1,173 @@
+import Dispatch
+import Synchronization
+
+/// The tasks that wait for changes of a state: a condition variable for tasks. It is a part of the state, behind the lock
+/// that guards it.
+///
+///     struct State { var count = 0; var waiting = WaitList() }
+///     let state = Mutex(State())
+///
+///     await state.wait(in: \.waiting) { $0.count > 0 }
+///
+///     state.withLock { state in
+///       state.count += 1
+///       return state.waiting.removeAll()
+///     }.resume()
+///
+/// It is inlinable, so that other modules' states cost no look-ups of metadata.
+@usableFromInline
+package struct WaitList: Sendable {
+  /// Tasks that do not wait any more, to be resumed without the lock.
+  @usableFromInline
+  package struct Woken: Sendable {
+    @usableFromInline let continuations: [CheckedContinuation<Void, Never>]
+
+    @inlinable
+    init(_ continuations: [CheckedContinuation<Void, Never>]) { self.continuations = continuations }
+
+    @inlinable
+    package func resume() {
+      for continuation in continuations { continuation.resume() }
+    }
+  }
+
+  @usableFromInline var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+  @usableFromInline var next: UInt64 = 0
+
+  @inlinable
+  package init() {}
+
+  @inlinable
+  mutating func number() -> UInt64 {
+    defer { next += 1 }
+    return next
+  }
+
+  /// Removes all tasks; they then look at the state again.
+  @inlinable
+  package mutating func removeAll() -> Woken {
+    if waiting.isEmpty { return Woken([]) }
+    defer { waiting = [:] }
+    return Woken(Array(waiting.values))
+  }
+}
+
+extension Mutex {
+  /// Waits in a list of the state until the list's tasks are removed from it, or this task is cancelled; not at all if
+  /// the state is as wanted. The caller then looks at the state again.
+  ///
+  /// - Parameter isDue: called once, with the lock, before the task waits: no change after it is missed.
+  @inlinable
+  package borrowing func wait(
+    in list: any WritableKeyPath<Value, WaitList> & Sendable, unless isDue: (inout Value) -> Bool
+  ) async {
+    let number = withLock { $0[keyPath: list].number() }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = withLock { state in
+          // The handler below ran in vain if the task was cancelled before this point.
+          if isDue(&state) || Task.isCancelled { return true }
+          state[keyPath: list].waiting[number] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      withLock { $0[keyPath: list].waiting.removeValue(forKey: number) }?.resume()
+    }
+  }
+}
+
+/// Counts events, and wakes the tasks that wait for the next one.
+package final class Signal: Sendable {
+  private struct State {
+    var count: UInt64 = 0
+    var waiting = WaitList()
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// The number of times it was sent.
+  package var count: UInt64 { state.withLock(\.count) }
+
+  package func send() {
+    state.withLock { state in
+      state.count += 1
+      return state.waiting.removeAll()
+    }.resume()
+  }
+
+  /// Returns when ``count`` exceeds `seen`, or when the task is cancelled.
+  package func wait(beyond seen: UInt64) async {
+    await state.wait(in: \.waiting) { $0.count > seen }
+  }
+}
+
+// MARK: Waiting for work
+
+extension Task where Failure == any Error {
+  /// Returns the task's value, or throws `CancellationError` as soon as the waiting task is cancelled. This task itself
+  /// continues.
+  package func valueForWaiter() async throws -> Success {
+    // A task's own `value` ignores the cancellation of the waiting task; a stream does not.
+    let (results, continuation) = AsyncStream.makeStream(of: Result<Success, any Error>.self)
+    let relay = Task<Void, Never> { continuation.yield(await self.result) }
+    defer { relay.cancel() }
+    for await result in results { return try result.get() }
+    throw Swift.CancellationError()
+  }
+}
+
+/// Returns the work's value, `nil` if it takes longer than `patience`.
+///
+/// The work is cancelled then, and must end.
+package func within<Value: Sendable>(
+  _ patience: Duration, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { try await Task.sleep(for: patience) })
+}
+
+/// Returns the work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then, and must
+/// end.
+package func within<Value: Sendable>(
+  until deadline: Duration, on time: TimeSource, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { try await time.sleepUntil(deadline) })
+}
+
+/// Returns the work's value, `nil` if a signal is sent before it has ended. The work is cancelled then, and must end.
+///
+/// - Parameter seen: the number of times that it was sent before.
+package func until<Value: Sendable>(
+  _ signal: Signal, beyond seen: UInt64, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { await signal.wait(beyond: seen) })
+}
+
+private func first<Value: Sendable>(
+  _ work: @escaping @Sendable () async throws -> Value, orAfter alarm: @escaping @Sendable () async throws -> Void
+) async throws -> Value? {
+  try await withThrowingTaskGroup(of: Value?.self) { group in
+    group.addTask { try await work() }
+    group.addTask {
+      try await alarm()
+      return nil
+    }
+    defer { group.cancelAll() }
+    return try await group.next() ?? nil
+  }
+}
+
+extension DispatchQueue {
+  /// Runs work that blocks, or computes for longer than about a millisecond, on this queue, so that the threads shared
+  /// by all tasks stay free. The queue must be serial: concurrent queues share their threads with the tasks.
+  ///
+  /// - Throws: the error that the body throws.
+  package func result<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+      async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+}
