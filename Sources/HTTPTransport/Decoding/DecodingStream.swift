@@ -17,7 +17,7 @@ struct StreamFault: Error {
 }
 
 /// Passes bytes through without decoding, so that the limit also applies to them.
-private final class IdentityStream: DecodingStream {
+final class IdentityStream: DecodingStream {
   let isAtEnd = true
 
   func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws {
