@@ -1,4 +1,5 @@
 import HTTPTypes
+import Synchronization
 
 /// Sends HTTP requests and streams the wire bytes of the responses, without redirects, decoding or a cache.
 public protocol HTTPTransporting: Sendable {
@@ -170,4 +171,121 @@ package struct TransferTimings: Hashable, Sendable {
   package var httpVersion: String?
 
   package init() {}
+}
+
+/// A request's body that is sent in chunks. It can be sent once.
+///
+/// The next chunk is requested only when there is room for it: a transport buffers at most 256 KiB and one chunk. The
+/// first chunk is requested when the request's head was sent.
+public final class RequestStream: Sendable {
+  /// The length in bytes; `nil` if it is unknown until the end.
+  public let length: Int64?
+  private let chunks: @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
+  /// Returns the trailers after the last chunk. They are sent with HTTP/1.1 if the length is unknown, otherwise left
+  /// out.
+  package let trailers: (@Sendable () async throws -> HTTPFields)?
+  private let taken = Atomic(false)
+
+  /// Makes a stream of chunks.
+  ///
+  /// - Parameters:
+  ///   - chunks: the chunks. An error that they throw ends the transfer and leaves the body visibly incomplete. Their
+  ///     task is cancelled when no more of them will be sent.
+  ///   - length: the length in bytes; the transfer fails if the chunks have more or fewer.
+  ///   - trailers: returns the trailers after the last chunk.
+  public init<Chunks: AsyncSequence & Sendable>(
+    _ chunks: Chunks, length: Int64? = nil, trailers: (@Sendable () async throws -> HTTPFields)? = nil
+  ) where Chunks.Element == [UInt8] {
+    self.length = length
+    self.trailers = trailers
+    self.chunks = { take in
+      for try await chunk in chunks { try await take(chunk) }
+    }
+  }
+
+  /// `true` if the first chunk was requested, so that the stream cannot be sent again.
+  package var isTaken: Bool { taken.load(ordering: .acquiring) }
+
+  /// Passes the chunks to `take`, one after the other, each when `take` has returned from the one before.
+  ///
+  /// - Returns: `false`, without a call of `take`, if the stream was used before.
+  /// - Throws: what the producer or `take` throws.
+  public func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
+    guard !taken.exchange(true, ordering: .acquiringAndReleasing) else { return false }
+    try await chunks(take)
+    return true
+  }
+}
+
+/// Keeps the cookies of a page's requests. RFC 6265.
+///
+/// A transport uses it with every request that has it, from the task that sends; its methods should return quickly.
+public protocol CookieStoring: AnyObject, Sendable {
+  /// Returns the value of `Cookie` for a request to the URL; `nil` for none. Safe from any thread, without I/O.
+  func cookieHeader(for url: PageURL) -> String?
+
+  /// Stores the cookies of a response's `Set-Cookie` fields. RFC 6265 §5.3.
+  func receive(_ fields: HTTPFields, from url: PageURL)
+
+  /// Removes all cookies.
+  func removeAll()
+}
+
+/// The reason why a transfer gave no complete response. Every case names the URL.
+public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The text is not a URL that can be fetched.
+  case invalidURL(String)
+  /// The host's name has no address.
+  case cannotResolve(url: String, reason: String)
+  /// No connection could be made.
+  case cannotConnect(url: String, reason: String)
+  /// The server's certificate was refused, or TLS failed otherwise.
+  case insecure(url: String, reason: String)
+  /// The response was not complete within the time limit.
+  case timedOut(url: String, after: Duration)
+  /// The transfer was slower than ``TransferLimits/lowSpeedBytesPerSecond`` for ``TransferLimits/lowSpeedTime``.
+  case tooSlow(url: String, bytesPerSecond: Int, over: Duration)
+  /// The connection ended before the response was complete, after `received` bytes of the body.
+  case closedEarly(url: String, received: Int64, reason: String)
+  /// The body has more than `limit` wire bytes.
+  case tooLarge(url: String, limit: Int64)
+  /// The response is not valid HTTP.
+  case malformed(url: String, reason: String)
+  /// The transport must not connect to the host's address.
+  case notPermitted(url: String, address: String, reason: String)
+  /// The request's own body failed or had another length than announced, so that the request was not sent completely.
+  case requestBody(url: String, reason: String)
+  /// The transport was shut down.
+  case shutDown(url: String)
+  /// Another failure, with libcurl's code.
+  case failed(url: String, code: Int, reason: String)
+
+  /// `true` if the same request may succeed a little later.
+  public var isTransient: Bool {
+    switch self {
+    case .cannotResolve, .cannotConnect, .timedOut, .tooSlow, .closedEarly, .failed: true
+    case .invalidURL, .insecure, .tooLarge, .malformed, .notPermitted, .requestBody, .shutDown: false
+    }
+  }
+
+  public var description: String {
+    switch self {
+    case .invalidURL(let url): "\"\(url)\" is not a URL that can be fetched"
+    case .cannotResolve(let url, let reason): "\(url): the host's name cannot be resolved: \(reason)"
+    case .cannotConnect(let url, let reason): "\(url): cannot connect: \(reason)"
+    case .insecure(let url, let reason): "\(url): no secure connection: \(reason)"
+    case .timedOut(let url, let after): "\(url): no complete answer within \(after.inSeconds)"
+    case .tooSlow(let url, let bytesPerSecond, let over):
+      "\(url): slower than \(bytesPerSecond) bytes a second for \(over.inSeconds)"
+    case .closedEarly(let url, let received, let reason):
+      "\(url): the connection ended after \(received) bytes of the body: \(reason)"
+    case .tooLarge(let url, let limit): "\(url): the answer has more than the limit of \(limit) bytes"
+    case .malformed(let url, let reason): "\(url): the answer is not valid HTTP: \(reason)"
+    case .notPermitted(let url, let address, let reason):
+      "\(url): \(address) may not be asked: \(reason)"
+    case .requestBody(let url, let reason): "\(url): the request's body could not be sent whole: \(reason)"
+    case .shutDown(let url): "\(url): the transport was shut down"
+    case .failed(let url, let code, let reason): "\(url): \(reason) (libcurl code \(code))"
+    }
+  }
 }
