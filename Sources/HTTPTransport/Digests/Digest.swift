@@ -1,3 +1,5 @@
+import CCrypto
+
 /// An MD5 digest, which servers of bundles publish. It detects accidental damage, not manipulation. RFC 1321.
 public struct MD5Digest: FixedSizeDigest {
   /// 16 bytes.
@@ -122,5 +124,167 @@ package struct ExpectedContent: Hashable, Sendable {
       return "the server says SHA-256 \(sha256), the download has \(found.sha256)"
     }
     return nil
+  }
+}
+
+/// Computes a digest of bytes as they arrive, with libcrypto.
+package struct Digester<Digest: FixedSizeDigest>: ~Copyable {
+  private let context: OpaquePointer
+
+  fileprivate init(_ algorithm: DigestAlgorithm) throws {
+    guard let pointer = algorithm.pointer, let context = EVP_MD_CTX_new() else {
+      throw DigestError.unavailable(algorithm.name)
+    }
+    guard EVP_DigestInit_ex(context, pointer, nil) == 1 else {
+      EVP_MD_CTX_free(context)
+      throw DigestError.unavailable(algorithm.name)
+    }
+    self.context = context
+  }
+
+  deinit { EVP_MD_CTX_free(context) }
+
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    // This fails only on a context that was never initialised.
+    _ = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+  }
+
+  package mutating func update(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { update($0) }
+  }
+
+  /// Returns the digest of all bytes; to be called once, at the end.
+  package mutating func finish() throws -> Digest {
+    var length: UInt32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
+      let done = EVP_DigestFinal_ex(context, buffer.baseAddress, &length) == 1
+      count = done ? Int(length) : 0
+    }
+    guard let digest = Digest(bytes: bytes) else { throw DigestError.unavailable("\(Digest.self)") }
+    return digest
+  }
+}
+
+extension Digester where Digest == MD5Digest {
+  /// - Throws: ``DigestError`` if libcrypto was built without MD5.
+  package static func md5() throws -> Self { try Self(.md5) }
+}
+
+extension Digester where Digest == SHA256Digest {
+  /// - Throws: ``DigestError`` if libcrypto was built without SHA-256.
+  package static func sha256() throws -> Self { try Self(.sha256) }
+}
+
+extension Digester where Digest == SHA512Digest {
+  /// - Throws: ``DigestError`` if libcrypto was built without SHA-512.
+  package static func sha512() throws -> Self { try Self(.sha512) }
+}
+
+/// libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode forbids MD5 as a
+/// protection against attacks, but here it is only the checksum that a server gives.
+///
+/// `@unchecked Sendable`: the context is made once and not changed afterwards, and libcrypto locks it itself.
+package struct CryptoLibrary: @unchecked Sendable {
+  package static let shared = CryptoLibrary()
+
+  /// Lives as long as the process; `nil` if it cannot be made.
+  package let context: OpaquePointer?
+
+  private init() {
+    context = OSSL_LIB_CTX_new()
+    _ = context.map { OSSL_PROVIDER_load($0, "default") }
+  }
+}
+
+/// An algorithm of ``CryptoLibrary``.
+///
+/// `@unchecked Sendable`: an algorithm is fetched once and never changed or freed.
+private struct DigestAlgorithm: @unchecked Sendable {
+  let name: String
+  /// Lives as long as the process; libcrypto allows its use from all threads.
+  let pointer: OpaquePointer?
+
+  private init(_ name: String) {
+    self.name = name
+    pointer = CryptoLibrary.shared.context.flatMap { EVP_MD_fetch($0, name, "") }
+  }
+
+  static let md5 = DigestAlgorithm("MD5")
+  static let sha256 = DigestAlgorithm("SHA256")
+  static let sha512 = DigestAlgorithm("SHA512")
+}
+
+/// Computes MD5 and SHA-256 in one pass over the bytes.
+package struct ContentDigester: ~Copyable {
+  private var md5: Digester<MD5Digest>
+  private var sha256: Digester<SHA256Digest>
+  /// The number of bytes so far.
+  package private(set) var size: Int64 = 0
+
+  package init() throws {
+    let md5 = try Digester<MD5Digest>.md5()
+    let sha256 = try Digester<SHA256Digest>.sha256()
+    self.md5 = md5
+    self.sha256 = sha256
+  }
+
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    md5.update(bytes)
+    sha256.update(bytes)
+    size += Int64(bytes.count)
+  }
+
+  package mutating func update(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { update($0) }
+  }
+
+  /// Returns the digests of all bytes; to be called once, at the end.
+  package mutating func finish() throws -> ContentDigests {
+    ContentDigests(md5: try md5.finish(), sha256: try sha256.finish(), size: size)
+  }
+}
+
+extension MD5Digest {
+  /// Computes the MD5 of the bytes.
+  ///
+  /// - Throws: an error that says so if the system's libcrypto has no MD5.
+  public init(of bytes: [UInt8]) throws {
+    var digester = try Digester.md5()
+    digester.update(bytes)
+    self = try digester.finish()
+  }
+}
+
+extension SHA256Digest {
+  /// Computes the SHA-256 of the bytes.
+  ///
+  /// - Throws: an error that says so if the system's libcrypto has no SHA-256.
+  package init(of bytes: [UInt8]) throws {
+    var digester = try Digester.sha256()
+    digester.update(bytes)
+    self = try digester.finish()
+  }
+}
+
+extension ContentDigests {
+  /// Computes both digests of the bytes.
+  ///
+  /// - Throws: an error that says so if the system's libcrypto lacks one of the algorithms.
+  package init(of bytes: [UInt8]) throws {
+    var digester = try ContentDigester()
+    digester.update(bytes)
+    self = try digester.finish()
+  }
+}
+
+/// libcrypto does not support a digest.
+package enum DigestError: Error, CustomStringConvertible {
+  case unavailable(String)
+
+  package var description: String {
+    switch self {
+    case .unavailable(let name):
+      "libcrypto on this system was built without \(name): install OpenSSL with its default provider"
+    }
   }
 }
