@@ -1,5 +1,7 @@
 import CCurl
+import Foundation
 import HTTPTransport
+import Synchronization
 
 /// The loop of the curl thread, which owns all handles of transfers and is the only one that calls libcurl for them.
 final class CurlLoop {
@@ -157,5 +159,185 @@ final class CurlLoop {
     } else {
       curl_easy_cleanup(transfer.easy)
     }
+  }
+}
+
+/// The thread on which libcurl runs. Its end can be awaited, after which OpenSSL has freed its data of the thread.
+final class CurlThread: Sendable {
+  private final class Body {
+    let run: @Sendable () -> Void
+    let ended: AsyncStream<Void>.Continuation
+
+    init(_ run: @escaping @Sendable () -> Void, _ ended: AsyncStream<Void>.Continuation) {
+      self.run = run
+      self.ended = ended
+    }
+  }
+
+  private let handle: Mutex<pthread_t?>
+  private let joining: Mutex<Task<Void, Never>?> = Mutex(nil)
+  private let ended: AsyncStream<Void>
+
+  /// - Throws: ``TransportError`` if the system cannot make another thread.
+  init(_ run: @escaping @Sendable () -> Void) throws {
+    let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
+    self.ended = ended
+    var thread = pthread_t()
+    let body = Unmanaged.passRetained(Body(run, continuation))
+    let code = pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument else { return nil }
+        let body = Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
+        Thread.current.name = "pagekit.curl"
+        body.run()
+        body.ended.finish()
+        return nil
+      }, body.toOpaque())
+    guard code == 0 else {
+      body.release()
+      throw TransportError.failed(url: "libcurl", code: Int(code), reason: String(cString: strerror(code)))
+    }
+    handle = Mutex(thread)
+  }
+
+  /// A detached thread frees its resources by itself.
+  deinit {
+    if let thread = handle.withLock({ $0.take() }) { pthread_detach(thread) }
+  }
+
+  /// Returns when the thread has ended.
+  func end() async {
+    let task = joining.withLock { joining in
+      if let joining { return joining }
+      let task = Task {
+        for await _ in ended {}
+        // The thread is about to end, so that joining it does not block.
+        if let thread = handle.withLock({ $0.take() }) { pthread_join(thread, nil) }
+      }
+      joining = task
+      return task
+    }
+    await task.value
+  }
+}
+
+/// A command from another thread to the curl thread.
+enum CurlCommand: Sendable {
+  case start(Transfer)
+  /// Continues to receive, since the reader has made room.
+  case resume(Transfer)
+  /// Continues to send, since the request's body has more bytes, has ended or has failed.
+  case sendOn(Transfer)
+  case cancel(Transfer)
+  case stop
+}
+
+/// Carries commands to the curl thread and wakes it.
+final class CurlMailbox: Sendable {
+  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all
+  /// other calls.
+  private struct Handle: @unchecked Sendable {
+    let multi: UnsafeMutableRawPointer
+  }
+
+  private struct State {
+    var commands: [CurlCommand] = []
+    var isClosed = false
+  }
+
+  private let handle: Handle
+  private let state = Mutex(State())
+
+  /// `true` if libcurl can be used. The first access sets libcurl up.
+  static let initialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+  init() throws {
+    guard Self.initialised, let multi = curl_multi_init() else {
+      throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
+    }
+    handle = Handle(multi: multi)
+  }
+
+  /// The multi handle, for the curl thread only.
+  var multi: UnsafeMutableRawPointer { handle.multi }
+
+  func post(_ command: CurlCommand) {
+    let isAccepted = state.withLock { state in
+      guard !state.isClosed else { return false }
+      state.commands.append(command)
+      // Under the lock, since libcurl's handle is gone once the mailbox is closed.
+      curl_multi_wakeup(handle.multi)
+      return true
+    }
+    if !isAccepted, case .start(let transfer) = command {
+      transfer.finish(.failure(TransportError.shutDown(url: transfer.request.url)))
+    }
+  }
+
+  /// Returns all commands since the last call, oldest first.
+  func take() -> [CurlCommand] {
+    state.withLock { state in
+      defer { state.commands.removeAll() }
+      return state.commands
+    }
+  }
+
+  /// Refuses later commands, and returns the ones before.
+  func close() -> [CurlCommand] {
+    state.withLock { state in
+      state.isClosed = true
+      defer { state.commands.removeAll() }
+      return state.commands
+    }
+  }
+}
+
+/// The sockets of HTTP/1 connections that were used before, by their local ports, since libcurl 7.88 gives a socket
+/// only at the end of a transfer. Lives on the curl thread.
+final class ConnectionSockets {
+  private var sockets: [Int: Int32] = [:]
+  private let limit: Int
+
+  /// - Parameter connections: the largest number of open connections.
+  init(connections: Int) { limit = max(connections, 1) * 2 }
+
+  /// Records the connection of a transfer that has ended, while libcurl still knows it.
+  func note(_ easy: UnsafeMutableRawPointer) {
+    var port = 0
+    var socket: curl_socket_t = -1
+    guard pk_getinfo_long(easy, CURLINFO_LOCAL_PORT, &port) == CURLE_OK, port > 0,
+      pk_getinfo_socket(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, socket >= 0
+    else { return }
+    var version = 0
+    guard pk_getinfo_long(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK, version < pk_http_version_2_0 else {
+      // On HTTP/2 connections, frames of other streams and of the server may arrive at any time.
+      sockets[port] = nil
+      return
+    }
+    sockets[port] = socket
+    if sockets.count > limit { sockets = sockets.filter { Self.port(of: $0.value) == $0.key } }
+  }
+
+  /// Returns `true` if a reused connection has bytes, or its end, to be read before the request is sent. Such bytes
+  /// belong to no outstanding request, and must not be read as a response. RFC 9112 §9.2.
+  ///
+  /// Under TLS, bytes in the same record as the end of the last response are not detected: they have left the socket.
+  func hasUnaskedBytes(onPort port: Int) -> Bool {
+    // The descriptor may belong to another connection by now.
+    guard let socket = sockets[port], Self.port(of: socket) == port else { return false }
+    var byte: UInt8 = 0
+    return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
+  }
+
+  private static func port(of socket: Int32) -> Int? {
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isKnown = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &size) == 0 }
+    }
+    guard isKnown else { return nil }
+    // IPv4 and IPv6 addresses have the port at the same offset.
+    return withUnsafeBytes(of: &address) { Int($0[2]) << 8 | Int($0[3]) }
   }
 }
