@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import HTTPTransport
 import HTTPTypes
@@ -70,4 +71,140 @@ public final class CookieJar: CookieStoring {
   }
 
   private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
+}
+
+/// A cookie file cannot be written.
+package struct CookieFileError: Error, Hashable, CustomStringConvertible {
+  /// The file's path.
+  package let path: String
+  /// The system's description of the error.
+  package let reason: String
+
+  package var description: String { "The cookies cannot be saved in \(path): \(reason)." }
+}
+
+/// Stores cookies in a file in Netscape's format, which curl and tools of browsers also read.
+final class CookieFile: Sendable {
+  private struct State {
+    /// The cookies to write; `nil` if they were written.
+    var pending: [StoredCookie]?
+    var isScheduled = false
+    var latest: [StoredCookie] = []
+    /// The cookies in the file when it was last read or written by this process.
+    var known: [StoredCookie] = []
+    var failure: CookieFileError?
+  }
+
+  private let path: String
+  private let queue = DispatchQueue(label: "pagekit.cookies")
+  private let state = Mutex(State())
+
+  /// The size limit of a cookie file in bytes; a larger one is ignored.
+  private static let sizeLimit = 16 << 20
+
+  init(path: String) { self.path = path }
+
+  /// Returns the file's cookies. Other lines are ignored, and so is a file that cannot be read.
+  func load(now: Int64) -> [StoredCookie] {
+    let cookies = read().filter { !$0.isExpired(at: now) }
+    state.withLock { ($0.latest, $0.known) = (cookies, cookies) }
+    return cookies
+  }
+
+  private func read() -> [StoredCookie] {
+    let attributes = try? FileManager.default.attributesOfItem(
+      atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
+    // Opening another kind of file might block.
+    guard attributes?[.type] as? FileAttributeType == .typeRegular,
+      let size = attributes?[.size] as? Int, size <= Self.sizeLimit,
+      let bytes = FileManager.default.contents(atPath: path)
+    else { return [] }
+    return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
+      StoredCookie(line: Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line))
+    }.filter { $0.isSound && $0.isPersistent }
+  }
+
+  /// Merges this process's changes into the file's present cookies, since another process may have changed it.
+  private func merged(_ cookies: [StoredCookie]) -> [StoredCookie] {
+    let known = state.withLock(\.known)
+    let current = read()
+    guard current != known else { return cookies }
+    let (ours, theirs) = (Set(cookies), Set(known))
+    let changed = ours.subtracting(theirs)
+    let touched = Set(changed.map(\.identity)).union(theirs.subtracting(ours).map(\.identity))
+    return current.filter { !touched.contains($0.identity) } + cookies.filter { changed.contains($0) }
+  }
+
+  /// Schedules a write on the queue. Session cookies are not written.
+  func save(_ cookies: [StoredCookie]) {
+    let lasting = cookies.filter(\.isPersistent)
+    let isUnscheduled = state.withLock { state in
+      guard lasting != state.latest else { return false }
+      (state.pending, state.latest) = (lasting, lasting)
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    if isUnscheduled { queue.async { self.writePending() } }
+  }
+
+  /// Returns when all cookies are written; repeats a failed write.
+  func flush() throws(CookieFileError) {
+    queue.sync { writePending() }
+    if let failure = state.withLock(\.failure) { throw failure }
+  }
+
+  /// Writes the pending cookies. Runs on the queue, so that an older state never replaces a newer one.
+  private func writePending() {
+    let pending = state.withLock { state in
+      defer { (state.pending, state.isScheduled) = (nil, false) }
+      return state.pending
+    }
+    guard let pending else { return }
+    let failure = write(pending)
+    state.withLock { state in
+      state.failure = failure
+      if failure != nil, state.pending == nil { state.pending = pending }
+    }
+  }
+
+  /// Writes a temporary file first and renames it, so that readers find either the old or the new file.
+  private func write(_ ours: [StoredCookie]) -> CookieFileError? {
+    let lock = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard lock >= 0 else { return failure() }
+    flock(lock, LOCK_EX)
+    defer {
+      flock(lock, LOCK_UN)
+      close(lock)
+    }
+    let cookies = merged(ours)
+    var text = Array("# Netscape HTTP Cookie File\n\n".utf8)
+    for cookie in cookies { text += cookie.line + [UInt8(ascii: "\n")] }
+    // mkstemp makes a file that only its owner can read.
+    var name = Array("\(path).XXXXXX".utf8CString)
+    let descriptor = mkstemp(&name)
+    guard descriptor >= 0 else { return failure() }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    var error = Self.write(text, to: descriptor) && fsync(descriptor) == 0 ? nil : failure()
+    close(descriptor)
+    if error == nil, rename(name, path) != 0 { error = failure() }
+    if error != nil { unlink(name) } else { state.withLock { $0.known = cookies } }
+    return error
+  }
+
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = Foundation.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        rest = rest.dropFirst(count)
+      }
+      return true
+    }
+  }
+
+  private func failure() -> CookieFileError {
+    CookieFileError(path: path, reason: String(cString: strerror(errno)))
+  }
 }
