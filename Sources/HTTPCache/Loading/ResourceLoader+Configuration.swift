@@ -1,5 +1,7 @@
+import Foundation
 import HTTPCaching
 import HTTPTransport
+import HTTPTypes
 import Logging
 
 extension ResourceLoader {
@@ -55,5 +57,87 @@ extension ResourceLoader {
     func behavior(of type: ResourceType) -> LoadBehavior {
       behaviors[type] ?? (type == .image && behavior == .automatic ? .picture : behavior)
     }
+  }
+}
+
+/// How an app wants some of its resources to be loaded: the first rule that matches counts.
+public struct ResourceRule: Sendable {
+  /// The URLs it is for.
+  public let pattern: URLPattern
+  /// `nil` for all.
+  public let types: Set<ResourceType>?
+  /// How they are loaded; `nil` for the default.
+  public var behavior: LoadBehavior?
+  /// How long their responses are fresh.
+  public var lifetime: LifetimeRule
+  /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
+  package var sharesCookies = false
+  /// Makes responses to POST storable: the text that it makes of a request's body becomes part of the key. It returns
+  /// `nil` for a request whose response is not to be stored.
+  public var postKey: (@Sendable ([UInt8]) -> String?)?
+
+  /// Makes a rule. Each parameter is the property of the same name.
+  ///
+  /// - Parameters:
+  ///   - behavior: `nil` for the default.
+  ///   - lifetime: the time for which responses are fresh.
+  public init(
+    _ pattern: URLPattern = .any, types: Set<ResourceType>? = nil, behavior: LoadBehavior? = nil,
+    lifetime: LifetimeRule = .server, postKey: (@Sendable ([UInt8]) -> String?)? = nil
+  ) {
+    self.pattern = pattern
+    self.types = types
+    self.behavior = behavior
+    self.lifetime = lifetime
+    self.postKey = postKey
+  }
+
+  func matches(_ url: PageURL, _ type: ResourceType) -> Bool {
+    (types?.contains(type) ?? true) && pattern.matches(url)
+  }
+}
+
+/// Changes the references that pages write into URLs that can be loaded. Rewriters are asked in order, each gets what
+/// the one before made.
+public protocol URLRewriting: Sendable {
+  /// The reference, changed or as it was.
+  func rewrite(_ reference: String, for request: ResourceRequest) -> String
+}
+
+/// Gives `//host/…` the scheme of the page, or `https`.
+package struct SchemeRelativeRewriter: URLRewriting {
+  package init() {}
+
+  package func rewrite(_ reference: String, for request: ResourceRequest) -> String {
+    guard reference.hasPrefix("//") else { return reference }
+    let isPlain = request.base?.text.hasPrefix("http:") ?? false
+    return (isPlain ? "http:" : "https:") + reference
+  }
+}
+
+/// Finds `local:///path` in a folder that comes with the app.
+package struct LocalFileRewriter: URLRewriting {
+  private let folder: String
+
+  /// - Parameter folder: an absolute path; nothing outside of it can be reached.
+  package init(folder: String) { self.folder = URL(fileURLWithPath: folder).standardizedFileURL.path }
+
+  package func rewrite(_ reference: String, for request: ResourceRequest) -> String {
+    guard reference.lowercased().hasPrefix("local://") else { return reference }
+    let path = reference.dropFirst("local://".count).prefix { $0 != "?" && $0 != "#" }
+    let decoded = path.removingPercentEncoding ?? String(path)
+    let file = URL(fileURLWithPath: folder).appendingPathComponent(decoded).standardizedFileURL
+      .resolvingSymlinksInPath()
+    let root = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
+    guard file.path.hasPrefix(root + "/") else { return reference }
+    return file.absoluteString
+  }
+}
+
+/// Resolves relative references against the page's URL.
+struct BaseRewriter: URLRewriting {
+  func rewrite(_ reference: String, for request: ResourceRequest) -> String {
+    guard let base = request.base?.url, let url = URL(string: reference, relativeTo: base) else { return reference }
+    return url.absoluteString
   }
 }
