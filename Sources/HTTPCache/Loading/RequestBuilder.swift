@@ -1,3 +1,4 @@
+import Containers
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -162,4 +163,87 @@ enum PreparedRequest: Sendable {
 
   /// The request that goes to a server, if it is one.
   var outgoing: OutgoingRequest? { if case .network(let hop, _) = self { hop } else { nil } }
+}
+
+/// One request to one URL: a resource request is as many as it has redirects, plus one.
+struct OutgoingRequest: Sendable {
+  /// As it is sent.
+  var url: PageURL
+  var key: CacheKey
+  /// As the cache's rules see it: a GET also where a rule makes a POST storable.
+  var request: HTTPRequest
+  /// As it is sent.
+  var method: HTTPRequest.Method
+  var body: [UInt8]
+  var stream: RequestStream?
+  var target: String?
+  var host: String?
+  var clientHost: String?
+  var informational: (@Sendable (HTTPResponse) -> Void)?
+  /// The client's own fields, without those that must not be sent to this origin.
+  var fields: HTTPFields
+  var behavior: LoadBehavior
+  /// How stored responses are used and brought up to date.
+  var policy: CachePolicy
+  var lifetime: LifetimeRule
+  var priority: LoadPriority
+  var type: ResourceType
+  var keepsContentEncoding: Bool
+  /// The handler that answers instead of the server; `nil` for the server.
+  var origin: HandlingOrigin?
+  /// The response may be stored.
+  var isStored = true
+  /// Something was stored for its key when it was looked up.
+  var isReplacing = false
+  /// The files that the page sees.
+  var snapshot: (any FileSnapshot)?
+
+  var hasBody: Bool { !body.isEmpty || stream != nil }
+
+  /// The rules by which its response is stored. In the shared partition the rules of shared caches apply, even in a
+  /// private cache.
+  var storagePolicy: CachePolicy {
+    guard key.partition.isShared else { return policy }
+    var shared = CachePolicy(mode: .shared, targets: policy.targets)
+    shared.sharesCookies = policy.sharesCookies
+    return shared
+  }
+
+  /// The request that goes over the wire, for one that the cache's rules made.
+  func outgoing(_ request: HTTPRequest) -> HTTPRequest {
+    var outgoing = request
+    outgoing.method = method
+    if let target { outgoing.path = target }
+    return outgoing
+  }
+}
+
+/// Remembers texts that were parsed as URLs: pages ask for the same ones again and again, and parsing one costs more
+/// than a hit in memory. The plain ones need no parsing.
+final class URLMemo: Sendable {
+  struct Entry: Sendable {
+    /// As it is sent.
+    let url: PageURL
+    /// As responses are looked up.
+    let identity: PageURL
+
+    init(_ url: PageURL, ignoring ignored: Set<String>) {
+      self.url = url
+      identity = ignored.isEmpty ? url : PageURL(url.text, ignoring: ignored) ?? url
+    }
+
+    fileprivate init(plain url: PageURL) { (self.url, identity) = (url, url) }
+  }
+
+  private let entries = LRUCache<String, Entry>(capacity: 2_000)
+
+  /// Returns `nil` if the text is not a URL.
+  func entry(for text: String, ignoring ignored: Set<String>) -> Entry? {
+    if let plain = PageURL(plain: text) { return Entry(plain: plain) }
+    if let known = entries[text] { return known }
+    guard let url = PageURL(text, ignoring: []) else { return nil }
+    let entry = Entry(url, ignoring: ignored)
+    entries.insert(entry, for: text, cost: 1)
+    return entry
+  }
 }
