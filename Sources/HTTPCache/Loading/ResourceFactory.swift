@@ -1,7 +1,10 @@
+import CLinux
+import DiskStorage
 import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Synchronization
 
 /// Makes the resources that callers get: of stored responses, of those that come in, and of files.
 final class ResourceFactory: Sendable {
@@ -209,5 +212,94 @@ extension Resource {
     self.init(
       url: url, response: HTTPResponse(status: .ok, headerFields: status?.added(to: fields) ?? fields),
       body: body, source: source, cacheStatus: status)
+  }
+}
+
+/// Undoes the content encoding of a body, chunk by chunk as it is read. Readers that ask at the same time wait for each
+/// other: each piece goes to one of them.
+///
+/// `@unchecked` since the decoder is not `Sendable`; one caller at a time has the turn.
+final class DecodedBody: @unchecked Sendable {
+  private let source: BodyReader
+  private let decoder: ContentDecoder
+  private var hasEnded = false
+  private let turns = TransferGate(width: 1)
+
+  init(_ source: BodyReader, _ decoder: ContentDecoder) {
+    self.source = source
+    self.decoder = decoder
+  }
+
+  func next() async throws -> [UInt8]? {
+    let turn = try await turns.enter(turns.number(), priority: .normal)
+    defer { withExtendedLifetime(turn) {} }
+    while !hasEnded {
+      guard let chunk = try await source.nextChunk() else {
+        hasEnded = true
+        try decoder.finish()
+        return nil
+      }
+      let content = try decoder.decode(chunk)
+      if !content.isEmpty { return content }
+    }
+    return nil
+  }
+}
+
+/// The bytes of a file of the app, read as they are wanted.
+final class LocalFileBody: StoredBody {
+  /// Bytes that the file had when it was opened.
+  let count: Int64
+  private let file: FileHandle
+  private let path: String
+
+  /// Returns `nil` if it is not a regular file.
+  init?(_ file: FileHandle, path: String) {
+    var status = stat()
+    guard fstat(file.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    count = Int64(status.st_size)
+    (self.file, self.path) = (file, path)
+  }
+
+  /// - Throws: ``StoreError/notReadable(path:reason:)``, also where the file has become shorter.
+  func read(at position: Int64, upTo limit: Int) throws -> [UInt8] {
+    let wanted = Int(min(Int64(limit), count - position))
+    guard wanted > 0 else { return [] }
+    let bytes = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, filled in
+      filled = max(0, pread(file.fileDescriptor, buffer.baseAddress, wanted, off_t(position)))
+    }
+    guard !bytes.isEmpty else {
+      throw StoreError.notReadable(path: path, reason: "it has become shorter while it was read")
+    }
+    return bytes
+  }
+}
+
+/// The content of a `data:` URL. RFC 2397.
+struct DataURL {
+  let mediaType: String
+  let bytes: [UInt8]
+
+  /// - Throws: ``LoadError/badDataURL(_:)``.
+  init(_ text: String) throws {
+    let bytes = text.utf8
+    guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+      colon < comma
+    else {
+      throw LoadError.badDataURL("it has no comma")
+    }
+    var head = text[bytes.index(after: colon)..<comma]
+    let isBase64 = head.lowercased().hasSuffix(";base64")
+    if isBase64 { head = head.dropLast(7) }
+    mediaType = head.isEmpty ? "text/plain;charset=US-ASCII" : head.hasPrefix(";") ? "text/plain\(head)" : String(head)
+    let payload = text[bytes.index(after: comma)...]
+    if isBase64 {
+      guard let decoded = Base64.decode(payload.removingPercentEncoding ?? String(payload)) else {
+        throw LoadError.badDataURL("its base64 is damaged")
+      }
+      self.bytes = decoded
+    } else {
+      self.bytes = payload.percentDecodedBytes
+    }
   }
 }
