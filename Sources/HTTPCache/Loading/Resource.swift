@@ -133,3 +133,81 @@ public struct LoadFailure: Sendable, CustomStringConvertible {
     if let error { error.sentence } else { "\(answer?.url?.text ?? ""): the server answers \(answer?.status ?? 0)" }
   }
 }
+
+/// Answers in a server's place: what it says is cached as a server's answer would be.
+package struct ResourceOrigin: Sendable {
+  /// Requests of several callers at once are one where the name is the same.
+  package let name: String
+  let respond: @Sendable (ResourceRequest) async throws -> HandledResponse
+
+  /// - Parameters:
+  ///   - name: requests of several callers at once are one if the name is the same.
+  ///   - respond: answers a request; what it throws is the caller's failure.
+  package init(name: String, respond: @escaping @Sendable (ResourceRequest) async throws -> HandledResponse) {
+    self.name = name
+    self.respond = respond
+  }
+}
+
+extension ResourceLoader {
+  /// The same as ``updates(for:)`` with something in the server's place. What is stored answers by the request's
+  /// behaviour before it is asked, and after it has failed; what it answers is stored as it says.
+  ///
+  /// A request without a URL that could be cached under is answered, and the answer is not stored.
+  package func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<ResourceUpdate> {
+    var handled = request
+    handled.origin = HandlingOrigin(origin, request)
+    return updates(for: handled)
+  }
+}
+
+/// An origin, and the request it is to answer.
+struct HandlingOrigin: Sendable {
+  let name: String
+  let respond: @Sendable () async throws -> HandledResponse
+
+  init(_ origin: ResourceOrigin, _ request: ResourceRequest) {
+    name = origin.name
+    respond = { try await origin.respond(request) }
+  }
+}
+
+/// A stored answer that stays the one to the same request for as long as it is fresh and nothing changes what is stored.
+package struct ReplayableResponse: Sendable {
+  /// The request fields that answers of the URL are chosen by, in small letters.
+  package let chosenBy: Set<String>
+  private let validity: CacheValidity
+  private let cache: ResponseCache
+  private let now: @Sendable () -> HTTPDate
+  private let made: HTTPDate
+  private let remaining: Int64
+  private let times: ExchangeTimes
+  private let storedUse: @Sendable (HTTPDate) -> StoredUse
+
+  /// - Parameters:
+  ///   - found: all variants that it was chosen among.
+  ///   - made: when its age was told.
+  ///   - remaining: seconds that it was still fresh for.
+  ///   - storedUse: which stored responses may be used at a time.
+  init(
+    _ cached: CachedResponse, among found: [CachedResponse], in cache: ResponseCache, made: HTTPDate, remaining: Int64,
+    now: @escaping @Sendable () -> HTTPDate, storedUse: @escaping @Sendable (HTTPDate) -> StoredUse
+  ) {
+    (validity, self.cache, self.now, self.made, self.remaining) = (cached.validity, cache, now, made, remaining)
+    (times, self.storedUse) = (cached.stored.times, storedUse)
+    chosenBy = found.reduce(into: []) { $0.formUnion($1.stored.vary.values.keys) }
+  }
+
+  /// Seconds by which its `Age` has grown; `nil` if it may not be the answer any more.
+  package func age() -> Int64? {
+    let now = now()
+    let age = now.secondsSinceEpoch &- made.secondsSinceEpoch
+    guard age >= 0, age < remaining, validity.holds, cache.isWatched, storedUse(now).mayAnswer(times) else {
+      return nil
+    }
+    return age
+  }
+
+  /// It was given again: what was used goes last.
+  package func use() { cache.noteUse(of: validity, at: now()) }
+}
