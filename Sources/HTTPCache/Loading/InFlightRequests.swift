@@ -1,4 +1,5 @@
 import Containers
+import DequeModule
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -138,4 +139,166 @@ final class InFlightRequests: Sendable {
   var isEmpty: Bool {
     sequencer.activeCount == 0 && turns.count == 0 && state.withLock { $0.arriving.isEmpty && $0.numbers.isEmpty }
   }
+}
+
+/// Numbers requests in the order in which they were sent, so that a late answer never takes the place of a newer one.
+final class RequestSequencer: Sendable {
+  private struct Activity {
+    var underway = 0
+    var newest: UInt64 = 0
+    /// When the resource was last changed while requests were under way; 0 for never.
+    var epoch: UInt64 = 0
+  }
+
+  private struct State {
+    var last: UInt64 = 0
+    var active: [CacheKey: Activity] = [:]
+    /// Tags that were purged while requests were under way, and when.
+    var purgedTags: [String: UInt64] = [:]
+  }
+
+  /// Tags that are remembered; with more, no answer that is under way counts.
+  private static let tagLimit = 1_000
+
+  private let state = Mutex(State())
+
+  /// The newest there is.
+  var current: UInt64 { state.withLock(\.last) }
+
+  /// Begins a request, and returns its generation; to be ended.
+  func begin(_ key: CacheKey) -> UInt64 {
+    state.withLock { state in
+      state.last += 1
+      state.active[key, default: Activity()].underway += 1
+      return state.last
+    }
+  }
+
+  func end(_ key: CacheKey) {
+    state.withLock { state in
+      guard var activity = state.active[key] else { return }
+      activity.underway -= 1
+      state.active[key] = activity.underway > 0 ? activity : nil
+      if state.active.isEmpty { state.purgedTags = [:] }
+    }
+  }
+
+  /// Returns `true` if no response to a later request came before this one's, and none of its tags was purged since it
+  /// was asked for. It counts as come from now on.
+  func claim(_ generation: UInt64, for key: CacheKey, tags: [String] = []) -> Bool {
+    state.withLock { state in
+      if tags.contains(where: { state.purgedTags[$0] ?? 0 > generation }) { return false }
+      guard let newest = state.active[key]?.newest else { return true }
+      guard newest <= generation else { return false }
+      state.active[key]?.newest = generation
+      return true
+    }
+  }
+
+  /// Marks the responses to all earlier requests for these keys as outdated, because the resources were changed.
+  func supersede(_ keys: [CacheKey]) {
+    state.withLock { state in
+      state.last += 1
+      for key in keys {
+        state.active[key]?.newest = state.last
+        state.active[key]?.epoch = state.last
+      }
+    }
+  }
+
+  /// Marks the responses to all earlier requests as outdated whose keys match.
+  func supersede(where isMeant: (CacheKey) -> Bool) {
+    let keys = state.withLock { state in state.active.keys.filter(isMeant) }
+    supersede(keys)
+  }
+
+  /// Marks the responses to all earlier requests as outdated that turn out to have one of the tags.
+  func supersede(tags: Set<String>) {
+    state.withLock { state in
+      state.last += 1
+      guard !state.active.isEmpty else { return }
+      let areTooMany = state.purgedTags.count + tags.count > Self.tagLimit
+      if areTooMany { state.purgedTags = [:] }
+      for tag in tags { state.purgedTags[tag] = state.last }
+      for key in Array(state.active.keys) {
+        if areTooMany { state.active[key]?.newest = state.last }
+        // Until its answer comes nobody knows whether it has one.
+        state.active[key]?.epoch = state.last
+      }
+    }
+  }
+
+  /// Differs before and after something was superseded: who asks after a change must not share what was asked before it.
+  func epoch(of key: CacheKey) -> UInt64 { state.withLock { $0.active[key]?.epoch ?? 0 } }
+
+  /// Keys with requests under way.
+  var activeCount: Int { state.withLock(\.active.count) }
+}
+
+/// Runs the work for one key one after the other, in order, and work for different keys concurrently. Cancelling the
+/// caller does not cancel the work.
+final class KeyedSerialQueue: Sendable {
+  private typealias Turn = CheckedContinuation<Void, Never>
+
+  /// Those that wait behind the work that runs.
+  private let lines = Mutex<[CacheKey: Deque<Turn>]>([:])
+
+  func run<Value: Sendable>(_ key: CacheKey, _ work: @escaping @Sendable () async -> Value) async -> Value {
+    await enter(key)
+    defer { leave(key) }
+    // A task of its own is not cancelled with its caller.
+    return await Task.immediate { await work() }.value
+  }
+
+  /// Returns when all work that was added before for the key has ended.
+  private func enter(_ key: CacheKey) async {
+    await withCheckedContinuation { turn in
+      let isFree = lines.withLock { lines in
+        if lines[key]?.append(turn) != nil { return false }
+        lines[key] = []
+        return true
+      }
+      if isFree { turn.resume() }
+    }
+  }
+
+  private func leave(_ key: CacheKey) {
+    let next: Turn? = lines.withLock { lines in
+      if let next = lines[key]?.popFirst() { return next }
+      lines[key] = nil
+      return nil
+    }
+    next?.resume()
+  }
+
+  /// Returns when the work that was added so far for matching keys has ended.
+  func finish(where isMeant: (CacheKey) -> Bool) async {
+    for key in lines.withLock({ $0.keys.filter(isMeant) }) {
+      await enter(key)
+      leave(key)
+    }
+  }
+
+  /// Keys with work that has not ended.
+  var count: Int { lines.withLock(\.count) }
+}
+
+/// Remembers for a while which resources' responses may not be stored, whoever asks: requests for them need not wait for
+/// one another, since none of them could use another's response.
+final class UnstoredKeys: Sendable {
+  /// The time that a key is remembered, in seconds.
+  private static let lifetime: Int64 = 120
+
+  private let keys = LRUCache<CacheKey, HTTPDate>(capacity: 10_000)
+
+  /// Returns `true` if the last response for the key may not be stored.
+  func contains(_ key: CacheKey, at now: HTTPDate) -> Bool {
+    keys[key].map { (0..<Self.lifetime).contains(now.secondsSinceEpoch - $0.secondsSinceEpoch) } ?? false
+  }
+
+  /// The response for the key may not be stored.
+  func insert(_ key: CacheKey, at now: HTTPDate) { keys.insert(now, for: key, cost: 1) }
+
+  /// A response for the key is stored.
+  func remove(_ key: CacheKey) { keys.remove(key) }
 }
