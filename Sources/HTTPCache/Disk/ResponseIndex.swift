@@ -169,3 +169,196 @@ final class ResponseIndex: Sendable {
     }
   }
 }
+
+/// Opens `responses.sqlite`, and makes it where there is none that can be used.
+struct ResponseIndexOpening {
+  let directory: ResponseDirectory
+  let logger: Logger
+
+  func open() throws -> DatabasePool {
+    try directory.create()
+    return try StoreLock(path: directory.lock).with(.exclusive) {
+      do {
+        return try openLocked()
+      } catch  where DatabaseDamage.isDamage(error) {
+        try putAside("damaged", DatabaseDamage.reason(error))
+        return try inWords { try openLocked() }
+      } catch let error as DatabaseError {
+        throw StoreError(error, path: directory.database.string)
+      }
+    }
+  }
+
+  private func inWords<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as DatabaseError {
+      throw StoreError(error, path: directory.database.string)
+    }
+  }
+
+  private func openLocked() throws -> DatabasePool {
+    if let found = FileSystem.status(directory.database), found.kind != .file {
+      try putAside("damaged", "it is not a regular file")
+    }
+    for suffix in ["-wal", "-shm", "-journal"] {
+      let path = directory.database.extended(by: suffix)
+      // SQLite would write to what a link in its place names.
+      if let found = FileSystem.status(path), found.kind != .file { FileSystem.removeAll(path) }
+    }
+    var pool = try openPool()
+    let found = try pool.read { db in
+      // The first page says nothing of the others.
+      _ = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema")
+      return try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    }
+    if found > ResponseSchema.version {
+      try pool.close()
+      try putAside("newer", "format \(found), this PageKit knows \(ResponseSchema.version)")
+      pool = try openPool()
+    }
+    if try pool.read({ try $0.tableExists("response") }) {
+      if found == ResponseSchema.version {
+        if try !pool.read({ try $0.tableExists(ResponseVariants.table) }) {
+          try pool.write { try ResponseVariants.create($0) }
+        }
+        return pool
+      }
+      logger.notice("the stored responses are of an older PageKit: those that are not kept are removed")
+      try pool.close()
+      for suffix in ["", "-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+      pool = try openPool()
+    }
+    // Files that no index names.
+    let files = directory.files(isKept: false)
+    for folder in [files.entries, files.bodies] { FileSystem.removeAll(folder) }
+    try directory.create()
+    try pool.write { db in
+      try ResponseSchema.create(db)
+      let count = try ResponseRebuild(directory: directory).run(db)
+      if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
+    }
+    return pool
+  }
+
+  private func openPool() throws -> DatabasePool {
+    // Before SQLite makes it: its log gets the same permissions.
+    try FileSystem.withFile(directory.database, .writeOnly, options: .create, permissions: [.ownerReadWrite]) { file in
+      _ = fchmod(file.rawValue, 0o600)
+    }
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(10)
+    if FileSystem.status(directory.database)?.size == 0 {
+      // Before the database gets its first page: later this would only be a write.
+      configuration.prepareDatabase { db in
+        if !db.configuration.readonly { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
+      }
+    }
+    return try DatabasePool(path: directory.database.string, configuration: configuration)
+  }
+
+  /// Takes the database out of the way. Only the last such is kept.
+  func putAside(_ why: String, _ reason: String) throws {
+    let former = FileSystem.names(in: directory.cache).filter { name in
+      ["damaged", "newer"].contains { name.hasPrefix("responses.sqlite.\($0)-") }
+    }
+    let aside = directory.database.extended(by: ".\(why)-\(UUID().uuidString)")
+    logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
+    try FileSystem.rename(directory.database, to: aside)
+    for suffix in ["-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+    for name in former { FileSystem.remove(directory.cache.appending(name)) }
+  }
+}
+
+/// The tables of `responses.sqlite`.
+enum ResponseSchema {
+  /// In `PRAGMA user_version`. Of an older version only what is kept is taken over, from its files.
+  static let version = 4
+
+  /// - Parameter db: a database without tables.
+  static func create(_ db: Database) throws {
+    try db.execute(
+      sql: """
+        CREATE TABLE response (
+          id INTEGER PRIMARY KEY,
+          key TEXT NOT NULL,
+          front BLOB NOT NULL,
+          size INTEGER NOT NULL,
+          body BLOB,
+          isKept INTEGER NOT NULL,
+          storedAt REAL NOT NULL,
+          usedAt INTEGER NOT NULL,
+          staleAt INTEGER NOT NULL,
+          bytes BLOB);
+        CREATE INDEX responseByKey ON response (key);
+        CREATE INDEX responseByUse ON response (isKept, usedAt);
+        CREATE TABLE body (
+          digest BLOB NOT NULL,
+          isKept INTEGER NOT NULL,
+          size INTEGER NOT NULL,
+          entries INTEGER NOT NULL,
+          PRIMARY KEY (digest, isKept)) WITHOUT ROWID;
+        CREATE TABLE total (isKept INTEGER PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+        INSERT INTO total VALUES (0, 0, 0), (1, 0, 0);
+        CREATE TABLE kept (key TEXT PRIMARY KEY) WITHOUT ROWID;
+        CREATE TABLE change (number INTEGER NOT NULL, writer INTEGER NOT NULL, before INTEGER NOT NULL);
+        INSERT INTO change SELECT number, 0, number FROM (SELECT ABS(RANDOM() / 4) AS number);
+        """)
+    try ResponseTags.create(db)
+    try ResponseVariants.create(db)
+    try db.execute(sql: "PRAGMA user_version = \(version)")
+  }
+}
+
+/// Short hashes of the keys of all stored responses, in memory: a request for any other key need not ask the index.
+///
+/// Keys are added before their responses are stored. Those of responses that were removed stay until the hashes are read
+/// anew.
+final class StoredKeys: Sendable {
+  private struct Known {
+    var hashes: Set<UInt32>
+    /// The number of other processes' changes when they were read.
+    let foreignChanges: Int64
+    /// With more hashes than this they are worth being read anew.
+    let limit: Int
+  }
+
+  private let known = Mutex<Known?>(nil)
+
+  /// Returns `false` if nothing is stored for a key.
+  func mayContain(_ key: CacheKey) -> Bool { known.withLock { $0?.hashes.contains(Self.hash(key)) ?? true } }
+
+  /// Adds a key.
+  ///
+  /// - Returns: `true` if the hashes have to be read anew.
+  func add(_ key: CacheKey) -> Bool {
+    known.withLock { known in
+      guard known?.hashes.insert(Self.hash(key)).inserted == true, let grown = known else { return false }
+      return grown.hashes.count > grown.limit
+    }
+  }
+
+  /// Takes the keys that are stored now.
+  ///
+  /// - Parameter foreignChanges: the number of other processes' changes at that time.
+  func read(_ keys: [CacheKey], foreignChanges: Int64) {
+    let hashes = Set(keys.map(Self.hash))
+    known.withLock {
+      $0 = Known(hashes: hashes, foreignChanges: foreignChanges, limit: 2 * hashes.count + 10_000)
+    }
+  }
+
+  /// Forgets all if other processes have changed what is stored.
+  ///
+  /// - Parameter foreignChanges: the number of their changes now.
+  /// - Returns: `true` if the hashes have to be read anew.
+  func forget(unlessAt foreignChanges: Int64) -> Bool {
+    known.withLock { known in
+      guard let former = known, former.foreignChanges != foreignChanges else { return false }
+      known = nil
+      return true
+    }
+  }
+
+  private static func hash(_ key: CacheKey) -> UInt32 { UInt32(truncatingIfNeeded: key.hashValue) }
+}
