@@ -1,7 +1,10 @@
+import Dispatch
 import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Logging
+import Synchronization
 
 extension ResponseCache {
   /// Keeps the responses that are and will be stored for a key: no eviction removes them, and they survive if the system
@@ -89,4 +92,76 @@ extension ResponseCache {
     defer { forget() }
     return try await body()
   }
+}
+
+extension ResponseCache {
+  /// Removes what is chosen, in memory and on disk; or marks it as stale from now on.
+  ///
+  /// What is marked is used without asking only where that is allowed for stale responses, as by
+  /// `stale-while-revalidate` and `stale-if-error`, whose time runs from now on. What cannot be marked is removed.
+  ///
+  /// - Returns: how many responses were chosen.
+  /// - Throws: ``StoreError``; some may have been removed then, and none of what was chosen is in memory.
+  @discardableResult
+  package func purge(_ selection: ResponseSelection, isSoft: Bool = false, at now: HTTPDate) async throws -> Int {
+    var inMemoryOnly: Set<Int64> = []
+    func forget() {
+      memory.changeAll { response in
+        guard response.isChosen(by: selection) else { return response }
+        // The others are counted by the store, and read from it again.
+        guard response.entry.id < 0 else { return nil }
+        inMemoryOnly.insert(response.entry.id)
+        return isSoft ? response.marked(staleSince: now, policy: policy) : nil
+      }
+    }
+    forget()
+    defer { forget() }
+    var count = 0
+    do {
+      count = isSoft ? try await store.markStale(selection, since: now) : try await store.remove(selection)
+    } catch  where isSoft {
+      logger.warning("stored responses cannot be marked as stale, and are removed: \(error.sentence)")
+      count = try await store.remove(selection)
+    }
+    return count + inMemoryOnly.count
+  }
+}
+
+extension CachedResponse {
+  fileprivate func isChosen(by selection: ResponseSelection) -> Bool {
+    // They were looked up when it was read.
+    if case .tags(let wanted) = selection { return !wanted.isDisjoint(with: tags) }
+    return selection.contains(entry)
+  }
+
+  fileprivate func marked(staleSince time: HTTPDate, policy: CachePolicy) -> CachedResponse {
+    let marked = ResponseEntry(
+      id: entry.id, key: entry.key, head: entry.head.marked(staleSince: time), digest: entry.digest,
+      isKept: entry.isKept, storedAt: entry.storedAt)
+    return CachedResponse(marked, bytes: bytes, policy: policy, epoch: epoch)
+  }
+}
+
+/// Notices that another process has changed what a cache keeps. It looks once a second at most.
+final class ForeignChanges: Sendable {
+  /// Nanoseconds since the machine's start; 0 for never.
+  private let lookedAt = Atomic<UInt64>(0)
+  private let count = Atomic<Int64>(0)
+
+  /// Returns `true` if it has looked less than a second ago.
+  var areKnown: Bool { !Self.isDue(lookedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds) }
+
+  /// Returns `true` if there are new changes; `false` also if it is not yet time to look.
+  ///
+  /// - Parameter count: a number that changes with them.
+  func areNew(_ count: () -> Int64) -> Bool {
+    let (last, now) = (lookedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds)
+    guard Self.isDue(last, now),
+      lookedAt.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
+    else { return false }
+    let count = count()
+    return self.count.exchange(count, ordering: .relaxed) != count
+  }
+
+  private static func isDue(_ last: UInt64, _ now: UInt64) -> Bool { last == 0 || now &- last >= 1_000_000_000 }
 }
