@@ -262,7 +262,7 @@ extension CachePolicy {
   private static func answersRange(_ part: StoredResponse, _ request: HTTPRequest) -> Bool {
     guard request.method == .get, let wanted = RequestedRange(request.headerFields), part.extent.covering(wanted) != nil
     else { return false }
-    return Preconditions.rangeApplies(request.headerFields, to: part)
+    return StoredAnswer.rangeApplies(request.headerFields, to: part)
   }
 
   /// The request for the bytes that follow a stored beginning. RFC 9111 §3.3, RFC 9110 §13.1.5.

@@ -44,7 +44,7 @@ extension CachePolicy {
       let contradicts = stored.validators.contradict(Validators(of: response.headerFields))
       return contradicts
         ? .askAgain(Self.unconditional(original))
-        : .freshen(stored, fields: UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self))
+        : .freshen(stored, fields: updatedFields(of: stored.fields, by: response.headerFields, at: now))
     case 206 where isCompleting:
       return append(response, to: stored, at: now) ?? .askAgain(original)
     case 416 where isCompleting:
@@ -115,7 +115,7 @@ extension CachePolicy {
       let etag = stored.validators.strongETag, let other = new[.eTag], EntityTag.matchesStrongly(etag, other),
       new[.contentEncoding] ?? stored.fields[.contentEncoding] == stored.fields[.contentEncoding]
     else { return nil }
-    let fields = UpdatedFields.of(stored.fields, by: new, at: now, policy: self)
+    let fields = updatedFields(of: stored.fields, by: new, at: now)
     return .append(stored, fields: fields, total: total)
   }
 
@@ -146,7 +146,7 @@ extension CachePolicy {
     guard response.status == .ok, stored.status == 200, !stored.validators.contradict(new), dateMatches,
       Self.lengthMatches(response.headerFields[.contentLength], stored.extent)
     else { return nil }
-    return UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self)
+    return updatedFields(of: stored.fields, by: response.headerFields, at: now)
   }
 
   private static func lengthMatches(_ field: String?, _ extent: Extent) -> Bool {
@@ -157,23 +157,27 @@ extension CachePolicy {
 
 // MARK: - Updated fields
 
-/// The fields of a stored response after a newer head of the same content. RFC 9111 §3.2.
-enum UpdatedFields {
-  /// Fields that describe the stored bytes, and therefore stay.
-  private static let bound = Set(
-    [HTTPField.Name.contentLength, .contentEncoding, .contentRange]
-      + [HTTPField.Name.contentDigest].compactMap(\.self))
-
-  static func of(_ stored: HTTPFields, by new: HTTPFields, at now: HTTPDate, policy: CachePolicy) -> HTTPFields {
-    let storable = StoredFields.of(new, policy: policy, received: now)
-    let replaced = Set(storable.map(\.name)).subtracting(bound)
+extension CachePolicy {
+  /// The fields of a stored response after a newer head of the same content. RFC 9111 §3.2.
+  ///
+  /// - Parameters:
+  ///   - stored: the fields that are stored.
+  ///   - new: the fields of the newer head.
+  func updatedFields(of stored: HTTPFields, by new: HTTPFields, at now: HTTPDate) -> HTTPFields {
+    let storable = storedFields(of: new, received: now)
+    let replaced = Set(storable.map(\.name)).subtracting(Self.fieldsOfStoredBytes)
     var result = HTTPFields()
     // The Age field of the previous exchange is obsolete.
     for field in stored where !replaced.contains(field.name) && field.name != .age { result.append(field) }
-    for field in storable where !bound.contains(field.name) { result.append(field) }
+    for field in storable where !Self.fieldsOfStoredBytes.contains(field.name) { result.append(field) }
     // A cookie in a 304 is for one client, the stored response is for all.
-    if !policy.mayKeepCookies { result[values: .setCookie] = [] }
+    if !mayKeepCookies { result[values: .setCookie] = [] }
     // A field list in no-cache or private applies to the fields of both heads.
-    return StoredFields.restricted(result, policy: policy)
+    return restricted(result)
   }
+
+  /// Fields that describe the stored bytes, and therefore stay.
+  private static let fieldsOfStoredBytes = Set(
+    [HTTPField.Name.contentLength, .contentEncoding, .contentRange]
+      + [HTTPField.Name.contentDigest].compactMap(\.self))
 }

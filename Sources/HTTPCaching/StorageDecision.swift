@@ -104,7 +104,7 @@ extension CachePolicy {
     guard isExplicitlyCacheable(responseControl, fields) || FreshnessLifetime.heuristicStatuses.contains(status) else {
       return .refuse(.nothingAllows)
     }
-    var kept = StoredFields.of(fields, policy: self, received: received)
+    var kept = storedFields(of: fields, received: received)
     // RFC 9111 §5.2.2.4: no-cache and private may name Set-Cookie; it is then not among the stored fields.
     if !mayKeepCookies, kept.contains(.setCookie) { return .refuse(.setsCookie) }
     guard status == 206 else { return .store(status: status, kept) }
@@ -161,11 +161,11 @@ extension CachePolicy {
 
 // MARK: - Stored fields
 
-/// The fields of a response that a cache stores. RFC 9111 §3.1.
-enum StoredFields {
-  static func of(_ fields: HTTPFields, policy: CachePolicy, received: HTTPDate) -> HTTPFields {
+extension CachePolicy {
+  /// The fields of a response that a cache stores. RFC 9111 §3.1.
+  func storedFields(of fields: HTTPFields, received: HTTPDate) -> HTTPFields {
     // RFC 9110 §7.6.1: Connection must not name a field for all recipients, such as a targeted one.
-    var kept = HopByHopFields.removed(from: restricted(fields, policy: policy), except: policy.targets)
+    var kept = HopByHopFields.removed(from: restricted(fields), except: targets)
     // RFC 9110 §6.6.1: the time of arrival replaces an absent Date.
     if !kept.contains(.date) { kept[.date] = received.description }
     // They stay in memory for long: without room for more, which is half of what growing fields take.
@@ -177,11 +177,11 @@ enum StoredFields {
 
   /// The fields without those that no-cache or private names: these must not be reused without validation, and are not
   /// stored. RFC 9111 §5.2.2.4, §5.2.2.7.
-  static func restricted(_ fields: HTTPFields, policy: CachePolicy) -> HTTPFields {
-    let control = ResponseControl(of: fields, policy: policy).directives
+  func restricted(_ fields: HTTPFields) -> HTTPFields {
+    let control = ResponseControl(of: fields, policy: self).directives
     var left: Set<String> = []
     if case .fields(let names) = control.noCache { left.formUnion(names) }
-    if policy.mode == .shared, case .fields(let names) = control.isPrivate { left.formUnion(names) }
+    if mode == .shared, case .fields(let names) = control.isPrivate { left.formUnion(names) }
     return left.isEmpty ? fields : HTTPFields(fields.filter { !left.contains($0.name.canonicalName) })
   }
 }

@@ -31,14 +31,14 @@ package struct StoredAnswer: Equatable, Sendable {
     var fields = stored.fields
     fields[.age] = String(age)
     let isSuccess = (200..<300).contains(stored.status)
-    if isSuccess, Preconditions.isNotModified(request.headerFields, stored) {
+    if isSuccess, Self.isNotModified(request.headerFields, stored) {
       fields = HTTPFields(fields.filter { Self.notModifiedFields.contains($0.name) || $0.name == .age })
       self.init(status: 304, fields: fields, body: .none)
       return
     }
     // RFC 9110 §14.2: Range applies if the response without it would be a 200 to GET.
     if stored.status == 200, request.method == .get, let wanted = RequestedRange(request.headerFields),
-      Preconditions.rangeApplies(request.headerFields, to: stored)
+      Self.rangeApplies(request.headerFields, to: stored)
     {
       if let range = stored.extent.covering(wanted) {
         self.init(part: range, of: stored, fields: fields)
@@ -85,12 +85,12 @@ extension StoredResponse {
   }
 }
 
-// MARK: - Preconditions
+// MARK: - Conditions
 
 /// Evaluation of a request's conditions against a stored response. RFC 9110 §13, RFC 9111 §4.3.2.
-enum Preconditions {
+extension StoredAnswer {
   /// Returns `true` if the client has the stored content. RFC 9110 §13.2.2.
-  static func isNotModified(_ request: HTTPFields, _ stored: StoredResponse) -> Bool {
+  private static func isNotModified(_ request: HTTPFields, _ stored: StoredResponse) -> Bool {
     // RFC 9110 §13.1.3: If-None-Match disables If-Modified-Since.
     if request.contains(.ifNoneMatch) {
       let tags = EntityTag.list(request[values: .ifNoneMatch])

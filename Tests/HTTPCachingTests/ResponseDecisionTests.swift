@@ -332,7 +332,7 @@ struct FailureTests {
 struct UpdatedFieldsTests {
   private static func update(_ stored: HTTPFields, by new: HTTPFields, mode: CachePolicy.Mode = .private) -> HTTPFields
   {
-    UpdatedFields.of(stored, by: new, at: Sample.time(5), policy: CachePolicy(mode: mode))
+    CachePolicy(mode: mode).updatedFields(of: stored, by: new, at: Sample.time(5))
   }
 
   @Test("new fields replace all lines of old ones, and other fields stay")

@@ -94,8 +94,8 @@ struct StorageDecisionTests {
     let range = StoredAnswer(to: Sample.request([.range: "bytes=0-4"]), from: stored, age: 0)
     #expect(whole.head.headerFields.contains(name) && !range.head.headerFields.contains(name))
     #expect(range.head.status == .partialContent)
-    let updated = UpdatedFields.of(
-      stored.fields, by: [name: "sha-256=:BB==:"], at: Sample.time(1), policy: CachePolicy(mode: .shared))
+    let updated = CachePolicy(mode: .shared).updatedFields(
+      of: stored.fields, by: [name: "sha-256=:BB==:"], at: Sample.time(1))
     #expect(updated[name] == "sha-256=:AA==:")
   }
 
@@ -212,7 +212,7 @@ struct StorageDecisionTests {
     let cdn = try #require(HTTPField.Name.cdnCacheControl)
     var targeted = fields
     targeted[cdn] = "no-cache"
-    let kept = StoredFields.of(targeted, policy: CachePolicy(mode: .shared), received: Sample.time(0))
+    let kept = CachePolicy(mode: .shared).storedFields(of: targeted, received: Sample.time(0))
     #expect(kept[.cacheControl] == "no-cache" && kept[cdn] == "no-cache" && !kept.contains(.eTag))
   }
 
