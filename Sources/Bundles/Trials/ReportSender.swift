@@ -145,7 +145,7 @@ enum ReportFate: Hashable, Sendable {
     // A redirect may be that of a network which wants a login first. RFC 9110 §15.5.2 and §15.5.4: another token may be
     // accepted. 404 is that of a server which is not set up yet.
     case 300..<400, 401, 403, 404, 408, 425, 429, 500...:
-      let asked = answer.headerFields[.retryAfter].flatMap { RetryAfter($0, now: now)?.delay } ?? .zero
+      let asked = answer.headerFields[.retryAfter].flatMap { Duration(retryAfter: $0, now: now) } ?? .zero
       self = .again(after: max(Self.wait(attempts: attempts, jitter: jitter), min(asked, Self.longestAsked)))
     default: self = .refused(answer.status.code)
     }

@@ -76,7 +76,7 @@ package struct HTTPFault: Error, Hashable, CustomStringConvertible {
   package init(_ response: HTTPResponse, url: PageURL, now: HTTPDate) {
     self.url = url
     status = response.status.code
-    retryAfter = response.headerFields[.retryAfter].flatMap { RetryAfter($0, now: now)?.delay }
+    retryAfter = response.headerFields[.retryAfter].flatMap { Duration(retryAfter: $0, now: now) }
   }
 
   /// `true` if a later attempt may succeed. RFC 9110 §15.5.9 and §15.6, RFC 6585 §4, RFC 8470 §5.2.
@@ -90,24 +90,21 @@ package struct HTTPFault: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// The value of `Retry-After`: seconds or a date. RFC 9110 §10.2.3. A longer delay than 2³¹ seconds counts as one of them,
-/// as RFC 9111 §1.2.2 has it for other seconds.
-package struct RetryAfter: Equatable {
-  package let delay: Duration
-
-  package init?(_ value: String, now: HTTPDate) {
+extension Duration {
+  /// Reads the value of `Retry-After`: seconds or a date. RFC 9110 §10.2.3. A longer delay than 2³¹ seconds counts as
+  /// one of them, as RFC 9111 §1.2.2 has it for other seconds.
+  package init?(retryAfter value: String, now: HTTPDate) {
     let text = value.trimmingSpaces
+    let longest: Int64 = 1 << 31
     if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
-      delay = .seconds(min(Int64(text) ?? Self.longest, Self.longest))
+      self = .seconds(min(Int64(text) ?? longest, longest))
     } else if let date = HTTPDate(text, now: now) {
       let (seconds, overflows) = date.secondsSinceEpoch.subtractingReportingOverflow(now.secondsSinceEpoch)
-      delay = .seconds(overflows ? 0 : min(max(0, seconds), Self.longest))
+      self = .seconds(overflows ? 0 : min(max(0, seconds), longest))
     } else {
       return nil
     }
   }
-
-  private static let longest: Int64 = 1 << 31
 }
 
 /// An error that itself tells whether a later attempt may succeed without any change here, because it wraps another
