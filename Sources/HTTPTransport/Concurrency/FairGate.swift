@@ -19,15 +19,13 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     case late
   }
 
-  private struct Waiter {
-    let client: Client
-    let continuation: CheckedContinuation<Result<Void, any Error>, Never>
-  }
+  /// Given the admission, or the reason of a refusal.
+  private typealias Turn = CheckedContinuation<Result<Void, any Error>, Never>
 
   private struct State {
     var queue: FairQueue<Client>
     var lastTicket: FairQueue<Client>.Ticket = 0
-    var waiters: [FairQueue<Client>.Ticket: Waiter] = [:]
+    var waiters: [FairQueue<Client>.Ticket: (client: Client, turn: Turn)] = [:]
     /// The operations whose turn came before they could be told. They may have lent their places since.
     var untold: Set<FairQueue<Client>.Ticket> = []
     /// The times since which the running operations hold their places.
@@ -35,12 +33,12 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     var alarm: ContinuousClock.Instant?
 
     /// Admits the operations whose turn it is, and returns their continuations.
-    mutating func admit(at now: ContinuousClock.Instant) -> [CheckedContinuation<Result<Void, any Error>, Never>] {
-      var admitted: [CheckedContinuation<Result<Void, any Error>, Never>] = []
+    mutating func admit(at now: ContinuousClock.Instant) -> [Turn] {
+      var admitted: [Turn] = []
       while let ticket = queue.next() {
         since[ticket] = now
         if let waiter = waiters.removeValue(forKey: ticket) {
-          admitted.append(waiter.continuation)
+          admitted.append(waiter.turn)
         } else {
           untold.insert(ticket)
         }
@@ -133,14 +131,14 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
   ///
   /// - Parameter begun: called when the waiting operation can be refused.
   func wait(_ ticket: FairQueue<Client>.Ticket, _ client: Client, begun: () -> Void) async throws {
-    let result = await withCheckedContinuation { continuation in
+    let result = await withCheckedContinuation { (turn: Turn) in
       let isAdmitted = state.withLock { state in
         // The operation's turn may have come meanwhile.
         if state.untold.remove(ticket) != nil { return true }
-        state.waiters[ticket] = Waiter(client: client, continuation: continuation)
+        state.waiters[ticket] = (client, turn)
         return false
       }
-      if isAdmitted { return continuation.resume(returning: .success(())) }
+      if isAdmitted { return turn.resume(returning: .success(())) }
       begun()
       lend()
     }
@@ -153,11 +151,11 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
       if let waiter { state.queue.remove(ticket, of: waiter.client) }
       return waiter
     }
-    waiter?.continuation.resume(returning: .failure(error))
+    waiter?.turn.resume(returning: .failure(error))
   }
 
-  private func resume(_ change: (inout State) -> [CheckedContinuation<Result<Void, any Error>, Never>]) {
-    for continuation in state.withLock({ change(&$0) }) { continuation.resume(returning: .success(())) }
+  private func resume(_ change: (inout State) -> [Turn]) {
+    for turn in state.withLock({ change(&$0) }) { turn.resume(returning: .success(())) }
   }
 
   /// Gives places of operations that have run for too long to waiting ones, and repeats this as long as any waits.

@@ -2,13 +2,8 @@ import Synchronization
 
 /// Tasks that outlive their callers. Their owner can cancel them all and wait for their ends.
 package final class RunningTasks: Sendable {
-  private struct Running {
-    let cancel: @Sendable () -> Void
-    let end: @Sendable () async -> Void
-  }
-
   private struct State {
-    var tasks: [Int: Running] = [:]
+    var tasks: [Int: (cancel: @Sendable () -> Void, end: @Sendable () async -> Void)] = [:]
     /// The number of tasks that were started.
     var count = 0
     var isShutDown = false
@@ -31,7 +26,7 @@ package final class RunningTasks: Sendable {
         return try await work()
       }
       if state.isShutDown { task.cancel() }
-      state.tasks[id] = Running(cancel: { task.cancel() }, end: { _ = await task.result })
+      state.tasks[id] = (cancel: { task.cancel() }, end: { _ = await task.result })
       return task
     }
   }

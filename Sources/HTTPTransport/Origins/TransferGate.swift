@@ -27,9 +27,8 @@ package final class TransferGate: Sendable {
     deinit { gate.leave() }
   }
 
-  private enum Admission {
-    case admitted, cancelled, full
-  }
+  /// Given the admission, or the reason of a refusal.
+  private typealias Turn = CheckedContinuation<Result<Void, any Error>, Never>
 
   private struct Ticket: Comparable {
     let priority: LoadPriority
@@ -47,7 +46,7 @@ package final class TransferGate: Sendable {
     var expected: [UInt64: LoadPriority] = [:]
     /// Also holds tickets of transfers that have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
-    var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Admission, Never>)] = [:]
+    var waiting: [UInt64: (priority: LoadPriority, turn: Turn)] = [:]
 
     mutating func insert(_ ticket: Ticket) {
       queue.insert(ticket)
@@ -90,29 +89,27 @@ package final class TransferGate: Sendable {
   /// - Throws: ``Full``, `CancellationError`.
   package func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
     let admission = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let answer: Admission? = state.withLock { state in
+      await withCheckedContinuation { (turn: Turn) in
+        let known: Result<Void, any Error>? = state.withLock { state in
           let priority = max(priority, state.expected.removeValue(forKey: number) ?? .idle)
-          if Task.isCancelled { return .cancelled }
+          if Task.isCancelled { return .failure(CancellationError()) }
           if state.free > 0 {
             state.free -= 1
-            return .admitted
+            return .success(())
           }
-          guard state.waiting.count < waitingLimit else { return .full }
-          state.waiting[number] = (priority, continuation)
+          guard state.waiting.count < waitingLimit else { return .failure(Full(limit: waitingLimit)) }
+          state.waiting[number] = (priority, turn)
           state.insert(Ticket(priority: priority, number: number))
           return nil
         }
-        if let answer { continuation.resume(returning: answer) }
+        if let known { turn.resume(returning: known) }
       }
     } onCancel: {
-      state.withLock { $0.waiting.removeValue(forKey: number) }?.continuation.resume(returning: .cancelled)
+      state.withLock { $0.waiting.removeValue(forKey: number) }?.turn
+        .resume(returning: .failure(CancellationError()))
     }
-    switch admission {
-    case .admitted: return Pass(self)
-    case .cancelled: throw CancellationError()
-    case .full: throw Full(limit: waitingLimit)
-    }
+    try admission.get()
+    return Pass(self)
   }
 
   /// Returns `true` if a transfer waits by this number.
@@ -134,16 +131,16 @@ package final class TransferGate: Sendable {
   }
 
   private func leave() {
-    let next: CheckedContinuation<Admission, Never>? = state.withLock { state in
+    let next: Turn? = state.withLock { state in
       while let ticket = state.queue.popMax() {
         guard let waiting = state.waiting[ticket.number], waiting.priority == ticket.priority else { continue }
         state.waiting[ticket.number] = nil
-        return waiting.continuation
+        return waiting.turn
       }
       state.free += 1
       return nil
     }
-    next?.resume(returning: .admitted)
+    next?.resume(returning: .success(()))
   }
 }
 
