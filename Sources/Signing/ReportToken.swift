@@ -91,7 +91,7 @@ package struct ReportToken: Hashable, Sendable {
   }
 
   private static func bytes(_ part: Substring) -> [UInt8]? {
-    Base64.decode(String(part).replacing("-", with: "+").replacing("_", with: "/"))
+    [UInt8](base64: String(part).replacing("-", with: "+").replacing("_", with: "/"))
   }
 
   // MARK: Writing

@@ -49,7 +49,7 @@ package struct SigningCommand: Hashable, Sendable {
     }
     let signature =
       output.count == VerificationKey.signatureByteCount
-      ? output : Base64.decode(String(decoding: output, as: UTF8.self)) ?? []
+      ? output : [UInt8](base64: String(decoding: output, as: UTF8.self)) ?? []
     guard key.isValid(signature, over: message) else {
       throw SigningCommandError(
         option: option, command: command,

@@ -294,7 +294,7 @@ struct DataURL {
     mediaType = head.isEmpty ? "text/plain;charset=US-ASCII" : head.hasPrefix(";") ? "text/plain\(head)" : String(head)
     let payload = text[bytes.index(after: comma)...]
     if isBase64 {
-      guard let decoded = Base64.decode(payload.removingPercentEncoding ?? String(payload)) else {
+      guard let decoded = [UInt8](base64: payload.removingPercentEncoding ?? String(payload)) else {
         throw LoadError.badDataURL("its base64 is damaged")
       }
       self.bytes = decoded

@@ -66,13 +66,14 @@ package enum Hex {
   }
 }
 
-/// Decodes base64 as pages and URLs write it: white space is ignored, and padding may be missing.
-package enum Base64 {
-  /// Returns `nil` if the text is not base64.
-  package static func decode(_ text: String) -> [UInt8]? {
+extension [UInt8] {
+  /// Decodes base64 as pages and URLs write it: white space is ignored, and padding may be missing. Returns `nil` if the
+  /// text is not base64.
+  package init?(base64 text: String) {
     let digits = text.filter { !$0.isWhitespace && $0 != "=" }
     let padded = digits + String(repeating: "=", count: (4 - digits.count % 4) % 4)
-    return Data(base64Encoded: padded).map { Array($0) }
+    guard let data = Data(base64Encoded: padded) else { return nil }
+    self.init(data)
   }
 }
 

@@ -108,6 +108,6 @@ extension ScriptValue {
   /// The bytes of binary data, also as frameworks describe it; `nil` for other values.
   var bytes: [UInt8]? {
     if case .data(let bytes) = self { return bytes }
-    return self["@type"] == "binary" ? self["base64"].string.flatMap { Base64.decode($0) } : nil
+    return self["@type"] == "binary" ? self["base64"].string.flatMap { [UInt8](base64: $0) } : nil
   }
 }

@@ -67,7 +67,7 @@ struct PageGlobals {
   // MARK: Base64: one character for each byte
 
   private static func decode(_ text: String) throws -> String {
-    guard let bytes = Base64.decode(text) else {
+    guard let bytes = [UInt8](base64: text) else {
       throw ScriptError.exception(ScriptException(message: "atob: the text is not base64"))
     }
     return String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) }))

@@ -33,7 +33,7 @@ package final class AdminAuthenticator: Sendable {
   /// which page a request comes from.
   func accepts(password authorization: String?) -> Bool {
     guard let credentials = Self.credentials("basic", in: authorization), credentials.utf8.count <= 16 << 10,
-      let bytes = Base64.decode(String(credentials)), let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+      let bytes = [UInt8](base64: String(credentials)), let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
     else { return false }
     return isToken(String(decoding: bytes[(colon + 1)...], as: UTF8.self))
   }
