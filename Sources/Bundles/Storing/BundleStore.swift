@@ -42,6 +42,8 @@ public final class BundleStore: BundleStoring {
   let formerReleases: Int
   /// `true` if a release is good when it becomes current, since no opening decides about it.
   let takesAsGood: Bool
+  /// Returns the bytes that can still be written to a folder's file system.
+  private let freeSpace: @Sendable (FilePath) throws -> Int64
 
   /// Opens the store, and makes it if it does not exist.
   ///
@@ -56,6 +58,7 @@ public final class BundleStore: BundleStoring {
   ///   - takesAsGood: `true` if a release is good when it becomes current.
   ///   - actsOnStatus: `false` to switch to each release, although the status holds it back: for a host that passes the
   ///     release and its status on.
+  ///   - freeSpace: returns the bytes that can still be written to a folder's file system.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
@@ -63,6 +66,7 @@ public final class BundleStore: BundleStoring {
     formerReleases: Int = 1, quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
     requiresSignatures: Bool = false, takesAsGood: Bool = false, actsOnStatus: Bool = true,
     logger: Logger = Logger(label: "pagekit.store"),
+    freeSpace: @escaping @Sendable (FilePath) throws -> Int64 = { try FileSystem.availableBytes(at: $0) },
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
     let opened: Opened
@@ -89,6 +93,7 @@ public final class BundleStore: BundleStoring {
     self.releaseGrace = releaseGrace / .seconds(1)
     self.formerReleases = formerReleases
     self.takesAsGood = takesAsGood
+    self.freeSpace = freeSpace
   }
 
   /// Opens an existing store for reading only.
@@ -108,6 +113,7 @@ public final class BundleStore: BundleStoring {
     verified = LRUCache(capacity: 0)
     (releaseGrace, formerReleases, takesAsGood) = (0, 1, false)
     self.logger = logger
+    freeSpace = { try FileSystem.availableBytes(at: $0) }
     now = { Date().timeIntervalSince1970 }
   }
 
@@ -261,7 +267,7 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  package func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: work.root) }
+  package func availableBytes() throws -> Int64 { try freeSpace(work.root) }
 
   // MARK: Downloads
 

@@ -227,7 +227,7 @@ struct PreloaderTests {
       // More than any disk: promised in the manifest only.
       var manifest = try fixture.publish(Self.scripts)
       manifest.bundles[0].size = 60 << 20
-      let store = FullDisk(fixture.store, available: 1 << 20)
+      let store = try BundleStore(at: fixture.store.directory, freeSpace: { _ in 1 << 20 })
       fixture.origin.serve("/manifest.json", Array(try JSON.encode(manifest)), etag: "\"full\"")
       let preloader = Preloader(
         store: store,
