@@ -178,7 +178,7 @@ package final class ReleaseArchive: Sendable {
   /// - Throws: ``ArchiveError`` if the release is not complete, or the file cannot be written; ``StoreError``,
   ///   ``BlobError``.
   package static func write(
-    _ release: StoredRelease, of store: any BundleStoring, to path: String, limits: ManifestLimits = .standard
+    _ release: StoredRelease, of store: BundleStore, to path: String, limits: ManifestLimits = .standard
   ) async throws -> Summary {
     var status = stat()
     let exists = stat(path, &status) == 0
@@ -227,7 +227,7 @@ package final class ReleaseArchive: Sendable {
   }
 
   private func add(
-    _ release: StoredRelease, of store: any BundleStoring, _ limits: ManifestLimits
+    _ release: StoredRelease, of store: BundleStore, _ limits: ManifestLimits
   ) async throws -> Summary {
     var summary = Summary()
     let bytes = try await store.manifestBytes(of: release)

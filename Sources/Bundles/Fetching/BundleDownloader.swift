@@ -33,7 +33,7 @@ package final class BundleDownloader: Sendable {
     let url: PageURL?
   }
 
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let fetcher: BundleFetcher
   private let deltas: DeltaFinder
   private let flights = SingleFlight<Key, Delivery>()
@@ -41,7 +41,7 @@ package final class BundleDownloader: Sendable {
   private let faults = Mutex<(release: Int64, reasons: [ExpectedContent: String])>((0, [:]))
 
   /// - Parameter limits: the limits with which the releases' manifests were read.
-  package init(store: any BundleStoring, fetcher: BundleFetcher, limits: ManifestLimits = .standard) {
+  package init(store: BundleStore, fetcher: BundleFetcher, limits: ManifestLimits = .standard) {
     self.store = store
     self.fetcher = fetcher
     deltas = DeltaFinder(store: store, limits: limits)
@@ -87,7 +87,7 @@ package final class BundleDownloader: Sendable {
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [self] in
       if let blob = try await recent() { return Delivery(stored: blob) }
-      var first: (any BundleDownload)?
+      var first: BundleDownload?
       if sharing, let release, !target.url.isFile {
         switch try await claim(target, of: release) {
         case .stored(let blob): return Delivery(stored: blob)

@@ -8,7 +8,7 @@ import HTTPTypes
 /// digested while they stream; transient failures are retried.
 package struct BundleFetcher: Sendable {
   let client: OriginClient
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let decoding: any ContentDecoding
   private let retry: RetryPolicy
   private let fileLimit: Int64
@@ -18,7 +18,7 @@ package struct BundleFetcher: Sendable {
   ///   - fileLimit: the size limit of one decoded bundle or file, in bytes.
   ///   - sleep: waits between attempts.
   package init(
-    client: OriginClient, store: any BundleStoring, decoding: any ContentDecoding, retry: RetryPolicy = .standard,
+    client: OriginClient, store: BundleStore, decoding: any ContentDecoding, retry: RetryPolicy = .standard,
     fileLimit: Int64 = ManifestLimits.standard.fileBytes,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
@@ -32,7 +32,7 @@ package struct BundleFetcher: Sendable {
 
   /// Bytes with the expected digests that are not in the store yet.
   struct Fetched: Sendable {
-    let download: any BundleDownload
+    let download: BundleDownload
     let digests: ContentDigests
     /// `true` if the download continued a partial one.
     let wasResumed: Bool
@@ -49,7 +49,7 @@ package struct BundleFetcher: Sendable {
   ///   - retries: called when an attempt has failed and another follows.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
-    _ target: FetchTarget, into first: (any BundleDownload)? = nil, offering offer: DeltaOffer? = nil,
+    _ target: FetchTarget, into first: BundleDownload? = nil, offering offer: DeltaOffer? = nil,
     began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
     retries: @Sendable (PreloadUpdate.Retry) -> Void = { _ in }
@@ -64,7 +64,7 @@ package struct BundleFetcher: Sendable {
     var hasStalled = false
     while true {
       try Task.checkCancellation()
-      let download: any BundleDownload
+      let download: BundleDownload
       if let given = first {
         download = given
       } else {
@@ -138,7 +138,7 @@ package struct BundleFetcher: Sendable {
     }
 
     /// The rest of a partial download is requested in place of a difference; a partial difference is not continued.
-    func afterPart(of download: any BundleDownload) -> Mode {
+    func afterPart(of download: BundleDownload) -> Mode {
       guard let (head, _) = download.held, head.dictionary == nil else { return self }
       return self == .delta || self == .offering ? .normal : self
     }
@@ -162,7 +162,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func attempt(
-    _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
+    _ target: FetchTarget, download: BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     do {
@@ -178,7 +178,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func transfer(
-    _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
+    _ target: FetchTarget, download: BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     var held = mode == .normal ? download.held : nil
@@ -261,7 +261,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func makeIntake(
-    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: any BundleDownload,
+    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: BundleDownload,
     dictionary: ContentDictionary? = nil
   ) throws -> DownloadDecoder {
     try DownloadDecoder(
@@ -270,7 +270,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func resumed(
-    _ target: FetchTarget, head: DownloadHead, download: any BundleDownload
+    _ target: FetchTarget, head: DownloadHead, download: BundleDownload
   ) throws -> Fetched {
     do {
       let intake = try makeIntake(target, head: head, contentType: nil, download: download)

@@ -19,13 +19,13 @@ final class DeltaFinder: Sendable {
     let listed: [SHA256Digest: [ListedDelta]]
   }
 
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let limits: ManifestLimits
   /// The bases of the release that was asked for last.
   private let known = Mutex<Known?>(nil)
   private let flights = SingleFlight<Int64, Known>()
 
-  init(store: any BundleStoring, limits: ManifestLimits) { (self.store, self.limits) = (store, limits) }
+  init(store: BundleStore, limits: ManifestLimits) { (self.store, self.limits) = (store, limits) }
 
   /// Returns the offer for an entry; `nil` if no such bytes are stored, or if the entry's bytes could not be checked.
   ///

@@ -3,7 +3,7 @@ import HTTPTransport
 /// Receives one body: stores its wire bytes, and decodes, checks and digests its content.
 final class DownloadDecoder {
   private let target: FetchTarget
-  private let download: any BundleDownload
+  private let download: BundleDownload
   private let head: DownloadHead
   private let decoder: (any BodyDecoding)?
   private let limit: Int64
@@ -13,7 +13,7 @@ final class DownloadDecoder {
 
   /// - Parameter dictionary: the dictionary of a content that needs one.
   init(
-    _ target: FetchTarget, head: DownloadHead, contentType: String?, into download: any BundleDownload,
+    _ target: FetchTarget, head: DownloadHead, contentType: String?, into download: BundleDownload,
     decoding: any ContentDecoding, dictionary: ContentDictionary? = nil, fileLimit: Int64
   ) throws {
     self.target = target

@@ -24,7 +24,7 @@ public final class BundleLoader: Sendable {
     public init() {}
   }
 
-  let store: any BundleStoring
+  let store: BundleStore
   /// `nil` without a manifest.
   let verifier: LaunchVerifier?
   let contents: ReleaseContents
@@ -45,7 +45,7 @@ public final class BundleLoader: Sendable {
   ///   - news: receives the news that ``news`` passes on.
   ///   - prepare: is waited for before anything is looked up.
   package init(
-    store: any BundleStoring, verifier: LaunchVerifier?, downloader: BundleDownloader,
+    store: BundleStore, verifier: LaunchVerifier?, downloader: BundleDownloader,
     verification: Verification = .perLaunch, configuration: Configuration = Configuration(),
     news: Broadcast<BundleNews> = Broadcast(), prepare: @escaping @Sendable () async -> Void = {},
     time: TimeSource = .system, logger: Logger = Logger(label: "pagekit.open")

@@ -3,7 +3,7 @@ import HTTPTransport
 /// Fetches the bytes of a release's bundles and files. If the server has a newer release, they are fetched by their
 /// digest from `/blobs/SHA256`, which servers such as renderhost offer.
 struct ReleaseContents: Sendable {
-  let store: any BundleStoring
+  let store: BundleStore
   let downloader: BundleDownloader
   let verifier: LaunchVerifier?
 

@@ -15,14 +15,14 @@ package final class ReleaseFiles: FileProviding {
   /// The number of releases whose files are remembered.
   private static let limit = 16
 
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let contents: ReleaseContents?
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - downloader: fetches files that a page's release lists and the store does not have; `nil` to fetch none.
   ///   - verifier: the verifier of the host's manifest.
-  package init(_ store: any BundleStoring, downloader: BundleDownloader? = nil, verifier: LaunchVerifier? = nil) {
+  package init(_ store: BundleStore, downloader: BundleDownloader? = nil, verifier: LaunchVerifier? = nil) {
     self.store = store
     contents = downloader.map { ReleaseContents(store: store, downloader: $0, verifier: verifier) }
   }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// One round of a preload, from asking the server to switching to the release.
 struct PreloadRun: Sendable {
-  let store: any BundleStoring
+  let store: BundleStore
   let verifier: LaunchVerifier
   let downloader: BundleDownloader
   let options: PreloadOptions

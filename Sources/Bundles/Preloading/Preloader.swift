@@ -3,7 +3,7 @@ import Logging
 
 /// Downloads a source's release into the store as a whole, and switches to it.
 package struct Preloader: Sendable {
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let verifier: LaunchVerifier
   private let downloader: BundleDownloader
   private let options: PreloadOptions
@@ -18,7 +18,7 @@ package struct Preloader: Sendable {
   ///   - news: receives the releases that become current.
   ///   - sleep: waits between the rounds of a preload that continues by itself.
   package init(
-    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader,
+    store: BundleStore, verifier: LaunchVerifier, downloader: BundleDownloader,
     options: PreloadOptions = PreloadOptions(), prefetcher: (any Prefetching)? = nil,
     news: Broadcast<BundleNews>? = nil,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },

@@ -42,6 +42,7 @@ extension BundleStore {
     "(source.heldSince IS NULL OR source.current IS NOT \(current(onlySigned: onlySigned)))"
   }
 
+  /// Returns the same from the database alone, without checking the files.
   package func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
   }
@@ -96,6 +97,8 @@ extension BundleStore {
     return (contents, moved)
   }
 
+  /// Returns the stored bytes that other releases of the same source have for entries, newest first, without those that
+  /// the release has for the same entry. Their files are not checked.
   package func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]] {
     let rows = try await read { db in
       try db.rows(
@@ -115,6 +118,7 @@ extension BundleStore {
     return contents
   }
 
+  /// Returns the origins that stored bytes may have come from: those of all entries and unlisted bundles with them.
   package func origins(of blob: Blob) async throws -> Set<String> {
     let urls = try await read { db in
       try String.fetchAll(
@@ -126,6 +130,7 @@ extension BundleStore {
     return Set(urls.lazy.map { PageURL(normalised: $0).origin })
   }
 
+  /// Returns the first bundle in a release's manifest; `nil` if it lists none.
   package func firstBundle(of release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
       try db.firstRow(
@@ -136,6 +141,10 @@ extension BundleStore {
     }
   }
 
+  /// Counts the bundles and files of a release of which nothing is to be downloaded: everything is stored but what is on
+  /// demand, and the files are as they were written. Their bytes are not read.
+  ///
+  /// - Returns: `nil` if something is missing, or a file was touched.
   package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
     guard let files = blobs.statusReader() else { return nil }
     let folders = try files.folders()
@@ -195,6 +204,9 @@ extension BundleStore {
     }
   }
 
+  /// Returns the references that a release's bundles list for prefetching, each once.
+  ///
+  /// - Parameter onlyStored: `true` to leave out those of bundles that are not stored.
   package func prefetches(of release: StoredRelease, onlyStored: Bool) async throws -> Set<String> {
     let lists: [String] = try await read { db in
       try db.rows(
@@ -239,6 +251,7 @@ extension BundleStore {
       modified: row.value(at: 14))
   }
 
+  /// Returns the bundle or file that a release lists at this URL.
   package func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
       try db.firstRow(
@@ -278,6 +291,10 @@ extension BundleStore {
     return found
   }
 
+  /// Returns all candidates for this URL: the entries of the source's incoming, current and previous release, newest
+  /// first, then the bundle that no manifest lists.
+  ///
+  /// - Parameter source: the manifest's URL; `nil` for all sources.
   package func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
     let (found, lastUse) = try await read { [requiresSignatures] db -> ([StoredCandidate], Double?) in
       let listed = try db.rows(

@@ -265,3 +265,38 @@ extension BundleStore {
     if !dryRun { FileSystem.removeAll(path) }
   }
 }
+
+/// The result of a garbage collection: the removed and the remaining items.
+package struct GarbageReport: Hashable, Sendable {
+  /// An item in the store, and the reason why it stays or goes.
+  package struct Item: Hashable, Sendable, Codable {
+    /// The item's kind and name, such as `release r1 of https://…`.
+    package let name: String
+    package let reason: String
+    /// The item's bytes; those of a release may be shared with others.
+    package let bytes: Int64
+
+    package init(name: String, reason: String, bytes: Int64) {
+      self.name = name
+      self.reason = reason
+      self.bytes = bytes
+    }
+  }
+
+  /// The number of removed releases.
+  package var releases = 0
+  /// The number of removed bundles that no manifest lists.
+  package var unlisted = 0
+  /// The number of removed blobs.
+  package var blobs = 0
+  /// The number of removed partial downloads.
+  package var partials = 0
+  /// The number of removed quarantined files.
+  package var quarantined = 0
+  /// The bytes of all removed files.
+  package var bytes: Int64 = 0
+  package var removed: [Item] = []
+  package var kept: [Item] = []
+
+  package init() {}
+}

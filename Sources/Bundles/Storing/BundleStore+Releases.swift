@@ -84,6 +84,7 @@ extension BundleStore {
     return SignedSpan(signed: signed.map { SignedTime(seconds: $0) }, expires: SignedTime(seconds: expires))
   }
 
+  /// Returns the manifest's bytes as the server sent them.
   package func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
     let data = try await read { db in
       try db.firstRow("SELECT manifest FROM \"release\" WHERE id = ?", [release.id]) {
@@ -94,9 +95,17 @@ extension BundleStore {
     return Array(data)
   }
 
+  /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
+  /// are taken over, and those of any source if the manifest gives their SHA-256.
+  ///
+  /// Registering the same manifest bytes again returns the same release.
+  ///
+  /// - Parameters:
+  ///   - signatures: `nil` for a manifest without.
+  ///   - former: the release that the manifest is of, and that was signed at another time; `nil` for a new release.
   package func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signatures: ManifestSignatures?, renewing former: StoredRelease?
+    signatures: ManifestSignatures? = nil, renewing former: StoredRelease? = nil
   ) async throws -> StoredRelease {
     let digest = try SHA256Digest(of: bytes)
     if let former, let renewed = try await renew(former, bytes, digest, validators, signatures) { return renewed }
@@ -148,6 +157,7 @@ extension BundleStore {
     return renamed
   }
 
+  /// Returns the release's own rule for query parameters; `nil` if its manifest has none.
   package func identity(of release: StoredRelease) async throws -> PageIdentity? {
     struct Part: Decodable {
       let identity: PageIdentity?
@@ -162,7 +172,11 @@ extension BundleStore {
     return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
   }
 
-  package func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
+  /// Protects a release, its entries and their bytes from the garbage collectors of all processes while the result
+  /// lives.
+  ///
+  /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
+  package func lease(_ release: StoredRelease) async throws -> ReleaseLease {
     let lease = isWritable ? try await leases.lease(release.id) : nil
     let generation = generation
     if let lease, lease.protectsRelease(in: generation) { return lease }
@@ -171,7 +185,7 @@ extension BundleStore {
     }
     guard isThere == true else { throw StoreError.releaseGone(name: release.name) }
     lease?.noteRelease(in: generation)
-    return lease ?? UnlockedLease()
+    return lease ?? ReleaseLease()
   }
 
   /// The id of a source, which is added if it is new.
@@ -321,6 +335,7 @@ extension BundleStore {
     }
   }
 
+  /// Stores the validators of a release's manifest.
   package func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await write { db in
       try db.execute(
@@ -329,7 +344,11 @@ extension BundleStore {
     }
   }
 
-  package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
+  /// Makes the release the source's current one, if every bundle that is not on demand is stored.
+  ///
+  /// - Parameter leavingIdle: `true` if idle bundles may be missing; they are fetched when they are opened.
+  /// - Returns: `true` if the release is current now and was not before.
+  package func activate(_ release: StoredRelease, leavingIdle: Bool = false) async throws -> Bool {
     try await write { [now, requiresSignatures, takesAsGood] db in
       let current = Self.current(onlySigned: requiresSignatures)
       let found: Activation? = try db.firstRow(

@@ -3,6 +3,12 @@ import GRDB
 import HTTPTransport
 import SystemPackage
 
+/// The bytes of an entry, or the download that is to bring them.
+package enum BundleClaim: Sendable {
+  case stored(Blob)
+  case download(BundleDownload)
+}
+
 /// Downloads that processes with one store share.
 extension BundleStore {
   /// The interval at which another process's download is looked at. A lock cannot be waited for with a deadline.
@@ -10,6 +16,10 @@ extension BundleStore {
   /// The time without new bytes after which another process's download is not waited for any longer.
   private static let patience = Duration.seconds(5)
 
+  /// Returns the download of a release's entry, as ``download(for:url:)``; or its bytes, if another process has stored
+  /// them. Waits for a process that downloads them, as long as bytes arrive.
+  ///
+  /// - Parameter progress: called when the other process has received bytes.
   package func claim(
     _ expected: ExpectedContent, url: PageURL, of release: StoredRelease, progress: @Sendable () -> Void
   ) async throws -> BundleClaim {
@@ -30,7 +40,7 @@ extension BundleStore {
         if size != nil { progress() }
         (size, deadline) = (found, .now + Self.patience)
       } else if deadline <= .now {
-        return .download(try Download.makePrivate(named: name, in: work))
+        return .download(try BundleDownload.makePrivate(named: name, in: work))
       }
       try await Task.sleep(for: Self.interval)
     }

@@ -6,6 +6,7 @@ import HTTPTransport
 import Signing
 
 extension BundleStore {
+  /// Returns the bytes of the signature file of a release's manifest; `nil` if it has none.
   package func signatures(of release: StoredRelease) async throws -> [UInt8]? {
     try await read { db in
       try db.firstRow("SELECT signatures FROM \"release\" WHERE id = ? AND signatures IS NOT NULL", [release.id]) {
@@ -75,6 +76,7 @@ extension BundleStore {
 
   // MARK: Trust
 
+  /// Returns the root and the sequences that were trusted last for a source.
   package func trustRecord(of source: PageURL) async throws -> TrustRecord {
     let found = try await read { db in
       try db.firstRow("SELECT root, trustedSequence, statusSequence FROM source WHERE url = ?", [source.text]) { row in
@@ -104,6 +106,7 @@ extension BundleStore {
 
   // MARK: Roots
 
+  /// Returns the roots that were published beside a source's manifests, oldest first. They are not trusted for that.
   package func roots(of source: PageURL) async throws -> [PublishedRoot] {
     try await read { db in
       try db.rows(
@@ -119,6 +122,7 @@ extension BundleStore {
     }
   }
 
+  /// Adds roots to those of a source.
   package func add(_ roots: [PublishedRoot], of source: PageURL) async throws {
     try await write { [now] db in
       let id = try Self.id(of: source, now: now(), db)
@@ -134,4 +138,29 @@ extension BundleStore {
 extension ManifestSignatures {
   /// Returns `true` if nothing more is known of the signatures than that they were checked for these times.
   fileprivate func isChecked(as known: SignedSpan?) -> Bool { checked == nil || checked == known }
+}
+
+/// The root and the sequences that a host trusted last for a source.
+package struct TrustRecord: Hashable, Sendable {
+  /// The bytes of the newest root; `nil` for the host's own.
+  package var root: [UInt8]?
+  /// The sequence of the newest trusted manifest; `nil` before the first.
+  package var sequence: Int64?
+  /// The sequence of the newest trusted status; `nil` before the first. ``BundleStore/setStatus(_:trusted:of:)`` raises
+  /// it.
+  package var statusSequence: Int64?
+
+  package init(root: [UInt8]? = nil, sequence: Int64? = nil, statusSequence: Int64? = nil) {
+    (self.root, self.sequence, self.statusSequence) = (root, sequence, statusSequence)
+  }
+}
+
+/// The reason why a source's newest release is the one for this host.
+package struct SourceChoice: Hashable, Sendable {
+  /// The host's ``Audience`` as a text.
+  package var audience = ""
+  /// The source's manifest, if it names the release's manifest and is not itself that.
+  package var manifest: StatusTrust.SignedManifest?
+
+  package init() {}
 }

@@ -6,6 +6,8 @@ import HTTPTransport
 import Signing
 
 extension BundleStore {
+  /// Returns the status that was published beside a source's manifest: the one that was trusted last, where signatures
+  /// are required, and the one that is passed on elsewhere. `nil` if there is none.
   package func status(of source: PageURL) async throws -> PublishedStatus? {
     try await read { [requiresSignatures] db in
       try db.firstRow(
@@ -22,6 +24,11 @@ extension BundleStore {
     }
   }
 
+  /// Replaces the status of a source. One with a lower sequence than the trusted one changes nothing.
+  ///
+  /// - Parameters:
+  ///   - status: `nil` for none.
+  ///   - trusted: what the status says; `nil` if its signatures were not checked.
   package func setStatus(_ status: PublishedStatus?, trusted: ReleaseStatus?, of source: PageURL) async throws {
     try await write { [now, requiresSignatures, actsOnStatus] db in
       let id = try Self.id(of: source, now: now(), db)
@@ -78,6 +85,8 @@ extension BundleStore {
     }
   }
 
+  /// Returns the messages of the bundles that a source's publisher has disabled, by the names of the bundles; none where
+  /// no signatures are required.
   package func disabled(of source: PageURL) async throws -> [String: String] {
     guard requiresSignatures else { return [:] }
     let rows = try await read { db in

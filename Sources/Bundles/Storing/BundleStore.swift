@@ -11,13 +11,14 @@ import SystemPackage
 ///
 /// Entries of the database survive a power failure; bytes are checked whenever they are read. Several processes may use
 /// one folder at the same time. `PageHost.store` is one.
-public final class BundleStore: BundleStoring {
+public final class BundleStore: Sendable {
   /// The store's folder.
   package let directory: StoreDirectory
   package let quotas: StoreQuotas
   /// The reason why the store's folder cannot be written, so that new bytes are lost when the process ends; `nil` for a
   /// writable store.
   public let readOnlyReason: String?
+  /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
   package let requiresSignatures: Bool
   /// `true` if the status of a source holds its releases back, and goes back to earlier ones.
   let actsOnStatus: Bool
@@ -224,6 +225,8 @@ public final class BundleStore: BundleStoring {
   /// `true` if the database can be written.
   var isWritable: Bool { keeper.latest.writer != nil }
 
+  /// Returns the id of this store, which decides about rollouts: 32 random hexadecimal digits, made when it is first asked
+  /// for.
   package func installID() async throws -> String {
     let known = try await read { try String.fetchOne($0, sql: "SELECT id FROM install") }
     if let known { return known }
@@ -236,6 +239,7 @@ public final class BundleStore: BundleStoring {
     }
   }
 
+  /// Returns how a source's newest release was chosen.
   package func choice(of source: PageURL) async throws -> SourceChoice {
     let found = try await read { db in
       try db.firstRow("SELECT audience, chosenBy, chosenBySequence FROM source WHERE url = ?", [source.text]) { row in
@@ -259,6 +263,7 @@ public final class BundleStore: BundleStoring {
     }
   }
 
+  /// Returns the number of blobs and their total size in bytes.
   package func usage() async throws -> (blobs: Int, bytes: Int64) {
     try await read { db in
       try db.firstRow("SELECT COUNT(*) AS blobs, COALESCE(SUM(size), 0) AS bytes FROM blob", []) {
@@ -267,19 +272,21 @@ public final class BundleStore: BundleStoring {
     }
   }
 
+  /// Returns the bytes that can still be written to the store's file system.
   package func availableBytes() throws -> Int64 { try freeSpace(work.root) }
 
   // MARK: Downloads
 
-  package func download(for expected: ExpectedContent, url: PageURL) async throws -> any BundleDownload {
+  /// Returns a download that continues an earlier one of the same content, also of a process that was killed.
+  package func download(for expected: ExpectedContent, url: PageURL) async throws -> BundleDownload {
     let name = try Self.downloadName(expected, url)
-    return try await openDownload(named: name) ?? Download.makePrivate(named: name, in: work)
+    return try await openDownload(named: name) ?? BundleDownload.makePrivate(named: name, in: work)
   }
 
   /// Opens a download in a store that can be written; `nil` if another process uses it.
-  func openDownload(named name: String) async throws -> Download? {
+  func openDownload(named name: String) async throws -> BundleDownload? {
     _ = try await current().writer(of: directory)
-    return try Download.open(named: name, in: work)
+    return try BundleDownload.open(named: name, in: work)
   }
 
   /// The name by which other processes find the download too.
@@ -290,23 +297,27 @@ public final class BundleStore: BundleStoring {
     return "url-" + (try digester.finish()).hex
   }
 
+  /// Makes a finished download durable, and then records it as the bytes of the release's entries with these digests.
+  ///
+  /// Returns when a power failure can no longer undo it.
   package func add(
-    _ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease
+    _ download: BundleDownload, digests: ContentDigests, to release: StoredRelease
   ) async throws -> Blob {
     try await commit(download, digests: digests, as: .listed(release: release.id))
   }
 
-  package func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
+  /// Makes a finished download durable, and then records it as a bundle that no manifest lists.
+  package func add(_ download: BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
     let blob = try await commit(download, digests: digests, as: .unlisted(url))
     // The bytes are stored; room that cannot be made now is made with the next bundle.
     try? await makeRoomForUnlisted()
     return blob
   }
 
-  private func commit(_ download: any BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget)
+  private func commit(_ download: BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget)
     async throws -> Blob
   {
-    guard let committer, let download = download as? Download, download.directory == work else {
+    guard let committer, download.directory == work else {
       throw StoreError.notWritable(path: directory.path, reason: "the download belongs to another store")
     }
     do {
@@ -324,6 +335,9 @@ public final class BundleStore: BundleStoring {
 
   // MARK: Bytes
 
+  /// Returns the bytes of a blob, checked against its SHA-256. The bytes that were checked last are kept in memory.
+  ///
+  /// - Throws: ``BlobError``.
   package func bytes(of blob: Blob) async throws -> BlobBytes {
     if let bytes = verified[blob.sha256] { return BlobBytes(bytes: bytes, isFromMemory: true) }
     let bytes = try blobs.read(blob)
@@ -334,6 +348,9 @@ public final class BundleStore: BundleStoring {
   /// Returns `true` if a blob's file exists; its bytes are not read.
   package func holdsFile(of digest: SHA256Digest) -> Bool { FileSystem.status(blobs.path(of: digest)) != nil }
 
+  /// Reads and checks a blob's file, even if its bytes are in memory.
+  ///
+  /// - Throws: ``BlobError``.
   package func check(_ blob: Blob) async throws {
     _ = try blobs.read(blob)
   }
@@ -355,6 +372,7 @@ public final class BundleStore: BundleStoring {
     if let blob = bundle.blob { try await check(blob) }
   }
 
+  /// Moves damaged bytes to the quarantine folder; entries that had them count as not stored.
   package func quarantine(_ blob: Blob) async throws {
     verified.remove(blob.sha256)
     let target = work.quarantine.appending("\(blob.sha256.hex)-\(UUID().uuidString)")

@@ -19,7 +19,7 @@ final class Committer: Sendable {
   }
 
   private struct Job: Sendable {
-    let download: Download
+    let download: BundleDownload
     let digests: ContentDigests
     let target: CommitTarget
     let continuation: CheckedContinuation<Void, any Error>
@@ -52,7 +52,7 @@ final class Committer: Sendable {
     blobs = BlobDirectory(root: directory.blobs)
   }
 
-  func commit(_ download: Download, digests: ContentDigests, as target: CommitTarget) async throws {
+  func commit(_ download: BundleDownload, digests: ContentDigests, as target: CommitTarget) async throws {
     try await withCheckedThrowingContinuation { continuation in
       let job = Job(download: download, digests: digests, target: target, continuation: continuation)
       let mustStart = state.withLock { state in

@@ -4,9 +4,9 @@ import HTTPTransport
 /// come from this release. No process removes the release from the store while the view lives.
 package struct ReleaseView: FileSnapshot, Hashable {
   package let release: StoredRelease
-  private let lease: any ReleaseLease
+  private let lease: ReleaseLease
 
-  package init(_ release: StoredRelease, lease: any ReleaseLease) {
+  package init(_ release: StoredRelease, lease: ReleaseLease) {
     self.release = release
     self.lease = lease
   }
@@ -16,7 +16,7 @@ package struct ReleaseView: FileSnapshot, Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(release.id) }
 }
 
-extension BundleStoring {
+extension BundleStore {
   /// Returns a view of the release, which protects it from garbage collection.
   ///
   /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.

@@ -77,7 +77,7 @@ package actor LaunchVerifier {
   ///   - now: a monotonic clock.
   ///   - date: the time of day, which decides what has expired.
   package init(
-    source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
+    source: PageURL, store: BundleStore, client: OriginClient, decoding: any ContentDecoding,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard, trust: ReleaseTrust? = nil,
     keepsSignatures: Bool = false, audience: Audience = Audience(), retry: RetryPolicy = .standard,
     prepare: @escaping @Sendable () async -> Void = {},

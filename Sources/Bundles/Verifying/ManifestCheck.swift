@@ -5,7 +5,7 @@ import Signing
 
 /// One question to the server for its manifest, and what follows from the answer.
 struct ManifestCheck: Sendable {
-  let store: any BundleStoring
+  let store: BundleStore
   let fetcher: ManifestFetcher
   /// `nil` if no signatures are asked for.
   let signatures: SignatureVerifier?

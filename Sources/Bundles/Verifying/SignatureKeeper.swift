@@ -9,10 +9,10 @@ struct SignatureKeeper: Sendable {
   private let source: PageURL
   private let fetcher: ManifestFetcher
   private let files: SignedFiles
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let logger: Logger
 
-  init(firstRoot: Int64, fetcher: ManifestFetcher, store: any BundleStoring, logger: Logger) {
+  init(firstRoot: Int64, fetcher: ManifestFetcher, store: BundleStore, logger: Logger) {
     (self.firstRoot, self.fetcher, self.store, self.logger) = (firstRoot, fetcher, store, logger)
     source = fetcher.source
     files = fetcher.signedFiles

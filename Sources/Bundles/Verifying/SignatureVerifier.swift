@@ -8,11 +8,11 @@ struct SignatureVerifier: Sendable {
   private let source: PageURL
   private let fetcher: ManifestFetcher
   private let files: SignedFiles
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let now: @Sendable () -> Date
 
   init(
-    _ trust: ReleaseTrust, fetcher: ManifestFetcher, store: any BundleStoring, now: @escaping @Sendable () -> Date
+    _ trust: ReleaseTrust, fetcher: ManifestFetcher, store: BundleStore, now: @escaping @Sendable () -> Date
   ) {
     (self.trust, self.fetcher, self.store, self.now) = (trust, fetcher, store, now)
     source = fetcher.source

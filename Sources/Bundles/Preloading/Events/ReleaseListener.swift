@@ -10,7 +10,7 @@ struct ReleaseListener: Sendable {
   let url: PageURL
   /// The manifest's URL.
   let source: PageURL
-  let store: any BundleStoring
+  let store: BundleStore
   let client: OriginClient
   let schedule: PreloadSchedule
   let sleep: @Sendable (Duration) async throws -> Void
