@@ -105,7 +105,7 @@ struct PreloadRun: Sendable {
     }
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
-    if outcome.isContradicted, known.isUnchanged,
+    if outcome.hasMismatch, known.isUnchanged,
       let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
     {
       // The server called an old manifest unchanged, which its bytes have disproved.
@@ -114,7 +114,6 @@ struct PreloadRun: Sendable {
       (report.failures, report.leftOut) = ([], [])
       outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
     }
-    report.failures += outcome.failures
     asked = outcome.retryAfter ?? asked
     feed.setTotals { $0.phase = .activating }
     var hasSwitched = false
@@ -135,25 +134,15 @@ struct PreloadRun: Sendable {
     }
   }
 
-  private struct FetchSummary {
-    var failures: [PreloadReport.Failure] = []
-    var retryAfter: Duration?
-    var isComplete = false
-    /// `true` if bytes differ from the digests of a manifest that the server called unchanged.
-    var isContradicted = false
-    /// The number of idle bundles that the data saver did not allow.
-    var left = 0
-  }
-
   private func fetchMissing(
     of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
-  ) async throws -> FetchSummary {
+  ) async throws -> PreloadTally.Outcome {
     let disabled = Set(try await store.disabled(of: release.source).keys)
     report.disabled = disabled.sorted()
     if options.only == nil, let counts = try await store.countsIfStored(of: release) {
       report.count(counts, of: release)
       announce([], of: release, upToDate: counts.storedBundles + counts.storedFiles)
-      return FetchSummary(isComplete: true)
+      return PreloadTally.Outcome(isComplete: true)
     }
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
@@ -161,14 +150,13 @@ struct PreloadRun: Sendable {
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)
-    var outcome = FetchSummary()
-    outcome.failures = unknown.map {
+    // They can be fetched as soon as the manifest can.
+    let isPassing = report.failures.contains(where: \.isPassing)
+    report.failures += unknown.map {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
       let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
-      // They can be fetched as soon as the manifest can.
-      let isPassing = report.failures.contains(where: \.isPassing)
       func failures(_ list: [ManifestDiff.Fetch]) -> [PreloadReport.Failure] {
         list.flatMap(\.bundles).map {
           .init(
@@ -177,15 +165,14 @@ struct PreloadRun: Sendable {
         }
       }
       let required = diff.fetch.filter { !$0.isOptional }
-      outcome.failures += failures(required)
+      report.failures += failures(required)
       report.leftOut += failures(diff.fetch.filter(\.isOptional))
-      outcome.isComplete =
-        required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count
-      return outcome
+      return PreloadTally.Outcome(
+        isComplete: required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count)
     }
     if !diff.fetch.isEmpty, let reason = store.readOnlyReason { throw PreloadError.readOnly(reason: reason) }
     try checkSpace(for: diff)
-    let tally = PreloadTally(limit: options.releaseLimit)
+    let tally = PreloadTally(report, limit: options.releaseLimit)
     let wanted = diff.fetch.filter { item in
       guard item.isOptional, let fault = downloader.knownFault(of: item.expected, in: release) else { return true }
       tally.leaveOut(item, fault, isMismatch: false)
@@ -195,25 +182,16 @@ struct PreloadRun: Sendable {
     do {
       try await fetch(wanted, of: release, tally)
     } catch {
-      let result = tally.result
-      report.add(result)
-      report.failures += result.failures
-      report.notFetched =
-        diff.fetch.reduce(0) { $0 + $1.bundles.count } - result.doneBundles - result.left - result.failures.count
-        - result.leftOut.count
+      report = tally.report
+      report.notFetched = diff.fetch.reduce(0) { $0 + $1.bundles.count } - tally.outcome.settled
       throw error
     }
-    let result = tally.result
-    report.add(result)
-    outcome.failures += result.failures
-    outcome.retryAfter = result.retryAfter
-    outcome.isContradicted = result.hasMismatch
-    outcome.left = result.left
-    report.onDemand += result.left
+    report = tally.report
+    var outcome = tally.outcome
+    report.onDemand += outcome.left
     outcome.isComplete =
-      outcome.failures.isEmpty
-      && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left + result.leftOut.count
-        == contents.count
+      unknown.isEmpty && outcome.failed == 0
+      && diff.keep.count + diff.onDemand.count + outcome.settled == contents.count
     return outcome
   }
 
