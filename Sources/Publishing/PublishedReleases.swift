@@ -9,11 +9,11 @@ package struct PublishedReleases: Sendable {
   let limits: ManifestLimits
   let now: @Sendable () -> Date
   /// `nil` where the store refuses writes whose condition does not hold.
-  let keeper: (any PointerKeeping)?
+  let keeper: PointerKeeper?
 
   /// - Parameter keeper: keeps the pointer for a store that does not know conditions.
   package init(
-    _ store: S3Store, limits: ManifestLimits = .standard, keeper: (any PointerKeeping)? = nil,
+    _ store: S3Store, limits: ManifestLimits = .standard, keeper: PointerKeeper? = nil,
     now: @escaping @Sendable () -> Date = { Date() }
   ) {
     (self.store, self.limits, self.keeper, self.now) = (store, limits, keeper, now)
@@ -136,11 +136,11 @@ package struct PublishedReleases: Sendable {
     return false
   }
 
-  private func replace(_ former: State?, with pointer: ReleasePointer, in keeper: any PointerKeeping) async throws {
+  private func replace(_ former: State?, with pointer: ReleasePointer, in keeper: PointerKeeper) async throws {
     let bytes = try pointer.fileBytes()
     let isReplaced: Bool
     do {
-      isReplaced = try await keeper.replacePointer(former?.revision, with: bytes)
+      isReplaced = try await keeper.replace(former?.revision, bytes)
     } catch let error where !(error is CancellationError) {
       // The answer may have been lost.
       guard let found = try? await state()?.pointer, found.includes(pointer, after: former?.pointer) else {
@@ -202,6 +202,22 @@ package struct PublishedReleases: Sendable {
   }
 
   func url(of key: String) -> PageURL { store.folder.resolving(key.escapedForKey) ?? store.folder }
+}
+
+/// Keeps the pointer of releases beside a store that does not know conditions: what it has counts, and the store has a
+/// copy.
+package struct PointerKeeper: Sendable {
+  /// Returns the pointer's bytes and their revision; `nil` if there is none.
+  let pointer: @Sendable () async throws -> (bytes: [UInt8], revision: UInt64)?
+  /// Replaces the bytes of a revision, `nil` if there are none; returns `false` if there is another revision.
+  let replace: @Sendable (_ revision: UInt64?, _ bytes: [UInt8]) async throws -> Bool
+
+  package init(
+    pointer: @escaping @Sendable () async throws -> (bytes: [UInt8], revision: UInt64)?,
+    replace: @escaping @Sendable (_ revision: UInt64?, _ bytes: [UInt8]) async throws -> Bool
+  ) {
+    (self.pointer, self.replace) = (pointer, replace)
+  }
 }
 
 extension ReleasePointer {
