@@ -122,7 +122,7 @@ public final class PageHost: Sendable {
     loading.originFields = loading.originFields ?? originFields
     resources = ResourceLoader(
       cache: responses, transport: transport, coding: decoder, cookies: ownCookies,
-      files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
+      files: ReleaseFiles(store, downloader: downloader, verifier: verifier).read,
       reachability: reachability, saver: configuration.saver, configuration: loading)
     preloader = verifier.map { [store, downloader, resources, broadcast] verifier in
       Preloader(

@@ -41,7 +41,7 @@ final class PageOpener: Sendable {
     trials = ReleaseTrials(store: store, news: Broadcast())
     resources = ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),
-      files: ReleaseFiles(store, downloader: downloader, verifier: verifier))
+      files: ReleaseFiles(store, downloader: downloader, verifier: verifier).read)
   }
 
   /// `preload`, `relaunch`, `collect`, `open NUMBER NAME POLICY`, `file NUMBER NAME`, `close NUMBER`; of a page that is

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The files of the releases in a bundle store. An optional file whose bytes on the server differ from the manifest's
 /// digest is treated as if the release did not list it.
-package final class ReleaseFiles: FileProviding {
+package final class ReleaseFiles: Sendable {
   private struct State {
     /// The files of each release that was looked up; releases do not change.
     var urls: [Int64: Set<PageURL>] = [:]
@@ -27,7 +27,12 @@ package final class ReleaseFiles: FileProviding {
     contents = downloader.map { ReleaseContents(store: store, downloader: $0, verifier: verifier) }
   }
 
-  package func file(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool) async throws -> [UInt8]? {
+  /// Returns the bytes of a file: see ``FileReader``.
+  ///
+  /// - Parameter snapshot: a ``ReleaseView``.
+  /// - Throws: ``ReleaseError``, ``BundleError``, ``StoreError``, `CancellationError`.
+  @Sendable package func read(_ url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool) async throws -> [UInt8]?
+  {
     // The identity leaves out parameters that only defeat caches; without a query there is nothing to leave out.
     guard let identity = url.text.contains("?") ? PageURL(url.text) : url else { return nil }
     guard let view = snapshot as? ReleaseView else { return await currentFile(at: identity) }

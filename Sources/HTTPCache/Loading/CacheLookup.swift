@@ -13,14 +13,14 @@ final class CacheLookup: Sendable {
   }
 
   private let cache: ResponseCache
-  private let files: (any FileProviding)?
+  private let files: FileReader?
   private let reachability: Reachability
   private let resources: ResourceFactory
   private let now: @Sendable () -> HTTPDate
   private let storedUse: @Sendable (HTTPDate) -> StoredUse
 
   init(
-    _ cache: ResponseCache, files: (any FileProviding)?, reachability: Reachability, resources: ResourceFactory,
+    _ cache: ResponseCache, files: FileReader?, reachability: Reachability, resources: ResourceFactory,
     _ configuration: ResourceLoader.Configuration
   ) {
     self.cache = cache
@@ -79,7 +79,7 @@ final class CacheLookup: Sendable {
   /// - Returns: `nil` if the URL belongs to no file of the release.
   func releaseFile(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool = true) async throws -> Resource? {
     let isOnline = reachability.setting != .offline
-    guard let bytes = try await files?.file(at: url, in: snapshot, mayFetch: mayFetch && isOnline) else { return nil }
+    guard let bytes = try await files?(url, snapshot, mayFetch && isOnline) else { return nil }
     return Resource(releaseFile: bytes, at: url)
   }
 

@@ -55,7 +55,7 @@ public final class ResourceLoader: Sendable {
   ///   - files: the releases' files, which answer requests for their URLs; `nil` for none.
   package init(
     cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
-    cookies: (any CookieStoring)? = nil, files: (any FileProviding)? = nil,
+    cookies: (any CookieStoring)? = nil, files: FileReader? = nil,
     reachability: Reachability = Reachability(),
     saver: DataSaver = DataSaver(), configuration: Configuration = Configuration()
   ) {

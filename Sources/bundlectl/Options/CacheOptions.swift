@@ -106,7 +106,7 @@ struct CacheOptions: ParsableArguments {
       [configuration] transport in
       let loader = ResourceLoader(
         cache: responses, transport: transport, coding: ContentDecoder(), cookies: cookies,
-        files: bundles.map { ReleaseFiles($0) },
+        files: bundles.map { ReleaseFiles($0).read },
         configuration: configuration)
       do {
         try await body(loader)

@@ -289,6 +289,6 @@ extension LoadingFixture {
   func resources(_ verifier: LaunchVerifier?) throws -> ResourceLoader {
     ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),
-      files: ReleaseFiles(store, downloader: try downloader(), verifier: verifier))
+      files: ReleaseFiles(store, downloader: try downloader(), verifier: verifier).read)
   }
 }

@@ -22,7 +22,7 @@ struct PrefetchFixture {
     self.loading = loading
     cache = try ResponseCache(store: ResponseStore(at: ResponseDirectory(loading.folder.file("responses"))))
     resources = ResourceLoader(
-      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
+      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store).read,
       saver: saver)
   }
 
@@ -31,7 +31,7 @@ struct PrefetchFixture {
   /// A new loader, as after the next launch.
   func nextLaunch() -> ResourceLoader {
     ResourceLoader(
-      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
+      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store).read,
       saver: saver)
   }
 

@@ -57,7 +57,7 @@ struct ResourceFixture {
     }
     loader = ResourceLoader(
       cache: cache, transport: transport, coding: ContentDecoder(), cookies: options.cookies,
-      files: options.bundles.map { ReleaseFiles($0) },
+      files: options.bundles.map { ReleaseFiles($0).read },
       reachability: Reachability(now: { time.instant }), saver: options.saver, configuration: configuration)
   }
 
