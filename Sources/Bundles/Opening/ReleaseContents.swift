@@ -69,23 +69,6 @@ struct ReleaseContents: Sendable {
   }
 }
 
-/// The reason why a page cannot get a part of its release.
-package enum ReleaseError: Error, Hashable, CustomStringConvertible {
-  /// The server has the newer release `latest`, and the bytes of this one are neither stored nor on the server.
-  case superseded(entry: String, release: String, latest: String, reason: String)
-  /// The bytes are not stored, and the network may not be used.
-  case notStored(entry: String, release: String)
-
-  package var description: String {
-    switch self {
-    case .superseded(let entry, let release, let latest, let reason):
-      "\(entry.quotedForMessage) of release \(release) cannot be had: the server has release \(latest) now, and a page never mixes the two; reload the page (\(reason))"
-    case .notStored(let entry, let release):
-      "\(entry.quotedForMessage) of release \(release) is not in the store, and the network may not be asked"
-    }
-  }
-}
-
 extension BundleError {
   /// `true` if the server has other bytes than the requested ones, or none.
   fileprivate var meansOtherBytes: Bool {
