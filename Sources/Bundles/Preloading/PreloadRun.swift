@@ -311,3 +311,29 @@ final class DownloadPermit: Sendable {
     if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
   }
 }
+
+extension PreloadRun {
+  /// Fetches the responses that the release's bundles list for prefetching, and keeps them.
+  func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
+    guard let prefetcher else { return }
+    let all = try await store.prefetches(of: release, onlyStored: true)
+    // References that an earlier round fetched, or found lastingly unavailable, are not requested again.
+    let references = Array(all.subtracting(report.settledPrefetches))
+    var former: [String] = []
+    if report.activated, let previous = try await store.source(release.source)?.previous {
+      former = try await store.prefetches(of: previous, onlyStored: false).subtracting(all).sorted()
+    }
+    guard !references.isEmpty || !former.isEmpty else { return }
+    feed.setTotals { $0.phase = .prefetching }
+    let base = release.source.isFile ? nil : release.source
+    let result = await prefetcher.prefetch(references, base: base, dropping: former)
+    report.prefetched += result.kept
+    report.prefetchSkipped += result.skipped
+    report.prefetchFailures.removeAll { failure in references.contains { failure.hasPrefix("\($0): ") } }
+    report.prefetchFailures += result.failures
+    report.settledPrefetches.formUnion(references)
+    report.settledPrefetches.subtract(result.passing)
+    report.lacksPrefetches = !result.passing.isEmpty
+    for failure in result.failures { logger.notice("prefetching failed: \(failure)") }
+  }
+}
