@@ -100,3 +100,32 @@ extension BundleStore {
     return leftovers
   }
 }
+
+/// A stored bundle that no manifest lists.
+package struct UnlistedBundle: Hashable, Sendable {
+  package let url: PageURL
+  package let blob: Blob
+  /// The time at which it was stored, in seconds since 1970.
+  package let storedAt: Double
+  /// The time at which it was last opened, to the minute, in seconds since 1970.
+  package let usedAt: Double
+
+  package init(url: PageURL, blob: Blob, storedAt: Double, usedAt: Double) {
+    self.url = url
+    self.blob = blob
+    self.storedAt = storedAt
+    self.usedAt = usedAt
+  }
+}
+
+/// The files of a store that belong to no release and no bundle.
+package struct StoreLeftovers: Hashable, Sendable {
+  /// The number of partial downloads, and their bytes.
+  package var partials = 0
+  package var partialBytes: Int64 = 0
+  /// The number of files that were found damaged, and their bytes.
+  package var quarantined = 0
+  package var quarantinedBytes: Int64 = 0
+
+  package init() {}
+}

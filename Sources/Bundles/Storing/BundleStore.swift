@@ -391,3 +391,22 @@ public final class BundleStore: Sendable {
     logger.warning("quarantined a damaged blob", metadata: ["blob": "\(blob.sha256)", "to": "\(target)"])
   }
 }
+
+/// The limits of each class of content in a store, in bytes. The least recently used content is removed first.
+public struct StoreQuotas: Hashable, Sendable {
+  /// The limit for releases; `nil`, the default, for no limit. A held release, an incoming one, and the current one of
+  /// the most recently used source stay in any case.
+  public var releases: Int64?
+  /// The limit for bundles that no manifest lists, without the most recently used one; 64 MiB by default, `nil` for no
+  /// limit.
+  public var unlisted: Int64?
+  /// The limit for responses on disk that are not marked as kept, in the cache that a host makes; 20 MiB by default.
+  public var responses: Int64
+
+  /// Makes quotas with the given values.
+  public init(releases: Int64? = nil, unlisted: Int64? = 64 << 20, responses: Int64 = 20 << 20) {
+    self.releases = releases
+    self.unlisted = unlisted
+    self.responses = responses
+  }
+}
