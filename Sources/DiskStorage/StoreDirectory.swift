@@ -192,3 +192,70 @@ extension StoreDirectory {
     }
   }
 }
+
+/// A path in a store: a root folder, which the caller named, and names below it.
+///
+/// The root's path may lead through symbolic links. No link below it is followed: ``FileSystem`` opens one folder after
+/// the other, each relative to the one before, so that a link that replaces a folder at any moment has no effect.
+package struct StorePath: Hashable, Sendable, CustomStringConvertible {
+  package let root: FilePath
+  /// The names below the root, the outermost first.
+  package let names: [String]
+
+  package init(_ root: FilePath, _ names: [String] = []) { (self.root, self.names) = (root, names) }
+
+  package func appending(_ name: String) -> StorePath { StorePath(root, names + [name]) }
+
+  /// The path with a text appended to its last name.
+  package func extended(by text: String) -> StorePath {
+    guard let last = names.last else { return StorePath(FilePath(string + text)) }
+    return StorePath(root, names.dropLast() + [last + text])
+  }
+
+  /// The folder of this path; the root for the root itself.
+  package var folder: StorePath { StorePath(root, Array(names.dropLast())) }
+
+  package var lastName: String { names.last ?? root.lastComponent?.string ?? "" }
+
+  package var path: FilePath { names.reduce(root) { $0.appending($1) } }
+  package var string: String { path.string }
+  package var description: String { string }
+}
+
+/// A temporary folder of this process, which is removed when its last owner releases it.
+package final class SessionFolder: Sendable {
+  package let folder: StorePath
+  package var path: String { folder.string }
+  /// Locked while the folder is in use, so that other processes recognise folders of killed ones.
+  private let lock: FileDescriptor
+
+  private static let prefix = "pagekit-session-"
+
+  /// - Throws: ``StoreError/notWritable(path:reason:)`` if the system's temporary folder cannot be written.
+  package init() throws {
+    let parent = StorePath(FilePath(FileManager.default.temporaryDirectory.path))
+    Self.removeAbandoned(in: parent)
+    folder = parent.appending(Self.prefix + UUID().uuidString)
+    try FileSystem.makeFolder(folder, permissions: 0o700)
+    // Locked under another name first, so that no other process finds it unlocked and removes the folder.
+    let (made, named) = (folder.appending("session.new"), folder.appending("session"))
+    lock = try FileSystem.open(made, .readWrite, options: .create, permissions: [.ownerReadWrite])
+    flock(lock.rawValue, LOCK_EX | LOCK_NB)
+    try FileSystem.rename(made, to: named)
+  }
+
+  deinit {
+    FileSystem.removeAll(folder)
+    FileSystem.closeLocked(lock)
+  }
+
+  /// Removes the folders of processes that were killed.
+  private static func removeAbandoned(in parent: StorePath) {
+    for name in FileSystem.names(in: parent) where name.hasPrefix(prefix) {
+      let folder = parent.appending(name)
+      guard let lock = try? FileSystem.open(folder.appending("session"), .readWrite) else { continue }
+      if flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 { FileSystem.removeAll(folder) }
+      FileSystem.closeLocked(lock)
+    }
+  }
+}
