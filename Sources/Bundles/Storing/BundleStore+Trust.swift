@@ -160,7 +160,7 @@ package struct SourceChoice: Hashable, Sendable {
   /// The host's ``Audience`` as a text.
   package var audience = ""
   /// The source's manifest, if it names the release's manifest and is not itself that.
-  package var manifest: StatusTrust.SignedManifest?
+  package var manifest: ManifestTrust.SignedManifest?
 
   package init() {}
 }

@@ -31,24 +31,24 @@ public struct ReleaseTrust: Hashable, Sendable {
   }
 }
 
-/// Decides if a manifest is trusted: signed by enough of a root's keys, still valid, and not older than what was trusted
-/// before.
+/// Decides if a manifest, and the status beside it, are trusted: signed by enough of a root's keys, still valid, and not
+/// older than what was trusted before.
 package struct ManifestTrust: Sendable {
   package var root: TrustRoot
-  /// The longest time since a manifest was signed; `nil` if only its `expires` counts. A server that hides newer
-  /// releases is found out after this time.
+  /// The longest time since a manifest, or its status, was signed; `nil` if only its `expires` counts. A server that hides
+  /// newer releases is found out after this time.
   package var freshFor: Duration?
 
   /// The time by which the clock of whoever signs may be ahead of the host's.
   static let clockSkew: Duration = .seconds(300)
 
-  /// The newest manifest that was trusted.
-  package struct Known: Sendable {
+  /// A manifest whose signatures were checked.
+  package struct SignedManifest: Hashable, Sendable {
     package let sequence: Int64
-    /// `nil` if it is not stored any more.
-    package let manifest: Manifest?
+    /// The SHA-256 of its bytes.
+    package let digest: SHA256Digest
 
-    package init(sequence: Int64, manifest: Manifest?) { (self.sequence, self.manifest) = (sequence, manifest) }
+    package init(sequence: Int64, digest: SHA256Digest) { (self.sequence, self.digest) = (sequence, digest) }
   }
 
   package init(root: TrustRoot, freshFor: Duration? = nil) { (self.root, self.freshFor) = (root, freshFor) }
@@ -56,12 +56,14 @@ package struct ManifestTrust: Sendable {
   /// - Parameters:
   ///   - bytes: the manifest's, as they were signed.
   ///   - signatures: those beside it; `nil` if there are none.
-  ///   - known: the newest manifest that was trusted before; `nil` for the first.
+  ///   - known: the newest manifest that was trusted before, `nil` if it is not stored any more; `nil` for the first.
   /// - Returns: the times that it is signed for.
   /// - Throws: ``TrustError``.
   @discardableResult
   package func check(
-    _ manifest: Manifest, _ bytes: [UInt8], _ signatures: SignatureFile?, after known: Known?, at now: SignedTime
+    _ manifest: Manifest, _ bytes: [UInt8], _ signatures: SignatureFile?,
+    after known: (sequence: Int64, manifest: Manifest?)?,
+    at now: SignedTime
   ) throws -> SignedSpan {
     try root.checkExpiry(at: now)
     try root.check(bytes, signatures, by: .release, as: .manifest)
@@ -95,6 +97,45 @@ package struct ManifestTrust: Sendable {
     // One from the future would stay fresh for as long as it is ahead.
     let latest = now.advanced(by: Self.clockSkew)
     guard signed <= latest else { throw TrustError.future(signed: signed, latest: latest) }
+  }
+
+  /// Checks a status: that it is signed by enough of the root's keys, still valid, not older than the one that was trusted
+  /// before, and of the manifest beside it.
+  ///
+  /// - Parameters:
+  ///   - bytes: the status's, as they were signed.
+  ///   - signatures: those beside it; `nil` if there are none.
+  ///   - manifest: the one that the server has now.
+  ///   - known: the newest status that was trusted before, whose bytes are `nil` if they are not stored any more; `nil` for
+  ///     the first.
+  /// - Throws: ``TrustError``.
+  package func checkStatus(
+    _ bytes: [UInt8], _ signatures: SignatureFile?, of manifest: SignedManifest,
+    after known: (sequence: Int64, bytes: [UInt8]?)?, at now: SignedTime
+  ) throws -> ReleaseStatus {
+    try root.checkExpiry(at: now)
+    try root.checkStatus(bytes, signatures)
+    let status = try ReleaseStatus(reading: bytes)
+    guard now < status.expires else { throw TrustError.expired(.status, at: status.expires) }
+    if let freshFor {
+      // One from the future would stay fresh for as long as it is ahead.
+      let latest = now.advanced(by: Self.clockSkew)
+      guard status.signed <= latest else { throw TrustError.future(.status, signed: status.signed, latest: latest) }
+      let oldest = now.advanced(by: .zero - freshFor)
+      guard status.signed > oldest else { throw TrustError.frozen(.status, signed: status.signed, oldest: oldest) }
+    }
+    if let known {
+      guard status.sequence >= known.sequence else {
+        throw TrustError.rollback(.status, known: known.sequence, found: status.sequence)
+      }
+      guard status.sequence > known.sequence || known.bytes.map({ $0 == bytes }) ?? true else {
+        throw TrustError.ambiguous(.status, sequence: status.sequence)
+      }
+    }
+    guard status.release.sha256 == manifest.digest, status.release.sequence == manifest.sequence else {
+      throw TrustError.otherManifest(named: status.release, found: manifest.digest)
+    }
+    return status
   }
 }
 
@@ -140,69 +181,5 @@ extension Manifest {
   func listsTheSame(as other: Manifest) -> Bool {
     release == other.release && base == other.base && bundles == other.bundles && files == other.files
       && identity == other.identity
-  }
-}
-
-/// Decides if a status is trusted: signed by enough of a root's keys, still valid, not older than what was trusted
-/// before, and of the manifest beside it.
-package struct StatusTrust: Sendable {
-  package var root: TrustRoot
-  /// The longest time since a status was signed; `nil` if only its `expires` counts. A server that hides newer statuses,
-  /// and with them newer releases, is found out after this time.
-  package var freshFor: Duration?
-
-  package init(root: TrustRoot, freshFor: Duration? = nil) { (self.root, self.freshFor) = (root, freshFor) }
-
-  /// A manifest whose signatures were checked.
-  package struct SignedManifest: Hashable, Sendable {
-    package let sequence: Int64
-    /// The SHA-256 of its bytes.
-    package let digest: SHA256Digest
-
-    package init(sequence: Int64, digest: SHA256Digest) { (self.sequence, self.digest) = (sequence, digest) }
-  }
-
-  /// The newest status that was trusted.
-  package struct Known: Sendable {
-    package let sequence: Int64
-    /// Its bytes; `nil` if they are not stored any more.
-    package let bytes: [UInt8]?
-
-    package init(sequence: Int64, bytes: [UInt8]?) { (self.sequence, self.bytes) = (sequence, bytes) }
-  }
-
-  /// - Parameters:
-  ///   - bytes: the status's, as they were signed.
-  ///   - signatures: those beside it; `nil` if there are none.
-  ///   - manifest: the one that the server has now.
-  ///   - known: the newest status that was trusted before; `nil` for the first.
-  /// - Throws: ``TrustError``.
-  package func check(
-    _ bytes: [UInt8], _ signatures: SignatureFile?, of manifest: SignedManifest, after known: Known?,
-    at now: SignedTime
-  ) throws -> ReleaseStatus {
-    try root.checkExpiry(at: now)
-    try root.checkStatus(bytes, signatures)
-    let status = try ReleaseStatus(reading: bytes)
-    guard now < status.expires else { throw TrustError.expired(.status, at: status.expires) }
-    if let freshFor {
-      // One from the future would stay fresh for as long as it is ahead.
-      let latest = now.advanced(by: ManifestTrust.clockSkew)
-      guard status.signed <= latest else { throw TrustError.future(.status, signed: status.signed, latest: latest) }
-      let oldest = now.advanced(by: .zero - freshFor)
-      guard status.signed > oldest else { throw TrustError.frozen(.status, signed: status.signed, oldest: oldest) }
-    }
-    if let known {
-      guard status.sequence >= known.sequence else {
-        throw TrustError.rollback(.status, known: known.sequence, found: status.sequence)
-      }
-      guard status.sequence > known.sequence || known.bytes.map({ $0 == bytes }) ?? true else {
-        throw TrustError.ambiguous(.status, sequence: status.sequence)
-      }
-    }
-    guard status.release.sha256 == manifest.digest, status.release.sequence == manifest.sequence else {
-      throw TrustError.otherManifest(named: status.release, found: manifest.digest)
-    }
-    return status
   }
 }

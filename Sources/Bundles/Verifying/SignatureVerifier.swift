@@ -39,8 +39,8 @@ struct SignatureVerifier: Sendable {
       let file = try await fetcher.signedFiles(of: fetched.url).signatures()
       let span = try manifestTrust(root).check(
         manifest, bytes, try file.map { try SignatureFile(reading: $0) },
-        after: record.sequence.map { .init(sequence: $0, manifest: $0 == manifest.sequence ? other : nil) }, at: time)
-      let signed = StatusTrust.SignedManifest(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
+        after: record.sequence.map { ($0, $0 == manifest.sequence ? other : nil) }, at: time)
+      let signed = ManifestTrust.SignedManifest(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
       try await checkStatus(of: signed, root, &record, conditionally: conditionally)
       if record.sequence != manifest.sequence {
         record.sequence = manifest.sequence
@@ -69,7 +69,7 @@ struct SignatureVerifier: Sendable {
   ///
   /// - Parameter choice: the source's manifest, if it names that of the release.
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
-  func check(unchanged release: StoredRelease, namedBy choice: StatusTrust.SignedManifest?) async throws {
+  func check(unchanged release: StoredRelease, namedBy choice: ManifestTrust.SignedManifest?) async throws {
     try await SourceError.naming(source) {
       var record = try await store.trustRecord(of: source)
       let root = try await newestRoot(&record)
@@ -92,7 +92,7 @@ struct SignatureVerifier: Sendable {
 
   /// Fetches, checks and stores the status, if the root has the role for it.
   private func checkStatus(
-    of manifest: StatusTrust.SignedManifest, _ root: TrustRoot, _ record: inout TrustRecord, conditionally: Bool
+    of manifest: ManifestTrust.SignedManifest, _ root: TrustRoot, _ record: inout TrustRecord, conditionally: Bool
   ) async throws {
     guard asksForStatus(root) else {
       // Nobody could take back what a former status says.
@@ -104,9 +104,9 @@ struct SignatureVerifier: Sendable {
     }
     let known = try await store.status(of: source)
     guard let found = try await fetcher.status(unless: conditionally ? known : nil) else { throw TrustError.noStatus }
-    let status = try StatusTrust(root: root, freshFor: trust.freshFor).check(
+    let status = try ManifestTrust(root: root, freshFor: trust.freshFor).checkStatus(
       found.bytes, try found.signatureFile(), of: manifest,
-      after: record.statusSequence.map { .init(sequence: $0, bytes: known?.bytes) }, at: time)
+      after: record.statusSequence.map { ($0, known?.bytes) }, at: time)
     guard found != known || record.statusSequence != status.sequence else { return }
     record.statusSequence = status.sequence
     try await store.setStatus(found, trusted: status, of: source)

@@ -361,9 +361,9 @@ struct ReportTests {
         func read() async throws -> ReleaseStatus {
           let (bytes, files) = (try await host.get("/status.json").body, try await host.get("/status.json.sig").body)
           let manifest = try await host.get("/manifest.json").body
-          let trusted = StatusTrust.SignedManifest(
+          let trusted = ManifestTrust.SignedManifest(
             sequence: try Manifest(reading: manifest).sequence, digest: try SHA256Digest(of: manifest))
-          return try StatusTrust(root: upstream.onlineRoot).check(
+          return try ManifestTrust(root: upstream.onlineRoot).checkStatus(
             bytes, try SignatureFile(reading: files), of: trusted, after: nil, at: .now)
         }
         /// The status, once the files that are read one after the other are of one time.
