@@ -2,13 +2,12 @@ import Foundation
 import GRDB
 import HTTPTransport
 
-/// Recognises the errors of SQLite that mean a damaged file.
-package enum DatabaseDamage {
-  /// Returns `true` if an error means that the file is not a database, or not as it was written: the statements are
+extension Error {
+  /// `true` if an error of SQLite means that the file is not a database, or not as it was written: the statements are
   /// always the same, so that they cannot be wrong.
-  package static func isDamage(_ error: any Error) -> Bool {
-    if error is RowDecodingError { return true }
-    guard let error = error as? DatabaseError else { return false }
+  package var isDatabaseDamage: Bool {
+    if self is RowDecodingError { return true }
+    guard let error = self as? DatabaseError else { return false }
     switch error.resultCode {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_FORMAT, .SQLITE_TOOBIG:
       return true
@@ -21,8 +20,9 @@ package enum DatabaseDamage {
     }
   }
 
-  package static func reason(_ error: any Error) -> String {
-    (error as? DatabaseError)?.message ?? "it has values that were never written"
+  /// The reason why the file is damaged, for messages.
+  package var databaseDamage: String {
+    (self as? DatabaseError)?.message ?? "it has values that were never written"
   }
 }
 
@@ -30,7 +30,7 @@ extension StoreError {
   /// Makes the store's error for an error of SQLite.
   package init(_ error: DatabaseError, path: String) {
     switch error.resultCode {
-    case _ where DatabaseDamage.isDamage(error):
+    case _ where error.isDatabaseDamage:
       self = .damagedDatabase(path: path, reason: error.message ?? "it is no database")
     case .SQLITE_FULL:
       self = .diskFull(path: path)

@@ -141,7 +141,7 @@ final class ResponseIndex: Sendable {
       let pool = try current()
       do {
         return try body(pool)
-      } catch  where DatabaseDamage.isDamage(error) {
+      } catch  where error.isDatabaseDamage {
         try putAside(pool, because: error)
       } catch let error as DatabaseError {
         let isCurrent = opened.withLock { $0?.pool === pool && isInPlace($0?.file) }
@@ -164,7 +164,7 @@ final class ResponseIndex: Sendable {
       opened = nil
       try StoreLock(path: directory.lock).with(.exclusive) {
         guard isInPlace(current.file) else { return }
-        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", DatabaseDamage.reason(error))
+        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", error.databaseDamage)
       }
     }
   }

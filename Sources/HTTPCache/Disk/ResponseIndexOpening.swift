@@ -15,8 +15,8 @@ struct ResponseIndexOpening {
     return try StoreLock(path: directory.lock).with(.exclusive) {
       do {
         return try openLocked()
-      } catch  where DatabaseDamage.isDamage(error) {
-        try putAside("damaged", DatabaseDamage.reason(error))
+      } catch  where error.isDatabaseDamage {
+        try putAside("damaged", error.databaseDamage)
         return try inWords { try openLocked() }
       } catch let error as DatabaseError {
         throw StoreError(error, path: directory.database.string)
