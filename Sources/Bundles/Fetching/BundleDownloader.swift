@@ -170,7 +170,7 @@ final class DeltaFinder: Sendable {
         if try await store.origins(of: base).isSubset(of: [origin]) { named.append(base) }
       }
       let listed = (known.listed[sha256] ?? []).filter { $0.url.origin == origin }
-      guard let choice = DeltaChoice(of: named, listed: listed) else { return nil }
+      guard let choice = Self.choice(among: named, listed: listed) else { return nil }
       let bytes = try await store.bytes(of: choice.base).bytes
       return DeltaOffer(
         dictionary: ContentDictionary(bytes, digest: choice.base.sha256), listed: choice.listed?.url)
@@ -179,6 +179,19 @@ final class DeltaFinder: Sendable {
     } catch {
       return nil
     }
+  }
+
+  /// Chooses the older bytes that are the dictionary: those with the smallest published delta; without one, the newest.
+  ///
+  /// - Parameters:
+  ///   - bases: the stored older bytes, newest first.
+  ///   - listed: the published deltas of the entry.
+  /// - Returns: `nil` if there are no bytes that are small enough to be a dictionary.
+  static func choice(among bases: [Blob], listed: [ListedDelta]) -> (base: Blob, listed: ListedDelta?)? {
+    let bases = bases.filter { $0.size <= ContentDictionary.sizeLimit }
+    let published = bases.compactMap { base in listed.first { $0.base == base.sha256 }.map { (base, $0) } }
+    if let best = published.min(by: { $0.1.size < $1.1.size }) { return (best.0, best.1) }
+    return bases.first.map { ($0, nil) }
   }
 
   private func bases(of release: StoredRelease) async throws -> Known {
@@ -190,30 +203,6 @@ final class DeltaFinder: Sendable {
       let found = Known(release: release.id, bases: bases, listed: try manifest?.deltas(at: release.source) ?? [:])
       known.withLock { $0 = found }
       return found
-    }
-  }
-}
-
-/// The older bytes that are chosen as the dictionary.
-struct DeltaChoice: Equatable {
-  let base: Blob
-  let listed: ListedDelta?
-
-  /// Chooses the bytes with the smallest published delta; without one, the newest bytes.
-  ///
-  /// - Parameters:
-  ///   - bases: the stored older bytes, newest first.
-  ///   - listed: the published deltas of the entry.
-  /// - Returns: `nil` if there are no bytes that are small enough to be a dictionary.
-  init?(of bases: [Blob], listed: [ListedDelta]) {
-    let bases = bases.filter { $0.size <= ContentDictionary.sizeLimit }
-    let published = bases.compactMap { base in listed.first { $0.base == base.sha256 }.map { (base, $0) } }
-    if let best = published.min(by: { $0.1.size < $1.1.size }) {
-      (base, self.listed) = best
-    } else if let newest = bases.first {
-      (base, self.listed) = (newest, nil)
-    } else {
-      return nil
     }
   }
 }

@@ -126,15 +126,15 @@ extension ExpectedContent {
   }
 }
 
-/// The choice among a page's stored bytes when the server has not said which ones it has.
-enum StoredChoice {
-  /// - Parameters:
-  ///   - candidates: the entries of releases, newest first, then the bundle that no manifest lists.
-  ///   - consistency: decides whether a release shows before it is complete.
+/// The entries of releases that a page may be opened with, newest first, then the bundle that no manifest lists.
+extension [StoredCandidate] {
+  /// Returns the stored bytes that a page shows when the server has not said which ones it has.
+  ///
+  /// - Parameter consistency: decides whether a release shows before it is complete.
   /// - Returns: `nil` if no candidate has its bytes.
-  static func best(among candidates: [StoredCandidate], _ consistency: Consistency) -> StoredCandidate? {
-    let stored = candidates.filter { $0.blob != nil }
-    return stored.min { rank($0, consistency) < rank($1, consistency) }
+  func best(_ consistency: Consistency) -> StoredCandidate? {
+    let stored = filter { $0.blob != nil }
+    return stored.min { Self.rank($0, consistency) < Self.rank($1, consistency) }
   }
 
   /// Without the server an incomplete release stays incomplete: an incoming release comes before the current one only

@@ -103,7 +103,7 @@ final class BundleOpening: Sendable {
 
   private func canShow(_ candidates: [StoredCandidate]) -> Bool {
     policy.allowsUnconfirmed && options.view == nil
-      && StoredChoice.best(among: candidates, loader.configuration.consistency) != nil
+      && candidates.best(loader.configuration.consistency) != nil
   }
 
   /// Uses stored bytes when the time is up, without the server's missing answer or bytes.
@@ -130,7 +130,7 @@ final class BundleOpening: Sendable {
     }
     while true {
       let candidates = try await candidates()
-      guard let choice = StoredChoice.best(among: candidates, loader.configuration.consistency), let blob = choice.blob
+      guard let choice = candidates.best(loader.configuration.consistency), let blob = choice.blob
       else { return nil }
       let decision = BundleDecision(
         for: .init(
@@ -282,7 +282,7 @@ final class BundleOpening: Sendable {
     {
       return meant
     }
-    return StoredChoice.best(among: candidates, loader.configuration.consistency)
+    return candidates.best(loader.configuration.consistency)
   }
 
   /// - Returns: `nil` if the bytes are not what they should be.

@@ -29,7 +29,7 @@ struct PreloadRun: Sendable {
   /// - Parameter report: the report, which includes earlier rounds that did not store everything.
   func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.RoundResult {
     let start = ContinuousClock.now
-    let requestsBefore = downloader.client.counter.value
+    let requestsBefore = downloader.client.requestCount
     let done = report.done
     (report.failures, report.leftOut) = ([], [])
     (report.isInterrupted, report.notFetched) = (false, 0)
@@ -56,7 +56,7 @@ struct PreloadRun: Sendable {
       report.failures.append(.init(name: Self.manifestName, error))
       asked = RetryPolicy.retryAfter(error)
     }
-    report.requests += downloader.client.counter.value - requestsBefore
+    report.requests += downloader.client.requestCount - requestsBefore
     report.elapsed += ContinuousClock.now - start
     return report.outcome(since: done, asked: asked)
   }
@@ -66,13 +66,17 @@ struct PreloadRun: Sendable {
     get async throws { store.requiresSignatures ? try await store.source(verifier.source)?.current : nil }
   }
 
+  /// The release to preload. `isUnchanged` is `true` if the server answered 304, or sent the stored manifest again;
+  /// `failure` is the reason why there is no answer from the server.
+  private typealias Known = (release: StoredRelease, isUnchanged: Bool, failure: SourceError?)
+
   /// The server's release; if the server cannot be reached, the stored one with the reason.
   private func release(_ question: Question) async throws -> Known {
     if options.isOffline {
       guard let stored = try await store.source(verifier.source)?.latest else {
         throw SourceError.notStored(verifier.source)
       }
-      return Known(release: stored)
+      return (release: stored, isUnchanged: false, failure: nil)
     }
     do {
       let verified =
@@ -81,19 +85,11 @@ struct PreloadRun: Sendable {
         case .onceMore: try await verifier.verified(resting: false)
         case .anew: try await verifier.refresh()
         }
-      return Known(release: verified.release, isUnchanged: verified.isUnchanged)
+      return (release: verified.release, isUnchanged: verified.isUnchanged, failure: nil)
     } catch let error as SourceError {
       guard let stored = try await store.source(verifier.source)?.latest else { throw error }
-      return Known(release: stored, failure: error)
+      return (release: stored, isUnchanged: false, failure: error)
     }
-  }
-
-  private struct Known {
-    let release: StoredRelease
-    /// `true` if the server answered 304, or sent the stored manifest again.
-    var isUnchanged = false
-    /// The reason why there is no answer from the server.
-    var failure: SourceError?
   }
 
   private func bring(_ known: Known, _ report: inout PreloadReport, _ asked: inout Duration?) async throws {

@@ -159,17 +159,6 @@ package struct Blob: Hashable, Sendable {
   }
 }
 
-/// The verified bytes of a blob, and whether they came from memory.
-package struct BlobBytes: Sendable {
-  package let bytes: [UInt8]
-  package let isFromMemory: Bool
-
-  package init(bytes: [UInt8], isFromMemory: Bool) {
-    self.bytes = bytes
-    self.isFromMemory = isFromMemory
-  }
-}
-
 /// The reason why a blob's bytes cannot be used. The caller fetches them again.
 package enum BlobError: Error, Hashable, CustomStringConvertible {
   case missing(SHA256Digest, path: String)

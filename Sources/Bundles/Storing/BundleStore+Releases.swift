@@ -351,13 +351,21 @@ extension BundleStore {
   package func activate(_ release: StoredRelease, leavingIdle: Bool = false) async throws -> Bool {
     try await write { [now, requiresSignatures, takesAsGood] db in
       let current = Self.current(onlySigned: requiresSignatures)
-      let found: Activation? = try db.firstRow(
+      // `isUsed`: the release is current for this host, see ``signedCurrent``.
+      let found = try db.firstRow(
         """
         SELECT source.id, source.current IS "release".id AS isCurrent, \(current) IS "release".id AS isUsed,
           source.heldSince IS NOT NULL AND source.current IS \(current) AS isHeld, "release".standing,
           \(current) IS NOT NULL AND source.withheld IS "release".digest AS isWithheld
         FROM source JOIN "release" ON "release".source = source.id WHERE "release".id = ?
-        """, [release.id], Activation.init)
+        """, [release.id]
+      ) { row in
+        try (
+          source: row.value("id") as Int64, isCurrent: row.value("isCurrent") as Bool,
+          isUsed: row.value("isUsed") as Bool, isHeld: row.value("isHeld") as Bool, standing: Self.standing(row),
+          isWithheld: row.value("isWithheld") as Bool
+        )
+      }
       guard let found else { throw StoreError.releaseGone(name: release.name) }
       guard !found.isCurrent, !found.isHeld, found.standing != .bad, !(requiresSignatures && found.isWithheld),
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
@@ -365,23 +373,6 @@ extension BundleStore {
       try Self.makeCurrent(release.id, of: found.source, at: now(), db)
       if takesAsGood, found.standing == .trial { try Self.set(.good, of: release.id, db) }
       return !found.isUsed
-    }
-  }
-
-  /// The conditions under which a release becomes the current one.
-  private struct Activation {
-    let source: Int64
-    let isCurrent: Bool
-    /// `true` if the release is current for this host: see ``signedCurrent``.
-    let isUsed: Bool
-    let isHeld: Bool
-    let standing: ReleaseStanding
-    let isWithheld: Bool
-
-    init(_ row: Row) throws {
-      (source, isCurrent, isUsed) = try (row.value("id"), row.value("isCurrent"), row.value("isUsed"))
-      (isHeld, isWithheld) = try (row.value("isHeld"), row.value("isWithheld"))
-      standing = try BundleStore.standing(row)
     }
   }
 

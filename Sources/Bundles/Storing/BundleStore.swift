@@ -197,8 +197,8 @@ public final class BundleStore: Sendable {
     let database = try await current()
     do {
       return try await body(database)
-    } catch  where keeper.canRecover && DatabaseDamage.isDamage(error) {
-      let reason = DatabaseDamage.reason(error)
+    } catch  where keeper.canRecover && error.isDatabaseDamage {
+      let reason = error.databaseDamage
       try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
       let next = try await current()
       do { return try await body(next) } catch { throw next.storeError(error) }
@@ -324,8 +324,8 @@ public final class BundleStore: Sendable {
       try await committer.commit(download, digests: digests, as: target)
     } catch {
       let database = keeper.latest
-      if keeper.canRecover, DatabaseDamage.isDamage(error) {
-        let reason = DatabaseDamage.reason(error)
+      if keeper.canRecover, error.isDatabaseDamage {
+        let reason = error.databaseDamage
         try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
       }
       throw database.storeError(error)
@@ -338,11 +338,11 @@ public final class BundleStore: Sendable {
   /// Returns the bytes of a blob, checked against its SHA-256. The bytes that were checked last are kept in memory.
   ///
   /// - Throws: ``BlobError``.
-  package func bytes(of blob: Blob) async throws -> BlobBytes {
-    if let bytes = verified[blob.sha256] { return BlobBytes(bytes: bytes, isFromMemory: true) }
+  package func bytes(of blob: Blob) async throws -> (bytes: [UInt8], isFromMemory: Bool) {
+    if let bytes = verified[blob.sha256] { return (bytes: bytes, isFromMemory: true) }
     let bytes = try blobs.read(blob)
     verified.insert(bytes, for: blob.sha256, cost: bytes.count)
-    return BlobBytes(bytes: bytes, isFromMemory: false)
+    return (bytes: bytes, isFromMemory: false)
   }
 
   /// Returns `true` if a blob's file exists; its bytes are not read.

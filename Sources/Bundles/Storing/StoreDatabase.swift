@@ -162,11 +162,8 @@ struct StoreDatabase: Sendable {
 /// The store's open database. If it was damaged, or was removed or replaced together with the store's folder, a new one
 /// is opened in its place. Its methods may block, its properties do not.
 final class DatabaseKeeper: Sendable {
-  private struct Opened {
-    let database: StoreDatabase
-    /// The file's status when it was opened.
-    let file: FileStatus?
-  }
+  /// A database, and its file's status when it was opened.
+  private typealias Opened = (database: StoreDatabase, file: FileStatus?)
 
   /// `nil` for a database that is never replaced.
   private let recovery: Recovery?
@@ -185,25 +182,25 @@ final class DatabaseKeeper: Sendable {
 
   init(_ database: StoreDatabase) {
     recovery = nil
-    opened = Mutex(Opened(database: database, file: nil))
+    opened = Mutex((database: database, file: nil))
   }
 
   private static func open(_ recovery: Recovery) throws -> Opened {
     let database = try recovery.openDatabase()
-    return Opened(database: database, file: FileSystem.status(recovery.directory.databaseFile))
+    return (database: database, file: FileSystem.status(recovery.directory.databaseFile))
   }
 
   /// The database that was opened last. Does not block.
   ///
   /// - Returns: `nil` if its file is no longer in place.
   var inPlace: StoreDatabase? {
-    let opened = opened.withLock(\.self)
+    let opened = opened.withLock { $0 }
     guard let recovery, !isInPlace(opened.file, recovery) else { return opened.database }
     return nil
   }
 
   /// The database that was opened last, whether its file is in place or not. Does not block.
-  var latest: StoreDatabase { opened.withLock(\.database) }
+  var latest: StoreDatabase { opened.withLock { $0.database } }
 
   private func isInPlace(_ file: FileStatus?, _ recovery: Recovery) -> Bool {
     guard let file, let found = FileSystem.status(recovery.directory.databaseFile) else { return false }
@@ -239,7 +236,7 @@ final class DatabaseKeeper: Sendable {
     if isDue: (Opened, Recovery) -> Bool, beforehand prepare: (Recovery) throws -> Void
   ) throws -> StoreDatabase {
     try opening.withLock { _ in
-      let former = opened.withLock(\.self)
+      let former = opened.withLock { $0 }
       guard let recovery, isDue(former, recovery) else { return former.database }
       try prepare(recovery)
       // Operations under way continue with the former database.
