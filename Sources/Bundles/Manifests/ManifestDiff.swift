@@ -1,6 +1,6 @@
 import HTTPTransport
 
-/// The difference between a release and the store: the contents to fetch, keep and drop.
+/// The difference between a release and the store: the contents to fetch and to keep.
 package struct ManifestDiff: Equatable, Sendable {
   /// One content to fetch, and the entries of the release that have it.
   package struct Fetch: Equatable, Sendable {
@@ -18,8 +18,6 @@ package struct ManifestDiff: Equatable, Sendable {
   package let keep: [PageBundle]
   /// The entries that are fetched when a page opens them, and disabled bundles.
   package let onDemand: [PageBundle]
-  /// The entries of the previous release that this one does not contain.
-  package let drop: [PageBundle]
 
   /// The bytes to fetch, as far as the manifest gives sizes.
   package var bytesToFetch: Int64 { fetch.reduce(0) { $0 + ($1.expected.size ?? 0) } }
@@ -29,8 +27,8 @@ package struct ManifestDiff: Equatable, Sendable {
   ///   - disabled: the names of bundles that are not fetched.
   ///   - isStored: returns `true` if the store has the entry's bytes.
   package init(
-    of release: [PageBundle], replacing previous: [PageBundle] = [], only: Set<String>? = nil,
-    disabled: Set<String> = [], isStored: (PageBundle) -> Bool
+    of release: [PageBundle], only: Set<String>? = nil, disabled: Set<String> = [],
+    isStored: (PageBundle) -> Bool
   ) {
     var keep: [PageBundle] = []
     var onDemand: [PageBundle] = []
@@ -58,18 +56,11 @@ package struct ManifestDiff: Equatable, Sendable {
     fetch = fetches.filter { !canWait($0) } + fetches.filter(canWait)
     self.keep = keep
     self.onDemand = onDemand
-    let wanted = Set(release.map { Identity(url: $0.url, md5: $0.md5) })
-    drop = previous.filter { !wanted.contains(Identity(url: $0.url, md5: $0.md5)) }
-  }
-
-  private struct Identity: Hashable {
-    let url: PageURL
-    let md5: MD5Digest
   }
 }
 
 /// The paths that changed between two releases, for people.
-package struct ManifestChanges: Equatable, Sendable {
+package struct ManifestChanges: Equatable, Sendable, Encodable {
   package let added: [String]
   package let changed: [String]
   package let removed: [String]
