@@ -154,10 +154,10 @@ struct PreloadRounds: Sendable {
       guard !Task.isCancelled, case .pause(let duration, let endsOnReturn) = step else { return report }
       run.feed.wait(
         .init(missing: report.failures, until: duration.map { Date(timeIntervalSinceNow: $0.seconds) }))
-      let rest = PreloadRest(duration: duration, sleep: sleep, spread: schedule.firstPause)
-      await rest.wait(
+      await schedule.pause(
+        duration,
         until: [endsOnReturn ? (reachability.returns, seenReturns) : nil, (news, seenNews)].compactMap(\.self),
-        hastily: (urgentNews, seenUrgentNews))
+        hastily: (urgentNews, seenUrgentNews), sleep: sleep)
       guard !Task.isCancelled else { return report }
       switch outcome {
       case .complete:
@@ -174,22 +174,20 @@ struct PreloadRounds: Sendable {
   }
 }
 
-/// A pause that may end early.
-struct PreloadRest: Sendable {
-  /// The length of the pause; `nil` to wait only for signals.
-  let duration: Duration?
-  let sleep: @Sendable (Duration) async throws -> Void
-  /// The longest extra pause after a signal, which spreads clients that are woken at the same time.
-  let spread: Duration
-
-  /// The part of the spread after a signal that is urgent.
+extension PreloadSchedule {
+  /// The part of the pause after a signal that is left if the signal is urgent.
   private static let urgentPart = 4
 
-  /// Returns when the time is over, when a signal's count exceeds `seen`, or when the task is cancelled.
+  /// Pauses, and returns when the time is over, when a signal's count exceeds `seen`, or when the task is cancelled.
   ///
-  /// - Parameter urgent: if its count exceeds `seen` too, the clients are spread over a shorter time.
-  func wait(
-    until signals: [(signal: Signal, seen: UInt64)], hastily urgent: (signal: Signal, seen: UInt64)? = nil
+  /// A signal is followed by an extra pause up to ``firstPause``, which spreads clients that are woken at the same time.
+  ///
+  /// - Parameters:
+  ///   - duration: the length of the pause; `nil` to wait only for signals.
+  ///   - urgent: if its count exceeds `seen` too, the clients are spread over a shorter time.
+  func pause(
+    _ duration: Duration?, until signals: [(signal: Signal, seen: UInt64)],
+    hastily urgent: (signal: Signal, seen: UInt64)? = nil, sleep: @escaping @Sendable (Duration) async throws -> Void
   ) async {
     let wasWoken = await withTaskGroup(of: Bool.self) { group in
       for (signal, seen) in signals {
@@ -199,7 +197,7 @@ struct PreloadRest: Sendable {
         }
       }
       if let duration {
-        group.addTask { [sleep] in
+        group.addTask {
           try? await sleep(duration)
           return false
         }
@@ -209,6 +207,6 @@ struct PreloadRest: Sendable {
     }
     guard wasWoken, !Task.isCancelled else { return }
     let isUrgent = urgent.map { $0.signal.count > $0.seen } ?? false
-    try? await sleep((isUrgent ? spread / Self.urgentPart : spread) * Double.random(in: 0...1))
+    try? await sleep((isUrgent ? firstPause / Self.urgentPart : firstPause) * Double.random(in: 0...1))
   }
 }

@@ -78,8 +78,8 @@ struct ReleaseListener: Sendable {
           after: failures, isPassing: (error as? Fault)?.isPassing ?? RetryPolicy.mayPass(error),
           asked: stream.reconnectionTime ?? RetryPolicy.retryAfter(error), jitter: .random(in: 0...1))
         let isOffline = client.reachability.setting == .offline
-        await PreloadRest(duration: isOffline ? nil : pause, sleep: sleep, spread: schedule.firstPause)
-          .wait(until: [(client.reachability.returns, seenReturns)])
+        await schedule.pause(
+          isOffline ? nil : pause, until: [(client.reachability.returns, seenReturns)], sleep: sleep)
       }
     }
   }
