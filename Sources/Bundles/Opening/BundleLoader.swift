@@ -54,7 +54,7 @@ public final class BundleLoader: Sendable {
     self.verifier = verifier
     contents = ReleaseContents(store: store, downloader: downloader, verifier: verifier)
     checksums = PageChecksums(
-      lookup: ChecksumLookup(client: downloader.client), verification: verification, time: time)
+      client: downloader.client, verification: verification, time: time)
     self.configuration = configuration
     self.time = time
     broadcast = news

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// Asks the server once per launch for the checksum of each page that no manifest lists.
 actor PageChecksums {
-  private let lookup: ChecksumLookup
+  private let client: OriginClient
   private let verification: Verification
   private let now: @Sendable () -> Duration
   private let flights = SingleFlight<PageURL, ServerChecksum?>()
@@ -14,8 +14,8 @@ actor PageChecksums {
   /// The number of pages whose answers are remembered.
   private static let limit = 10_000
 
-  init(lookup: ChecksumLookup, verification: Verification, time: TimeSource) {
-    self.lookup = lookup
+  init(client: OriginClient, verification: Verification, time: TimeSource) {
+    self.client = client
     self.verification = verification
     now = time.now
   }
@@ -37,7 +37,7 @@ actor PageChecksums {
   func checksum(of url: PageURL) async throws -> ServerChecksum? {
     if let answer = answers[url], verification.holds(for: now() - answer.at) { return answer.checksum }
     let asked = launch
-    let found = try await flights.value(for: url) { [lookup] in try await lookup.checksum(of: url) }
+    let found = try await flights.value(for: url) { [client] in try await client.checksum(of: url) }
     if asked == launch {
       if answers.count >= Self.limit { answers = [:] }
       answers[url] = (found, now())
@@ -59,31 +59,29 @@ enum ServerChecksum: Equatable, Sendable {
 /// Asks the server for the MD5 of a bundle that no manifest lists: first for the file beside it, `home.js.md5` as `md5sum`
 /// writes it, then with a HEAD, whose response may have it in `Content-MD5` (RFC 1864), `Repr-Digest` (RFC 9530) or an
 /// `ETag` that looks like an MD5.
-struct ChecksumLookup: Sendable {
-  let client: OriginClient
-
+extension OriginClient {
   /// The size limit of an MD5 file, which is an MD5 followed by a file name; in bytes.
-  private static let fileLimit: Int64 = 8 << 10
+  private static let md5FileLimit: Int64 = 8 << 10
 
   /// - Returns: `nil` if neither gives a checksum.
   /// - Throws: only if the server cannot be reached.
   func checksum(of url: PageURL) async throws -> ServerChecksum? {
     if let found = try await md5File(of: url) { return found }
-    return try await head(of: url)
+    return try await checksumInHead(of: url)
   }
 
   private func md5File(of url: PageURL) async throws -> ServerChecksum? {
     guard let file = Self.md5FileURL(for: url) else { return nil }
-    let response = try await client.send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.fileLimit)
+    let response = try await send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.md5FileLimit)
     guard response.head.status == .ok,
-      let bytes = try? await response.body.collect(upTo: Self.fileLimit)
+      let bytes = try? await response.body.collect(upTo: Self.md5FileLimit)
     else { return nil }
     return Self.md5(inFile: String(decoding: bytes, as: UTF8.self)).map { .promised(ExpectedContent(md5: $0)) }
   }
 
-  private func head(of url: PageURL) async throws -> ServerChecksum? {
+  private func checksumInHead(of url: PageURL) async throws -> ServerChecksum? {
     let fields: HTTPFields = [.acceptEncoding: "identity", .cacheControl: "no-cache"]
-    let response = try await client.send(.head, url, fields: fields)
+    let response = try await send(.head, url, fields: fields)
     if [404, 410].contains(response.head.status.code) { return .gone(status: response.head.status.code) }
     guard response.head.status == .ok else { return nil }
     switch AnswerDigest(response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil) {
