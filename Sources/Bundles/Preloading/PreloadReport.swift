@@ -200,8 +200,10 @@ final class PreloadTally: Sendable {
   private struct State {
     var report: PreloadReport
     var outcome = Outcome()
-    /// The wire bytes, and the bytes of the contents, of this run.
-    var (bytes, size): (Int64, Int64) = (0, 0)
+    /// The wire bytes of this run.
+    var bytes: Int64 = 0
+    /// The bytes of the contents of this run.
+    var size: Int64 = 0
     var mustStop = false
   }
 
