@@ -126,6 +126,102 @@ package final class BundleDownloader: Sendable {
   }
 }
 
+extension BundleDownloader {
+  /// Fetches an entry's bytes into the store. If the server has a newer release, they are fetched by their digest from
+  /// `/blobs/SHA256`, which servers such as renderhost offer.
+  ///
+  /// - Parameter recent: looks for bytes that were stored since the caller last looked.
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func download(
+    _ entry: PageBundle, of release: StoredRelease, recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> Delivery {
+    let target = FetchTarget(entry)
+    let byDigest = Self.byDigest(entry, of: release)
+    if let byDigest, try await latest(of: release) != nil,
+      let delivery = try? await download(byDigest, for: release, recent: recent)
+    {
+      return delivery
+    }
+    do {
+      return try await download(target, for: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      if let byDigest, let delivery = try? await download(byDigest, for: release, recent: recent) {
+        return delivery
+      }
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  /// Fetches a file that a page of the release asks for. If the server has other bytes, it is asked for its manifest
+  /// again, so that the error names its newer release.
+  ///
+  /// - Parameter verifier: the verifier of the host's manifest.
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func downloadFile(
+    _ entry: PageBundle, of release: StoredRelease, verifier: LaunchVerifier?,
+    recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> Delivery {
+    do {
+      return try await download(entry, of: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      _ = try? await verifier?.verifiedUnconditionally()
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  private func superseded(
+    _ entry: PageBundle, of release: StoredRelease, by latest: StoredRelease, _ error: BundleError
+  ) -> ReleaseError {
+    .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: error.sentence)
+  }
+
+  /// The server's newer release; `nil` if none is known.
+  private func latest(of release: StoredRelease) async throws -> StoredRelease? {
+    guard let latest = try await store.source(release.source)?.latest, latest.id != release.id else { return nil }
+    return latest
+  }
+
+  private static func byDigest(_ entry: PageBundle, of release: StoredRelease) -> FetchTarget? {
+    // A content with a name of its own is there as long as its release.
+    guard entry.location == nil, let sha256 = entry.sha256, !release.source.isFile,
+      let url = release.source.resolving("/blobs/\(sha256.hex)")
+    else { return nil }
+    return FetchTarget(kind: entry.kind, name: entry.name, url: url, expected: entry.expected)
+  }
+}
+
+extension BundleError {
+  /// `true` if the server has other bytes than the requested ones, or none.
+  fileprivate var meansOtherBytes: Bool {
+    switch self {
+    case .mismatch, .html, .empty, .notUTF8: true
+    case .failed(_, _, let error): [404, 410].contains((error as? HTTPFault)?.status ?? 0)
+    case .tooLarge, .notStored, .unreadableFile, .noProgress, .notSigned, .onlyInBadRelease, .disabled: false
+    }
+  }
+}
+
+/// A bundle or file to fetch: its URL, its name for messages, and its expected digests.
+package struct FetchTarget: Hashable, Sendable {
+  package let kind: PageBundle.Kind
+  package let name: String
+  package let url: PageURL
+  package let expected: ExpectedContent
+
+  package init(kind: PageBundle.Kind, name: String, url: PageURL, expected: ExpectedContent) {
+    self.kind = kind
+    self.name = name
+    self.url = url
+    self.expected = expected
+  }
+
+  package init(_ bundle: PageBundle) {
+    self.init(kind: bundle.kind, name: bundle.name, url: bundle.contentURL, expected: bundle.expected)
+  }
+}
+
 /// Stored bytes that resemble those of an entry, which can be had as the difference from them.
 struct DeltaOffer: Sendable {
   let dictionary: ContentDictionary
@@ -204,24 +300,5 @@ final class DeltaFinder: Sendable {
       known.withLock { $0 = found }
       return found
     }
-  }
-}
-
-/// A bundle or file to fetch: its URL, its name for messages, and its expected digests.
-package struct FetchTarget: Hashable, Sendable {
-  package let kind: PageBundle.Kind
-  package let name: String
-  package let url: PageURL
-  package let expected: ExpectedContent
-
-  package init(kind: PageBundle.Kind, name: String, url: PageURL, expected: ExpectedContent) {
-    self.kind = kind
-    self.name = name
-    self.url = url
-    self.expected = expected
-  }
-
-  package init(_ bundle: PageBundle) {
-    self.init(kind: bundle.kind, name: bundle.name, url: bundle.contentURL, expected: bundle.expected)
   }
 }

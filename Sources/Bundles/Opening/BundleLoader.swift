@@ -27,7 +27,7 @@ public final class BundleLoader: Sendable {
   let store: BundleStore
   /// `nil` without a manifest.
   let verifier: LaunchVerifier?
-  let contents: ReleaseContents
+  let downloader: BundleDownloader
   let checksums: PageChecksums
   let configuration: Configuration
   let time: TimeSource
@@ -52,7 +52,7 @@ public final class BundleLoader: Sendable {
   ) {
     self.store = store
     self.verifier = verifier
-    contents = ReleaseContents(store: store, downloader: downloader, verifier: verifier)
+    self.downloader = downloader
     checksums = PageChecksums(
       client: downloader.client, verification: verification, time: time)
     self.configuration = configuration
@@ -107,7 +107,7 @@ public final class BundleLoader: Sendable {
     // A part of the time is left to the opening itself.
     let deadline = OpeningDeadline(
       began: time.now(), total: policy.deadline.map { $0 - .milliseconds(100) }, idle: configuration.idleLimit)
-    let activity = contents.downloader.client.activity
+    let activity = downloader.client.activity
     let mayShow = canShow && policy.allowsUnconfirmed
     while true {
       let seen = activity.failures.count
