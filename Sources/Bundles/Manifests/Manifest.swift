@@ -217,3 +217,20 @@ private func fileBytes(of value: some Encodable) throws -> [UInt8] {
   encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
   return Array(try encoder.encode(value)) + [UInt8(ascii: "\n")]
 }
+
+/// The paths that changed between two releases, for people.
+package struct ManifestChanges: Equatable, Sendable, Encodable {
+  package let added: [String]
+  package let changed: [String]
+  package let removed: [String]
+
+  package init(from old: Manifest, to new: Manifest) {
+    func digests(_ manifest: Manifest) -> [String: MD5Digest] {
+      Dictionary((manifest.bundles + manifest.files).map { ($0.path, $0.md5) }, uniquingKeysWith: { first, _ in first })
+    }
+    let (before, after) = (digests(old), digests(new))
+    added = after.keys.filter { before[$0] == nil }.sorted()
+    removed = before.keys.filter { after[$0] == nil }.sorted()
+    changed = after.keys.filter { path in before[path].map { $0 != after[path] } ?? false }.sorted()
+  }
+}
