@@ -160,7 +160,7 @@ package struct SourceChoice: Hashable, Sendable {
   /// The host's ``Audience`` as a text.
   package var audience = ""
   /// The source's manifest, if it names the release's manifest and is not itself that.
-  package var manifest: ManifestTrust.SignedManifest?
+  package var manifest: ReleaseStatus.Manifest?
 
   package init() {}
 }
@@ -228,7 +228,7 @@ extension BundleStore {
   /// Makes an earlier release the current one, if it is complete, its signatures were checked, and the current one is
   /// newer and not held.
   private static func goBack(
-    to earlier: ReleaseStatus.Earlier, source: Int64, at now: Double, _ db: Database
+    to earlier: ReleaseStatus.Manifest, source: Int64, at now: Double, _ db: Database
   ) throws {
     let found = try Int64.fetchOne(
       db,

@@ -247,7 +247,7 @@ public final class BundleStore: Sendable {
         choice.audience = try row.value("audience")
         if let digest: SHA256Digest = try row.value("chosenBy"), let sequence: Int64 = try row.value("chosenBySequence")
         {
-          choice.manifest = .init(sequence: sequence, digest: digest)
+          choice.manifest = .init(sequence: sequence, sha256: digest)
         }
         return choice
       }
@@ -259,7 +259,7 @@ public final class BundleStore: Sendable {
     try await write {
       try $0.execute(
         sql: "UPDATE source SET audience = ?, chosenBy = ?, chosenBySequence = ? WHERE url = ?",
-        arguments: [choice.audience, choice.manifest?.digest, choice.manifest?.sequence, source.text])
+        arguments: [choice.audience, choice.manifest?.sha256, choice.manifest?.sequence, source.text])
     }
   }
 

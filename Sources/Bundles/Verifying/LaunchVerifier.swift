@@ -293,7 +293,7 @@ struct ManifestCheck: Sendable {
       choice.audience = audience.text
       let verified: Verified
       if let other = try await other(than: fetched, known, validators, isRepeated: isRepeated) {
-        choice.manifest = .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
+        choice.manifest = .init(sequence: manifest.sequence, sha256: try SHA256Digest(of: bytes))
         verified = other
       } else {
         let release = try await store.register(

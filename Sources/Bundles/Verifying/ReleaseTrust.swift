@@ -42,15 +42,6 @@ package struct ManifestTrust: Sendable {
   /// The time by which the clock of whoever signs may be ahead of the host's.
   static let clockSkew: Duration = .seconds(300)
 
-  /// A manifest whose signatures were checked.
-  package struct SignedManifest: Hashable, Sendable {
-    package let sequence: Int64
-    /// The SHA-256 of its bytes.
-    package let digest: SHA256Digest
-
-    package init(sequence: Int64, digest: SHA256Digest) { (self.sequence, self.digest) = (sequence, digest) }
-  }
-
   package init(root: TrustRoot, freshFor: Duration? = nil) { (self.root, self.freshFor) = (root, freshFor) }
 
   /// - Parameters:
@@ -110,7 +101,7 @@ package struct ManifestTrust: Sendable {
   ///     the first.
   /// - Throws: ``TrustError``.
   package func checkStatus(
-    _ bytes: [UInt8], _ signatures: SignatureFile?, of manifest: SignedManifest,
+    _ bytes: [UInt8], _ signatures: SignatureFile?, of manifest: ReleaseStatus.Manifest,
     after known: (sequence: Int64, bytes: [UInt8]?)?, at now: SignedTime
   ) throws -> ReleaseStatus {
     try root.checkExpiry(at: now)
@@ -132,8 +123,8 @@ package struct ManifestTrust: Sendable {
         throw TrustError.ambiguous(.status, sequence: status.sequence)
       }
     }
-    guard status.release.sha256 == manifest.digest, status.release.sequence == manifest.sequence else {
-      throw TrustError.otherManifest(named: status.release, found: manifest.digest)
+    guard status.release.sha256 == manifest.sha256, status.release.sequence == manifest.sequence else {
+      throw TrustError.otherManifest(named: status.release, found: manifest.sha256)
     }
     return status
   }

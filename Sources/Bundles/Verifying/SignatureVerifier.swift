@@ -40,7 +40,7 @@ struct SignatureVerifier: Sendable {
       let span = try manifestTrust(root).check(
         manifest, bytes, try file.map { try SignatureFile(reading: $0) },
         after: record.sequence.map { ($0, $0 == manifest.sequence ? other : nil) }, at: time)
-      let signed = ManifestTrust.SignedManifest(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes))
+      let signed = ReleaseStatus.Manifest(sequence: manifest.sequence, sha256: try SHA256Digest(of: bytes))
       try await checkStatus(of: signed, root, &record, conditionally: conditionally)
       if record.sequence != manifest.sequence {
         record.sequence = manifest.sequence
@@ -69,7 +69,7 @@ struct SignatureVerifier: Sendable {
   ///
   /// - Parameter choice: the source's manifest, if it names that of the release.
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
-  func check(unchanged release: StoredRelease, namedBy choice: ManifestTrust.SignedManifest?) async throws {
+  func check(unchanged release: StoredRelease, namedBy choice: ReleaseStatus.Manifest?) async throws {
     try await SourceError.naming(source) {
       var record = try await store.trustRecord(of: source)
       let root = try await newestRoot(&record)
@@ -79,7 +79,7 @@ struct SignatureVerifier: Sendable {
       guard let span = release.signed else { throw TrustError.unsigned(.manifest) }
       try manifestTrust(root).check(span, at: time)
       try await checkStatus(
-        of: choice ?? .init(sequence: release.sequence, digest: release.digest), root, &record, conditionally: true)
+        of: choice ?? .init(sequence: release.sequence, sha256: release.digest), root, &record, conditionally: true)
     }
   }
 
@@ -92,7 +92,7 @@ struct SignatureVerifier: Sendable {
 
   /// Fetches, checks and stores the status, if the root has the role for it.
   private func checkStatus(
-    of manifest: ManifestTrust.SignedManifest, _ root: TrustRoot, _ record: inout TrustRecord, conditionally: Bool
+    of manifest: ReleaseStatus.Manifest, _ root: TrustRoot, _ record: inout TrustRecord, conditionally: Bool
   ) async throws {
     guard asksForStatus(root) else {
       // Nobody could take back what a former status says.

@@ -119,6 +119,6 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
     guard let published = try await files.status() else { throw TrustError.noStatus }
     return try trust.checkStatus(
       published.bytes, try published.signatureFile(),
-      of: .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes)), after: nil, at: .now)
+      of: .init(sequence: manifest.sequence, sha256: try SHA256Digest(of: bytes)), after: nil, at: .now)
   }
 }
