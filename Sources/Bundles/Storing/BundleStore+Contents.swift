@@ -287,7 +287,7 @@ extension BundleStore {
       guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
       return (StoredBundle(bundle: unlisted.candidate.bundle, blob: unlisted.candidate.blob), unlisted.usedAt)
     }
-    if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
+    if let lastUse { await noteUse(of: url, in: "unlisted", last: lastUse) }
     return found
   }
 
@@ -321,7 +321,7 @@ extension BundleStore {
       // It is used only if no release has bytes.
       return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
     }
-    if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
+    if let lastUse { await noteUse(of: url, in: "unlisted", last: lastUse) }
     return found
   }
 

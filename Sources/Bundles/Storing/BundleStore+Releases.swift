@@ -15,7 +15,7 @@ extension BundleStore {
     let found = try await read { [requiresSignatures] db in
       try Self.sources(db, where: "source.url = ?", [url.text], onlySigned: requiresSignatures).first
     }
-    if let found { await noteUse(of: .source(url), last: found.usedAt ?? 0) }
+    if let found { await noteUse(of: url, in: "source", last: found.usedAt ?? 0) }
     return found
   }
 

@@ -21,26 +21,20 @@ extension BundleStore {
     }
   }
 
-  enum Use: Sendable {
-    case source(PageURL)
-    case unlisted(PageURL)
-  }
-
   /// The precision of noted uses in seconds, so that not each opening of a page writes to the disk.
   private static let grain: Double = 60
 
-  /// - Parameter last: the time of the last use that was noted, in seconds since 1970.
-  func noteUse(of use: Use, last: Double) async {
+  /// Records that a source or an unlisted bundle is used.
+  ///
+  /// - Parameters:
+  ///   - table: `source` or `unlisted`.
+  ///   - last: the time of the last use that was recorded, in seconds since 1970.
+  func noteUse(of url: PageURL, in table: StaticString, last: Double) async {
     let now = now()
     guard readOnlyReason == nil, abs(now - last) >= Self.grain else { return }
     // If the use cannot be noted, the older one stays; this is not an error.
     try? await write { db in
-      switch use {
-      case .source(let url):
-        try db.execute(sql: "UPDATE source SET usedAt = ? WHERE url = ?", arguments: [now, url.text])
-      case .unlisted(let url):
-        try db.execute(sql: "UPDATE unlisted SET usedAt = ? WHERE url = ?", arguments: [now, url.text])
-      }
+      try db.execute(sql: "UPDATE \(table) SET usedAt = ? WHERE url = ?", arguments: [now, url.text])
     }
   }
 

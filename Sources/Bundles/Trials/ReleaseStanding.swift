@@ -67,10 +67,6 @@ public struct TrialFailure: Hashable, Sendable, Codable, CustomStringConvertible
       message: try container.decode(String.self, forKey: .message))
   }
 
-  private enum CodingKeys: CodingKey {
-    case kind, page, message
-  }
-
   public var description: String {
     switch kind {
     case .exception: "\(page) threw an exception: \(message)"

@@ -132,29 +132,25 @@ package struct ManifestTrust: Sendable {
 
 extension Manifest {
   /// The time from which the manifest is not used any more; `nil` if it does not say.
-  package var expires: SignedTime? { time(.expires) }
+  package var expires: SignedTime? { time("expires") }
   /// The time at which it was signed; `nil` if it does not say.
-  package var signed: SignedTime? { time(.signed) }
+  package var signed: SignedTime? { time("signed") }
 
-  private enum TimeKey: String {
-    case expires, signed
-  }
-
-  private func time(_ key: TimeKey) -> SignedTime? {
-    guard case .string(let text) = additional[key.rawValue] else { return nil }
+  private func time(_ key: String) -> SignedTime? {
+    guard case .string(let text) = additional[key] else { return nil }
     return SignedTime(text)
   }
 
   /// Sets both times.
   package mutating func setTimes(signed: SignedTime, expires: SignedTime) {
-    additional[TimeKey.signed.rawValue] = .string(signed.description)
-    additional[TimeKey.expires.rawValue] = .string(expires.description)
+    additional["signed"] = .string(signed.description)
+    additional["expires"] = .string(expires.description)
   }
 
   /// Removes both times.
   package mutating func removeTimes() {
-    additional[TimeKey.signed.rawValue] = nil
-    additional[TimeKey.expires.rawValue] = nil
+    additional["signed"] = nil
+    additional["expires"] = nil
   }
 
   /// Checks that a signature of the manifest binds every byte of the release.
