@@ -130,8 +130,8 @@ package enum SignedKind: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// Reads and writes the small JSON files that are signed, or are signatures.
-enum SignedJSON {
+/// Reads the small JSON files that are signed, or are signatures, and writes what is published beside them.
+package enum SignedJSON {
   /// - Parameters:
   ///   - subject: the file in messages, such as `the root`.
   ///   - limit: the largest size in bytes.
@@ -156,7 +156,7 @@ enum SignedJSON {
   }
 
   /// Text for people: sorted, one member on a line.
-  static func encode(_ value: some Encodable) throws -> [UInt8] {
+  package static func encode(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     return Array(try encoder.encode(value)) + [UInt8(ascii: "\n")]

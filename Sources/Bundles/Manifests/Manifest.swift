@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import Signing
 
 /// The server's list of bundles with their MD5s: one release.
 ///
@@ -195,7 +196,7 @@ extension Manifest {
   ///
   /// - Throws: ``ManifestError`` if a client could not.
   package func fileBytes() throws -> [UInt8] {
-    let bytes = try Bundles.fileBytes(of: self)
+    let bytes = try SignedJSON.encode(self)
     _ = try Manifest(reading: bytes)
     return bytes
   }
@@ -204,18 +205,6 @@ extension Manifest {
   package static func releaseName(of date: Date) -> String {
     date.formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
   }
-}
-
-extension ReleasePointer {
-  /// The bytes of a file with the pointer.
-  package func fileBytes() throws -> [UInt8] { try Bundles.fileBytes(of: self) }
-}
-
-/// JSON as people read it, in the same order each time.
-private func fileBytes(of value: some Encodable) throws -> [UInt8] {
-  let encoder = JSONEncoder()
-  encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-  return Array(try encoder.encode(value)) + [UInt8(ascii: "\n")]
 }
 
 /// The paths that changed between two releases, for people.

@@ -120,6 +120,11 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
   }
 }
 
+extension ReleasePointer {
+  /// The bytes of a file with the pointer.
+  package func fileBytes() throws -> [UInt8] { try SignedJSON.encode(self) }
+}
+
 /// The names of the objects of published releases.
 ///
 ///     current.json                  the pointer, which alone is replaced
