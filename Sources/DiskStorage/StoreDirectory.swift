@@ -192,3 +192,131 @@ extension StoreDirectory {
     }
   }
 }
+
+/// A path in a store: a root folder, which the caller named, and names below it.
+///
+/// The root's path may lead through symbolic links. No link below it is followed: ``FileSystem`` opens one folder after
+/// the other, each relative to the one before, so that a link that replaces a folder at any moment has no effect.
+package struct StorePath: Hashable, Sendable, CustomStringConvertible {
+  package let root: FilePath
+  /// The names below the root, the outermost first.
+  package let names: [String]
+
+  package init(_ root: FilePath, _ names: [String] = []) { (self.root, self.names) = (root, names) }
+
+  package func appending(_ name: String) -> StorePath { StorePath(root, names + [name]) }
+
+  /// The path with a text appended to its last name.
+  package func extended(by text: String) -> StorePath {
+    guard let last = names.last else { return StorePath(FilePath(string + text)) }
+    return StorePath(root, names.dropLast() + [last + text])
+  }
+
+  /// The folder of this path; the root for the root itself.
+  package var folder: StorePath { StorePath(root, Array(names.dropLast())) }
+
+  package var lastName: String { names.last ?? root.lastComponent?.string ?? "" }
+
+  package var path: FilePath { names.reduce(root) { $0.appending($1) } }
+  package var string: String { path.string }
+  package var description: String { string }
+}
+
+/// A temporary folder of this process, which is removed when its last owner releases it.
+package final class SessionFolder: Sendable {
+  package let folder: StorePath
+  package var path: String { folder.string }
+  /// Locked while the folder is in use, so that other processes recognise folders of killed ones.
+  private let lock: FileDescriptor
+
+  private static let prefix = "pagekit-session-"
+
+  /// - Throws: ``StoreError/notWritable(path:reason:)`` if the system's temporary folder cannot be written.
+  package init() throws {
+    let parent = StorePath(FilePath(FileManager.default.temporaryDirectory.path))
+    Self.removeAbandoned(in: parent)
+    folder = parent.appending(Self.prefix + UUID().uuidString)
+    try FileSystem.makeFolder(folder, permissions: 0o700)
+    // Locked under another name first, so that no other process finds it unlocked and removes the folder.
+    let (made, named) = (folder.appending("session.new"), folder.appending("session"))
+    lock = try FileSystem.open(made, .readWrite, options: .create, permissions: [.ownerReadWrite])
+    flock(lock.rawValue, LOCK_EX | LOCK_NB)
+    try FileSystem.rename(made, to: named)
+  }
+
+  deinit {
+    FileSystem.removeAll(folder)
+    FileSystem.closeLocked(lock)
+  }
+
+  /// Removes the folders of processes that were killed.
+  private static func removeAbandoned(in parent: StorePath) {
+    for name in FileSystem.names(in: parent) where name.hasPrefix(prefix) {
+      let folder = parent.appending(name)
+      guard let lock = try? FileSystem.open(folder.appending("session"), .readWrite) else { continue }
+      if flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 { FileSystem.removeAll(folder) }
+      FileSystem.closeLocked(lock)
+    }
+  }
+}
+
+/// The advisory lock between the processes that use a store.
+///
+/// A writer holds it shared from the check that a blob exists to the commit that names it; the collector holds it
+/// exclusively while it removes files.
+package struct StoreLock: Sendable {
+  package let path: StorePath
+
+  package init(path: StorePath) { self.path = path }
+
+  package enum Mode {
+    case shared
+    case exclusive
+  }
+
+  /// Waits for the lock, blocking the thread, and runs the body while holding it.
+  package func with<Result>(_ mode: Mode, _ body: () throws -> Result) throws -> Result {
+    // An flock belongs to the open file, so each holder opens its own.
+    let file = try opened()
+    defer { FileSystem.closeLocked(file) }
+    let operation = mode == .shared ? LOCK_SH : LOCK_EX
+    while flock(file.rawValue, operation) != 0 {
+      guard errno == EINTR else {
+        throw StoreError.notWritable(path: path.string, reason: Errno(rawValue: errno).description)
+      }
+    }
+    return try body()
+  }
+
+  private func opened() throws -> FileDescriptor {
+    // A folder stays in place: a person may have made it to prevent storing.
+    if FileSystem.status(path)?.kind == .other {
+      try FileSystem.rename(path, to: path.extended(by: ".foreign-\(UUID().uuidString)"))
+    }
+    return try FileSystem.open(
+      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  }
+}
+
+/// The lock of a store that a host uses alone. Two hosts with one store publish in turn, and evict each other's responses.
+package final class StoreOwnership: Sendable {
+  /// The lock file, for as long as the process runs; `nil` if it could not be opened.
+  private let file: FileDescriptor?
+  /// Says that another host uses the store; `nil` if none does.
+  package let problem: String?
+
+  package init(_ directory: StoreDirectory) {
+    file = try? FileSystem.open(
+      directory.host, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    guard let file, flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK else {
+      problem = nil
+      return
+    }
+    problem =
+      "another renderhost uses the store \(directory.path): both publish and evict in it; give each a --store of its own"
+  }
+
+  deinit {
+    if let file { FileSystem.closeLocked(file) }
+  }
+}

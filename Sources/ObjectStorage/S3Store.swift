@@ -27,13 +27,6 @@ package struct S3Store: Sendable {
     (self.retry, self.sleep) = (retry, sleep)
   }
 
-  /// An object with its bytes.
-  package struct Object: Sendable {
-    package let bytes: [UInt8]
-    /// The tag with which it can be replaced on condition; `nil` if the store gives none.
-    package let etag: String?
-  }
-
   /// The properties of an object.
   package struct Properties: Hashable, Sendable {
     package let size: Int64?
@@ -87,15 +80,16 @@ package struct S3Store: Sendable {
   /// Reads an object.
   ///
   /// - Parameter limit: its largest size in bytes.
-  /// - Returns: `nil` if there is none.
+  /// - Returns: its bytes, and the tag with which it can be replaced on condition, `nil` if the store gives none; `nil` if
+  ///   there is no such object.
   /// - Throws: ``ObjectStoreError``, ``TransportError``, `CancellationError`.
-  package func object(_ key: String, upTo limit: Int64) async throws -> Object? {
+  package func object(_ key: String, upTo limit: Int64) async throws -> (bytes: [UInt8], etag: String?)? {
     let url = try url(of: key)
     let (head, bytes) = try await send(.get, url, limit: max(limit, Self.answerLimit))
     switch head.status.code {
     case 200:
       guard Int64(bytes.count) <= limit else { throw TransportError.tooLarge(url: url.text, limit: limit) }
-      return Object(bytes: bytes, etag: head.headerFields[.eTag])
+      return (bytes, head.headerFields[.eTag])
     case 404: return nil
     default: throw ObjectStoreError(head, bytes, url: url)
     }

@@ -1,5 +1,6 @@
 import Bundles
 import Foundation
+import FoundationXML
 import HTTPTransport
 import ObjectStorage
 
@@ -109,5 +110,161 @@ extension PublishedReleases {
       let age = try await store.properties(of: PublishedNames.pointer)?.age
     else { return now() }
     return written.addingTimeInterval(TimeInterval(age.components.seconds))
+  }
+}
+
+/// An object of a list.
+package struct ListedObject: Hashable, Sendable {
+  /// Its key, below the location's prefix.
+  package let name: String
+  package let size: Int64
+  /// The time at which it was written.
+  package let modified: Date
+}
+
+extension S3Store {
+  /// The largest number of objects that are looked at.
+  private static let listLimit = 1_000_000
+  /// The largest number of pages, and of those that bring nothing new. A page has a thousand objects in most stores.
+  private static let (pageLimit, emptyPageLimit) = (10_000, 100)
+
+  /// The objects of the location, by ListObjectsV2.
+  ///
+  /// - Throws: ``ListingError``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
+  package func objects() async throws -> [ListedObject] {
+    var objects: [ListedObject] = []
+    var (names, tokens): (Set<String>, Set<String>) = ([], [])
+    var emptyPages = 0
+    var token: String?
+    repeat {
+      // A signature is of the parameters in their order.
+      let parameters =
+        (token.map { ["continuation-token=\($0.percentEncoded)"] } ?? [])
+        + ["list-type=2", "prefix=\(location.prefix.percentEncoded)"]
+      let page = try ListPage(reading: try await list(query: parameters.joined(separator: "&")), below: location.prefix)
+      let new = page.objects.filter { names.insert($0.name).inserted }
+      objects += new
+      emptyPages += new.isEmpty ? 1 : 0
+      token = page.next
+      guard objects.count <= Self.listLimit else { throw ListingError.tooMany(location, limit: Self.listLimit) }
+      guard let token else { break }
+      guard tokens.insert(token).inserted else {
+        throw ListingError.endless(location, reason: "it names the same next page twice")
+      }
+      guard emptyPages <= Self.emptyPageLimit else {
+        throw ListingError.endless(location, reason: "\(emptyPages) of its pages bring nothing new")
+      }
+      guard tokens.count < Self.pageLimit else {
+        throw ListingError.endless(location, reason: "it has more than \(Self.pageLimit) pages")
+      }
+    } while true
+    return objects
+  }
+}
+
+/// An answer to ListObjectsV2.
+struct ListPage: Hashable, Sendable {
+  private(set) var objects: [ListedObject] = []
+  /// The token of the next page; `nil` for the last one.
+  private(set) var next: String?
+
+  /// The largest size of a token, and of an object's key as the stores limit it, in bytes.
+  private static let (tokenLimit, keyLimit) = (4096, 1024)
+
+  /// - Throws: ``ListingError/unreadable(reason:)``.
+  init(reading bytes: [UInt8], below prefix: String) throws {
+    let reader = Reader(prefix)
+    let parser = XMLParser(data: Data(bytes))
+    parser.delegate = reader
+    // The parser itself takes a document that is cut off.
+    guard parser.parse(), reader.isList, reader.isWhole else {
+      throw ListingError.unreadable(
+        reason: reader.fault ?? parser.parserError?.localizedDescription ?? "it is not a ListBucketResult")
+    }
+    (objects, next) = (reader.objects, reader.isCut ? reader.token : nil)
+    if reader.isCut, next == nil { throw ListingError.unreadable(reason: "it is cut off, and has no token") }
+    // The token goes into a URL.
+    if let count = next?.utf8.count, count > Self.tokenLimit {
+      throw ListingError.unreadable(reason: "its token has \(count) bytes, more than \(Self.tokenLimit)")
+    }
+  }
+
+  private final class Reader: NSObject, XMLParserDelegate {
+    private let prefix: String
+    private(set) var objects: [ListedObject] = []
+    private(set) var isList = false
+    private(set) var isWhole = false
+    private(set) var isCut = false
+    private(set) var token: String?
+    private(set) var fault: String?
+    private var path: [String] = []
+    private var text = ""
+    private var fields: [String: String] = [:]
+
+    init(_ prefix: String) { self.prefix = prefix }
+
+    func parser(
+      _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
+      attributes: [String: String]
+    ) {
+      if path.isEmpty { isList = name == "ListBucketResult" }
+      path.append(name)
+      text = ""
+      if path.count == 2 { fields = [:] }
+    }
+
+    func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
+
+    func parser(_ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?) {
+      defer {
+        path.removeLast()
+        text = ""
+        isWhole = path.isEmpty
+      }
+      guard isList else { return }
+      switch (path.count, name) {
+      case (3, _) where path[1] == "Contents": fields[name] = text
+      case (2, "Contents"): addObject(parser)
+      case (2, "IsTruncated"): isCut = text == "true"
+      case (2, "NextContinuationToken"): token = text
+      default: break
+      }
+    }
+
+    private func addObject(_ parser: XMLParser) {
+      guard let key = fields["Key"], key.hasPrefix(prefix), key.utf8.count <= ListPage.keyLimit,
+        let size = fields["Size"].flatMap({ $0.utf8.allSatisfy { (48...57).contains($0) } ? Int64($0) : nil }),
+        let modified = fields["LastModified"].flatMap({ Self.date($0) })
+      else {
+        fault = "an object has no usable Key, Size or LastModified"
+        return parser.abortParsing()
+      }
+      objects.append(ListedObject(name: String(key.dropFirst(prefix.count)), size: size, modified: modified))
+    }
+
+    /// RFC 3339, with or without fractions of a second.
+    private static func date(_ text: String) -> Date? {
+      (try? Date(
+        text,
+        strategy: .iso8601.year().month().day().timeZone(separator: .omitted).time(includingFractionalSeconds: true)))
+        ?? (try? Date(text, strategy: .iso8601))
+    }
+  }
+}
+
+/// A list of objects that cannot be used.
+package enum ListingError: Error, Hashable, CustomStringConvertible {
+  case unreadable(reason: String)
+  case tooMany(S3Location, limit: Int)
+  /// The pages have no end that the store's answers would reach.
+  case endless(S3Location, reason: String)
+
+  package var description: String {
+    switch self {
+    case .unreadable(let reason): "the object store's list of objects cannot be read: \(reason)"
+    case .tooMany(let location, let limit):
+      "\(location) has more than \(limit) objects: give the releases a prefix of their own"
+    case .endless(let location, let reason): "the object store's list of \(location) has no end: \(reason)"
+    }
   }
 }

@@ -57,8 +57,7 @@ struct SignedPublication: Sendable {
       guard let root else { return }
       let known = current.flatMap { current in
         current.expires.map { _ in
-          ManifestTrust.Known(
-            sequence: current.sequence, manifest: current.sequence == manifest.sequence ? current : nil)
+          (sequence: current.sequence, manifest: current.sequence == manifest.sequence ? current : nil)
         }
       }
       try ManifestTrust(root: root).check(

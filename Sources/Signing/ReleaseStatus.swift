@@ -35,10 +35,10 @@ package struct ReleaseStatus: Hashable, Sendable {
     package init(bundle: String, message: String) { (self.bundle, self.message) = (bundle, message) }
   }
 
-  /// A release that was published before.
-  package struct Earlier: Hashable, Sendable, Codable {
+  /// A published manifest, by its sequence and its bytes.
+  package struct Manifest: Hashable, Sendable, Codable {
     package let sequence: Int64
-    /// The SHA-256 of its manifest's bytes.
+    /// The SHA-256 of its bytes.
     package let sha256: SHA256Digest
 
     package init(sequence: Int64, sha256: SHA256Digest) { (self.sequence, self.sha256) = (sequence, sha256) }
@@ -52,14 +52,14 @@ package struct ReleaseStatus: Hashable, Sendable {
   package var release: Release
   /// Sorted by name.
   package var disabled: [Disabled]
-  /// The release that hosts go back to; `nil` for none.
-  package var rollbackTo: Earlier?
+  /// The manifest of the release that hosts go back to; `nil` for none.
+  package var rollbackTo: Manifest?
   /// `true` if no host switches to the release that has not done so.
   package var isHalted: Bool
 
   package init(
     sequence: Int64, signed: SignedTime, expires: SignedTime, release: Release, disabled: [Disabled] = [],
-    rollbackTo: Earlier? = nil, isHalted: Bool = false
+    rollbackTo: Manifest? = nil, isHalted: Bool = false
   ) {
     self.sequence = sequence
     self.signed = signed
@@ -77,7 +77,7 @@ package struct ReleaseStatus: Hashable, Sendable {
     /// The name and sequence of the release that it was written for; `nil` for each release.
     let release: Target?
     let disabled: [Disabled]
-    let rollbackTo: Earlier?
+    let rollbackTo: Manifest?
     let isHalted: Bool
 
     struct Target: Hashable, Sendable, Codable {
@@ -88,7 +88,7 @@ package struct ReleaseStatus: Hashable, Sendable {
     private struct File: Codable {
       var release: Target?
       var disabled: [Disabled]?
-      var rollbackTo: Earlier?
+      var rollbackTo: Manifest?
       var halted: Bool?
     }
 
@@ -151,7 +151,7 @@ package struct ReleaseStatus: Hashable, Sendable {
     let expires: SignedTime
     let release: Release
     var disabled: [Disabled]?
-    var rollbackTo: Earlier?
+    var rollbackTo: Manifest?
     var halted: Bool?
   }
 

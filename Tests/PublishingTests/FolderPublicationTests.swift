@@ -242,7 +242,7 @@ struct FolderPublicationTests {
     try await PublishingSite.running { (site: PublishingSite) async throws in
       site.bucket.setConditional(false)
       let keeper = TestKeeper()
-      let releases = PublishedReleases(site.releases.store, keeper: keeper, now: { site.bucket.now })
+      let releases = PublishedReleases(site.releases.store, keeper: keeper.keeper, now: { site.bucket.now })
       func publish(_ release: String?) async throws -> FolderPublication.Report {
         var options = FolderPublication.Options()
         options.release = release
@@ -353,9 +353,9 @@ struct FolderPublicationTests {
 }
 
 /// A keeper in memory.
-private final class TestKeeper: PointerKeeping {
+private final class TestKeeper: Sendable {
   private struct State {
-    var kept: KeptPointer?
+    var kept: (bytes: [UInt8], revision: UInt64)?
     var losesAnswer = false
   }
 
@@ -366,12 +366,12 @@ private final class TestKeeper: PointerKeeping {
   var bytes: [UInt8]? { state.withLock { $0.kept?.bytes } }
   func loseAnswer() { state.withLock { $0.losesAnswer = true } }
 
-  func pointer() async throws -> KeptPointer? { state.withLock { $0.kept } }
+  var keeper: PointerKeeper { PointerKeeper(pointer: { self.state.withLock { $0.kept } }, replace: replace) }
 
-  func replacePointer(_ revision: UInt64?, with bytes: [UInt8]) async throws -> Bool {
+  @Sendable private func replace(_ revision: UInt64?, with bytes: [UInt8]) async throws -> Bool {
     try state.withLock { state in
       guard state.kept?.revision == revision else { return false }
-      state.kept = KeptPointer(bytes: bytes, revision: (revision ?? 0) + 1)
+      state.kept = (bytes, (revision ?? 0) + 1)
       defer { state.losesAnswer = false }
       if state.losesAnswer { throw Lost() }
       return true

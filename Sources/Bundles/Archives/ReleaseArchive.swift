@@ -2,7 +2,10 @@ import DiskStorage
 import Foundation
 import GRDB
 import HTTPTransport
+import HTTPTypes
+import Logging
 import Signing
+import Synchronization
 
 /// A release with its signatures in one file: an SQLite archive, whose files `sqlite3 -A` lists and extracts.
 ///
@@ -178,7 +181,7 @@ package final class ReleaseArchive: Sendable {
   /// - Throws: ``ArchiveError`` if the release is not complete, or the file cannot be written; ``StoreError``,
   ///   ``BlobError``.
   package static func write(
-    _ release: StoredRelease, of store: any BundleStoring, to path: String, limits: ManifestLimits = .standard
+    _ release: StoredRelease, of store: BundleStore, to path: String, limits: ManifestLimits = .standard
   ) async throws -> Summary {
     var status = stat()
     let exists = stat(path, &status) == 0
@@ -227,7 +230,7 @@ package final class ReleaseArchive: Sendable {
   }
 
   private func add(
-    _ release: StoredRelease, of store: any BundleStoring, _ limits: ManifestLimits
+    _ release: StoredRelease, of store: BundleStore, _ limits: ManifestLimits
   ) async throws -> Summary {
     var summary = Summary()
     let bytes = try await store.manifestBytes(of: release)
@@ -274,4 +277,125 @@ package struct ArchiveError: Error, Hashable, CustomStringConvertible {
   package var description: String { "\(path) \(reason)" }
 
   fileprivate func naming(_ path: String) -> ArchiveError { ArchiveError(path, reason) }
+}
+
+/// Answers requests for a release from an archive, so that it is fetched, checked and switched to as from its server.
+package struct ArchiveTransport: HTTPTransporting {
+  private let archive: ReleaseArchive
+  /// The names of the archive's files by the URLs that they answer.
+  private let names: [String: String]
+  private let source: PageURL
+  /// The names of the release's entries that are fetched on demand, and are in the archive.
+  package let onDemand: Set<String>
+
+  /// Checks the archive's contents first, so that nothing of a damaged one gets into a store.
+  ///
+  /// - Parameter source: the URL that the manifest stands for.
+  /// - Throws: ``ArchiveError``, ``ManifestError``.
+  package init(_ archive: ReleaseArchive, of source: PageURL, limits: ManifestLimits = .standard) throws {
+    let manifest = try Manifest(reading: try archive.manifest(limits: limits), limits: limits)
+    try archive.check(manifest, limits: limits)
+    let entries = manifest.bundles + manifest.files
+    var names: [String: String] = [:]
+    var onDemand: Set<String> = []
+    for (entry, bundle) in zip(entries, try manifest.located(at: source)) {
+      let name = ReleaseArchive.contentName(of: entry.path)
+      names[bundle.contentURL.text] = name
+      if entry.preload == .demand, try archive.has(name) { onDemand.insert(entry.name) }
+    }
+    names[source.text] = ReleaseArchive.manifestName
+    (self.archive, self.names, self.source, self.onDemand) = (archive, names, source, onDemand)
+  }
+
+  package func send(_ request: TransportRequest) async throws -> TransportResponse {
+    let limit = request.limits.bodyBytes ?? ManifestLimits.standard.fileBytes
+    guard request.head.method == .get, let name = name(of: request.url),
+      let bytes = try archive.bytes(of: name, upTo: limit)
+    else { return TransportResponse(head: HTTPResponse(status: .notFound), body: Body([])) }
+    return TransportResponse(
+      head: HTTPResponse(status: .ok, headerFields: [.contentLength: String(bytes.count)]), body: Body(bytes))
+  }
+
+  /// Files beside the manifest have their own names.
+  private func name(of url: String) -> String? {
+    if let name = names[url] { return name }
+    let folder = source.resolving(".")?.text ?? source.text
+    if url == source.appendingToPath(SignatureFile.suffix)?.text {
+      return ReleaseArchive.manifestName + SignatureFile.suffix
+    }
+    guard url.hasPrefix(folder) else { return nil }
+    let name = String(url.dropFirst(folder.count))
+    let signed = name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+    return PublishedRoot.version(ofFile: signed) == nil ? nil : name
+  }
+}
+
+/// A release that was packaged with the app, in an archive: it is stored before anything is opened or asked of the
+/// server, unless the store has it or a newer one.
+package final class EmbeddedRelease: Sendable {
+  private let path: String
+  private let source: PageURL
+  private let store: BundleStore
+  private let trust: ReleaseTrust?
+  private let limits: ManifestLimits
+  private let logger: Logger
+  private let installation = Mutex<Task<Void, Never>?>(nil)
+
+  /// - Parameters:
+  ///   - path: the path of the archive.
+  ///   - source: the manifest's URL.
+  ///   - trust: the keys whose signatures are asked for; `nil` for none.
+  package init(
+    _ path: String, of source: PageURL, store: BundleStore, trust: ReleaseTrust?, limits: ManifestLimits,
+    logger: Logger
+  ) {
+    (self.path, self.source, self.store) = (path, source, store)
+    (self.trust, self.limits, self.logger) = (trust, limits, logger)
+  }
+
+  /// Returns when the release is stored, or does not have to be. One that cannot be used is reported in the log.
+  package func installed() async {
+    let task = installation.withLock { task in
+      if let task { return task }
+      let begun = Task { [self] in
+        do {
+          try await install()
+        } catch {
+          logger.warning("the release that is packaged with the app cannot be used: \(error.sentence)")
+        }
+      }
+      task = begun
+      return begun
+    }
+    await task.value
+  }
+
+  private func install() async throws {
+    let archive = try ReleaseArchive(reading: path)
+    let manifest = try Manifest(reading: try archive.manifest(limits: limits), limits: limits)
+    if let stored = try await store.source(source)?.current, stored.sequence >= manifest.sequence { return }
+    let transport = try ArchiveTransport(archive, of: source, limits: limits)
+    let client = OriginClient(transport)
+    let retry = RetryPolicy(attempts: 1)
+    // Its signatures were to hold when the app was built. An app that is old is no reason to show nothing.
+    let date = manifest.signed.map { Date(timeIntervalSince1970: Double($0.seconds)) }
+    let verifier = LaunchVerifier(
+      source: source, store: store, client: client, limits: limits,
+      trust: trust.map { ReleaseTrust($0.root).withoutStatus }, keepsSignatures: true, retry: retry, logger: logger,
+      date: { date ?? Date() })
+    let downloader = BundleDownloader(
+      store: store,
+      fetcher: BundleFetcher(
+        client: client, store: store, retry: retry, fileLimit: limits.fileBytes),
+      limits: limits)
+    let preloader = Preloader(store: store, verifier: verifier, downloader: downloader, logger: logger)
+    let report = await preloader.start().report()
+    if let failure = report.failures.first { throw ArchiveError(path, "cannot be imported: \(failure.error)") }
+    // The app was tried with it.
+    if let stored = try await store.source(source)?.current, stored.sequence == manifest.sequence {
+      try await store.mark(stored, as: .good)
+    }
+    guard !transport.onDemand.isEmpty else { return }
+    _ = await preloader.withoutPrefetching(PreloadOptions(only: transport.onDemand)).start().report()
+  }
 }

@@ -1,5 +1,9 @@
 import Containers
+import DiskStorage
+import Foundation
+import HTTPCaching
 import HTTPTransport
+import HTTPTypes
 import Synchronization
 
 /// Fetches bundles into the store. Simultaneous calls for the same bundle share one download.
@@ -33,7 +37,7 @@ package final class BundleDownloader: Sendable {
     let url: PageURL?
   }
 
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let fetcher: BundleFetcher
   private let deltas: DeltaFinder
   private let flights = SingleFlight<Key, Delivery>()
@@ -41,7 +45,7 @@ package final class BundleDownloader: Sendable {
   private let faults = Mutex<(release: Int64, reasons: [ExpectedContent: String])>((0, [:]))
 
   /// - Parameter limits: the limits with which the releases' manifests were read.
-  package init(store: any BundleStoring, fetcher: BundleFetcher, limits: ManifestLimits = .standard) {
+  package init(store: BundleStore, fetcher: BundleFetcher, limits: ManifestLimits = .standard) {
     self.store = store
     self.fetcher = fetcher
     deltas = DeltaFinder(store: store, limits: limits)
@@ -87,7 +91,7 @@ package final class BundleDownloader: Sendable {
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [self] in
       if let blob = try await recent() { return Delivery(stored: blob) }
-      var first: (any BundleDownload)?
+      var first: BundleDownload?
       if sharing, let release, !target.url.isFile {
         switch try await claim(target, of: release) {
         case .stored(let blob): return Delivery(stored: blob)
@@ -119,5 +123,182 @@ package final class BundleDownloader: Sendable {
     activity.begin(target.url)
     defer { activity.end(target.url) }
     return try await store.claim(target.expected, url: target.url, of: release) { activity.note(target.url) }
+  }
+}
+
+extension BundleDownloader {
+  /// Fetches an entry's bytes into the store. If the server has a newer release, they are fetched by their digest from
+  /// `/blobs/SHA256`, which servers such as renderhost offer.
+  ///
+  /// - Parameter recent: looks for bytes that were stored since the caller last looked.
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func download(
+    _ entry: PageBundle, of release: StoredRelease, recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> Delivery {
+    let target = FetchTarget(entry)
+    let byDigest = Self.byDigest(entry, of: release)
+    if let byDigest, try await latest(of: release) != nil,
+      let delivery = try? await download(byDigest, for: release, recent: recent)
+    {
+      return delivery
+    }
+    do {
+      return try await download(target, for: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      if let byDigest, let delivery = try? await download(byDigest, for: release, recent: recent) {
+        return delivery
+      }
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  /// Fetches a file that a page of the release asks for. If the server has other bytes, it is asked for its manifest
+  /// again, so that the error names its newer release.
+  ///
+  /// - Parameter verifier: the verifier of the host's manifest.
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func downloadFile(
+    _ entry: PageBundle, of release: StoredRelease, verifier: LaunchVerifier?,
+    recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> Delivery {
+    do {
+      return try await download(entry, of: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      _ = try? await verifier?.verifiedUnconditionally()
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  private func superseded(
+    _ entry: PageBundle, of release: StoredRelease, by latest: StoredRelease, _ error: BundleError
+  ) -> ReleaseError {
+    .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: error.sentence)
+  }
+
+  /// The server's newer release; `nil` if none is known.
+  private func latest(of release: StoredRelease) async throws -> StoredRelease? {
+    guard let latest = try await store.source(release.source)?.latest, latest.id != release.id else { return nil }
+    return latest
+  }
+
+  private static func byDigest(_ entry: PageBundle, of release: StoredRelease) -> FetchTarget? {
+    // A content with a name of its own is there as long as its release.
+    guard entry.location == nil, let sha256 = entry.sha256, !release.source.isFile,
+      let url = release.source.resolving("/blobs/\(sha256.hex)")
+    else { return nil }
+    return FetchTarget(kind: entry.kind, name: entry.name, url: url, expected: entry.expected)
+  }
+}
+
+extension BundleError {
+  /// `true` if the server has other bytes than the requested ones, or none.
+  fileprivate var meansOtherBytes: Bool {
+    switch self {
+    case .mismatch, .html, .empty, .notUTF8: true
+    case .failed(_, _, let error): [404, 410].contains((error as? HTTPFault)?.status ?? 0)
+    case .tooLarge, .notStored, .unreadableFile, .noProgress, .notSigned, .onlyInBadRelease, .disabled: false
+    }
+  }
+}
+
+/// A bundle or file to fetch: its URL, its name for messages, and its expected digests.
+package struct FetchTarget: Hashable, Sendable {
+  package let kind: PageBundle.Kind
+  package let name: String
+  package let url: PageURL
+  package let expected: ExpectedContent
+
+  package init(kind: PageBundle.Kind, name: String, url: PageURL, expected: ExpectedContent) {
+    self.kind = kind
+    self.name = name
+    self.url = url
+    self.expected = expected
+  }
+
+  package init(_ bundle: PageBundle) {
+    self.init(kind: bundle.kind, name: bundle.name, url: bundle.contentURL, expected: bundle.expected)
+  }
+}
+
+/// Stored bytes that resemble those of an entry, which can be had as the difference from them.
+struct DeltaOffer: Sendable {
+  let dictionary: ContentDictionary
+  /// The published delta from these bytes; `nil` if the manifest lists none, and the server is asked for one.
+  let listed: PageURL?
+}
+
+/// Finds the stored bytes from which an entry's may differ little: its older ones; for a new page, those of the
+/// release's first bundle.
+final class DeltaFinder: Sendable {
+  private struct Known: Sendable {
+    let release: Int64
+    /// The stored bytes of other releases' entries, newest first.
+    let bases: [EntryName: [Blob]]
+    let listed: [SHA256Digest: [ListedDelta]]
+  }
+
+  private let store: BundleStore
+  private let limits: ManifestLimits
+  /// The bases of the release that was asked for last.
+  private let known = Mutex<Known?>(nil)
+  private let flights = SingleFlight<Int64, Known>()
+
+  init(store: BundleStore, limits: ManifestLimits) { (self.store, self.limits) = (store, limits) }
+
+  /// Returns the offer for an entry; `nil` if no such bytes are stored, or if the entry's bytes could not be checked.
+  ///
+  /// Bytes are named to the origin alone that they came from. RFC 9842 §2.2.2.
+  ///
+  /// - Throws: `CancellationError`. A store that cannot be read offers nothing.
+  func offer(for target: FetchTarget, in release: StoredRelease) async throws -> DeltaOffer? {
+    guard let sha256 = target.expected.sha256, !target.url.isFile else { return nil }
+    do {
+      let known = try await bases(of: release)
+      var bases = known.bases[EntryName(kind: target.kind, name: target.name)] ?? []
+      if bases.isEmpty, target.kind == .bundle, let sibling = try await store.firstBundle(of: release)?.blob {
+        bases = [sibling]
+      }
+      let origin = target.url.origin
+      var named: [Blob] = []
+      for base in bases {
+        if try await store.origins(of: base).isSubset(of: [origin]) { named.append(base) }
+      }
+      let listed = (known.listed[sha256] ?? []).filter { $0.url.origin == origin }
+      guard let choice = Self.choice(among: named, listed: listed) else { return nil }
+      let bytes = try await store.bytes(of: choice.base).bytes
+      return DeltaOffer(
+        dictionary: ContentDictionary(bytes, digest: choice.base.sha256), listed: choice.listed?.url)
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      return nil
+    }
+  }
+
+  /// Chooses the older bytes that are the dictionary: those with the smallest published delta; without one, the newest.
+  ///
+  /// - Parameters:
+  ///   - bases: the stored older bytes, newest first.
+  ///   - listed: the published deltas of the entry.
+  /// - Returns: `nil` if there are no bytes that are small enough to be a dictionary.
+  static func choice(among bases: [Blob], listed: [ListedDelta]) -> (base: Blob, listed: ListedDelta?)? {
+    let bases = bases.filter { $0.size <= ContentDictionary.sizeLimit }
+    let published = bases.compactMap { base in listed.first { $0.base == base.sha256 }.map { (base, $0) } }
+    if let best = published.min(by: { $0.1.size < $1.1.size }) { return (best.0, best.1) }
+    return bases.first.map { ($0, nil) }
+  }
+
+  private func bases(of release: StoredRelease) async throws -> Known {
+    if let known = known.withLock({ $0?.release == release.id ? $0 : nil }) { return known }
+    return try await flights.value(for: release.id) { [self] in
+      let bases = try await store.formerContents(of: release)
+      let manifest =
+        bases.isEmpty ? nil : try Manifest(reading: await store.manifestBytes(of: release), limits: limits)
+      let found = Known(release: release.id, bases: bases, listed: try manifest?.deltas(at: release.source) ?? [:])
+      known.withLock { $0 = found }
+      return found
+    }
   }
 }

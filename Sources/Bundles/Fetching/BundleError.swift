@@ -1,4 +1,6 @@
 import HTTPTransport
+import Logging
+import Synchronization
 
 /// The reason why a bundle cannot be loaded. The store is unchanged. `bundle` is the bundle's name or URL.
 public enum BundleError: Error, CustomStringConvertible {
@@ -71,5 +73,41 @@ extension BundleError: RetryableError {
 
   package var retryAfter: Duration? {
     if case .failed(_, _, let cause) = self { RetryPolicy.retryAfter(cause) } else { nil }
+  }
+}
+
+/// The reason why a page cannot get a part of its release.
+package enum ReleaseError: Error, Hashable, CustomStringConvertible {
+  /// The server has the newer release `latest`, and the bytes of this one are neither stored nor on the server.
+  case superseded(entry: String, release: String, latest: String, reason: String)
+  /// The bytes are not stored, and the network may not be used.
+  case notStored(entry: String, release: String)
+
+  package var description: String {
+    switch self {
+    case .superseded(let entry, let release, let latest, let reason):
+      "\(entry.quotedForMessage) of release \(release) cannot be had: the server has release \(latest) now, and a page never mixes the two; reload the page (\(reason))"
+    case .notStored(let entry, let release):
+      "\(entry.quotedForMessage) of release \(release) is not in the store, and the network may not be asked"
+    }
+  }
+}
+
+/// A failure that ends a whole round of a preload.
+package enum PreloadError: Error, Hashable, CustomStringConvertible {
+  /// The disk has too little space; both values are in bytes.
+  case notEnoughSpace(needed: Int64, available: Int64)
+  /// The release has more than `limit` bytes.
+  case releaseTooLarge(limit: Int64)
+  /// The store's folder cannot be written.
+  case readOnly(reason: String)
+
+  package var description: String {
+    switch self {
+    case .notEnoughSpace(let needed, let available):
+      "the release needs \(needed) bytes, with 16 MiB to spare, and the disk has \(available) left: free some space and try again"
+    case .readOnly(let reason): "nothing is preloaded, since nothing would be kept: \(reason)"
+    case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
+    }
   }
 }

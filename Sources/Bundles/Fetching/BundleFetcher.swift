@@ -8,7 +8,7 @@ import HTTPTypes
 /// digested while they stream; transient failures are retried.
 package struct BundleFetcher: Sendable {
   let client: OriginClient
-  private let store: any BundleStoring
+  private let store: BundleStore
   private let retry: RetryPolicy
   private let fileLimit: Int64
   private let sleep: @Sendable (Duration) async throws -> Void
@@ -17,7 +17,7 @@ package struct BundleFetcher: Sendable {
   ///   - fileLimit: the size limit of one decoded bundle or file, in bytes.
   ///   - sleep: waits between attempts.
   package init(
-    client: OriginClient, store: any BundleStoring, retry: RetryPolicy = .standard,
+    client: OriginClient, store: BundleStore, retry: RetryPolicy = .standard,
     fileLimit: Int64 = ManifestLimits.standard.fileBytes,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
@@ -30,7 +30,7 @@ package struct BundleFetcher: Sendable {
 
   /// Bytes with the expected digests that are not in the store yet.
   struct Fetched: Sendable {
-    let download: any BundleDownload
+    let download: BundleDownload
     let digests: ContentDigests
     /// `true` if the download continued a partial one.
     let wasResumed: Bool
@@ -47,7 +47,7 @@ package struct BundleFetcher: Sendable {
   ///   - retries: called when an attempt has failed and another follows.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
-    _ target: FetchTarget, into first: (any BundleDownload)? = nil, offering offer: DeltaOffer? = nil,
+    _ target: FetchTarget, into first: BundleDownload? = nil, offering offer: DeltaOffer? = nil,
     began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
     retries: @Sendable (PreloadUpdate.Retry) -> Void = { _ in }
@@ -62,7 +62,7 @@ package struct BundleFetcher: Sendable {
     var hasStalled = false
     while true {
       try Task.checkCancellation()
-      let download: any BundleDownload
+      let download: BundleDownload
       if let given = first {
         download = given
       } else {
@@ -136,7 +136,7 @@ package struct BundleFetcher: Sendable {
     }
 
     /// The rest of a partial download is requested in place of a difference; a partial difference is not continued.
-    func afterPart(of download: any BundleDownload) -> Mode {
+    func afterPart(of download: BundleDownload) -> Mode {
       guard let (head, _) = download.held, head.dictionary == nil else { return self }
       return self == .delta || self == .offering ? .normal : self
     }
@@ -160,7 +160,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func attempt(
-    _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
+    _ target: FetchTarget, download: BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     do {
@@ -176,7 +176,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func transfer(
-    _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
+    _ target: FetchTarget, download: BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     var held = mode == .normal ? download.held : nil
@@ -259,7 +259,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func makeIntake(
-    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: any BundleDownload,
+    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: BundleDownload,
     dictionary: ContentDictionary? = nil
   ) throws -> DownloadDecoder {
     try DownloadDecoder(
@@ -268,7 +268,7 @@ package struct BundleFetcher: Sendable {
   }
 
   private func resumed(
-    _ target: FetchTarget, head: DownloadHead, download: any BundleDownload
+    _ target: FetchTarget, head: DownloadHead, download: BundleDownload
   ) throws -> Fetched {
     do {
       let intake = try makeIntake(target, head: head, contentType: nil, download: download)
@@ -333,21 +333,57 @@ extension BundleError {
   }
 }
 
-/// A bundle or file to fetch: its URL, its name for messages, and its expected digests.
-package struct FetchTarget: Hashable, Sendable {
-  package let kind: PageBundle.Kind
-  package let name: String
-  package let url: PageURL
-  package let expected: ExpectedContent
+/// The meaning of a response for a download of which `held` wire bytes are stored.
+enum RangeDecision: Equatable {
+  /// The response is the whole content: the held bytes are dropped.
+  case startOver
+  /// The response continues the held bytes.
+  case append
+  /// The response does not continue the held bytes: the whole content is requested.
+  case askForWhole
+  /// The response answers another request: it is a part, or says that nothing has changed, and nothing was held.
+  case notAskedFor
+  /// The response is an error.
+  case fail
 
-  package init(kind: PageBundle.Kind, name: String, url: PageURL, expected: ExpectedContent) {
-    self.kind = kind
-    self.name = name
-    self.url = url
-    self.expected = expected
+  init(for response: HTTPResponse, held: (head: DownloadHead, wireBytes: Int64)?) {
+    switch response.status.code {
+    case 200:
+      self = .startOver
+    case 206:
+      guard let held else {
+        self = .notAskedFor
+        return
+      }
+      guard let range = ContentRange(response.headerFields[.contentRange]) else {
+        self = .askForWhole
+        return
+      }
+      // RFC 9110 §15.3.7: only parts of the same representation may be combined.
+      let fits =
+        range.first == held.wireBytes
+        && (range.size == nil || held.head.wireSize == nil || range.size == held.head.wireSize)
+        && range.size.map { range.last == $0 - 1 } ?? true
+        && response.headerFields[.contentEncoding].flatMap { $0 == "identity" ? nil : $0 } == held.head.encoding
+        && (response.headerFields[.eTag] == nil || response.headerFields[.eTag] == held.head.etag)
+      self = fits ? .append : .askForWhole
+    // RFC 9110 §15.4.5: only a condition is answered so, and a range with If-Range is none.
+    case 304:
+      self = held == nil ? .notAskedFor : .askForWhole
+    case 416:
+      self = held == nil ? .fail : .askForWhole
+    default:
+      self = .fail
+    }
   }
 
-  package init(_ bundle: PageBundle) {
-    self.init(kind: bundle.kind, name: bundle.name, url: bundle.contentURL, expected: bundle.expected)
+  /// The fields that request the rest. RFC 9110 §14.2, §13.1.5.
+  static func fields(after held: (head: DownloadHead, wireBytes: Int64)) -> HTTPFields {
+    var fields: HTTPFields = [.range: "bytes=\(held.wireBytes)-"]
+    // RFC 9110 §13.1.5: a weak ETag must not be used. Without a validator the digest at the end decides.
+    if let validator = held.head.validators.strongETag ?? held.head.lastModified {
+      fields[.ifRange] = validator
+    }
+    return fields
   }
 }

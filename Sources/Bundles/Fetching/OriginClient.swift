@@ -3,12 +3,11 @@ import HTTPTypes
 import Synchronization
 
 /// Sends requests and follows redirects. Each origin gets only the fields that belong to it.
-package struct OriginClient: Sendable {
+package final class OriginClient: Sendable {
   private let sender: OriginSender
   private let fields: OriginFields?
   let limits: TransferLimits
-  /// Counts the requests that were sent.
-  let counter: RequestCounter
+  private let sent = Atomic<Int>(0)
   /// The times at which the server last sent bytes.
   let activity: TransferActivity
 
@@ -23,11 +22,13 @@ package struct OriginClient: Sendable {
     sender = OriginSender(transport, reachability: reachability)
     self.fields = fields
     self.limits = limits
-    counter = RequestCounter()
     activity = TransferActivity(time)
   }
 
   var reachability: Reachability { sender.reachability }
+
+  /// The number of requests that were sent.
+  var requestCount: Int { sent.load(ordering: .relaxed) }
 
   /// Sends a request also to an origin that counts as unreachable: preloads have pauses of their own.
   ///
@@ -53,7 +54,7 @@ package struct OriginClient: Sendable {
         throw TransportError.invalidURL(url.text)
       }
       try reachability.checkSetting(for: url)
-      counter.add()
+      sent.add(1, ordering: .relaxed)
       let response = try await sender.send(
         TransportRequest(head, limits: limits, needsFreshConnection: onFreshConnection), to: url)
       switch RedirectDecision(for: response.head, at: url, visited: visited) {
@@ -76,7 +77,7 @@ package struct OriginClient: Sendable {
       throw TransportError.invalidURL(url.text)
     }
     try reachability.checkSetting(for: url)
-    counter.add()
+    sent.add(1, ordering: .relaxed)
     var limits = limits
     limits.bodyBytes = Self.answerLimit
     let response = try await sender.send(TransportRequest(head, body: body, limits: limits), to: url)
@@ -86,12 +87,4 @@ package struct OriginClient: Sendable {
 
   /// The size of an answer to posted bytes.
   private static let answerLimit: Int64 = 64 << 10
-}
-
-/// Counts the requests of one client.
-final class RequestCounter: Sendable {
-  private let count = Atomic<Int>(0)
-
-  var value: Int { count.load(ordering: .relaxed) }
-  func add() { count.add(1, ordering: .relaxed) }
 }

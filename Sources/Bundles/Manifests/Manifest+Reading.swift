@@ -25,9 +25,8 @@ extension Manifest {
   ///
   /// - Returns: `true` if the file contains a valid name.
   package mutating func takeName(from nameFile: [UInt8]) -> Bool {
-    struct Config: Decodable { let release: String }
-    guard let found = try? JSONValue(reading: nameFile).decoded(as: Config.self).release,
-      Self.isUsableName(found)
+    guard case .object(let members)? = try? JSONValue(reading: nameFile),
+      case .string(let found)? = members["release"], Self.isUsableName(found)
     else { return false }
     release = found
     return true
@@ -69,9 +68,9 @@ private struct ManifestDraft: Decodable {
       return
     }
     guard let container = try? decoder.container(keyedBy: AnyKey.self) else { throw ManifestError.unrecognised }
-    if container.contains(ErosKey.filesMd5) {
+    if container.contains("filesMd5") {
       try readEros(container)
-    } else if container.contains(Manifest.Key.bundles) {
+    } else if container.contains("bundles") {
       try readPageKit(container)
     } else {
       throw ManifestError.unrecognised
@@ -81,23 +80,23 @@ private struct ManifestDraft: Decodable {
   // MARK: PageKit
 
   private mutating func readPageKit(_ container: KeyedDecodingContainer<AnyKey>) throws {
-    let schema = field(Manifest.Key.schema, in: container, as: Int64.self)
+    let schema = field("schema", in: container, as: Int64.self)
     if let schema, schema != Manifest.supportedSchema {
       throw ManifestError.unsupportedSchema(found: schema, supported: Manifest.supportedSchema)
     }
-    manifest.release = field(Manifest.Key.release, in: container, as: String.self) ?? ""
-    manifest.sequence = optionalField(Manifest.Key.sequence, in: container, as: Int64.self) ?? 0
-    manifest.base = optionalField(Manifest.Key.base, in: container, as: String.self) ?? ""
-    manifest.blobs = optionalField(Manifest.Key.blobs, in: container, as: String.self)
-    manifest.bundles = entries(Manifest.Key.bundles, in: container)
-    if container.contains(Manifest.Key.files) { manifest.files = entries(Manifest.Key.files, in: container) }
-    manifest.identity = optionalField(Manifest.Key.identity, in: container, as: PageIdentity.self)
-    manifest.rollout = optionalField(Manifest.Key.rollout, in: container, as: Rollout.self)
-    manifest.otherwise = optionalField(Manifest.Key.otherwise, in: container, as: ManifestReference.self)
+    manifest.release = field("release", in: container, as: String.self) ?? ""
+    manifest.sequence = optionalField("sequence", in: container, as: Int64.self) ?? 0
+    manifest.base = optionalField("base", in: container, as: String.self) ?? ""
+    manifest.blobs = optionalField("blobs", in: container, as: String.self)
+    manifest.bundles = entries("bundles", in: container)
+    if container.contains("files") { manifest.files = entries("files", in: container) }
+    manifest.identity = optionalField("identity", in: container, as: PageIdentity.self)
+    manifest.rollout = optionalField("rollout", in: container, as: Rollout.self)
+    manifest.otherwise = optionalField("otherwise", in: container, as: ManifestReference.self)
     manifest.channels =
-      optionalField(Manifest.Key.channels, in: container, as: [String: ManifestReference].self) ?? [:]
-    manifest.minimumRuntime = optionalField(Manifest.Key.minimumRuntime, in: container, as: String.self)
-    manifest.additional = try container.decodeAdditional(except: Manifest.Key.all)
+      optionalField("channels", in: container, as: [String: ManifestReference].self) ?? [:]
+    manifest.minimumRuntime = optionalField("minimumRuntime", in: container, as: String.self)
+    manifest.additional = try container.decodeAdditional(except: Manifest.members)
   }
 
   private mutating func field<Value: Decodable>(
@@ -157,12 +156,6 @@ private struct ManifestDraft: Decodable {
 
   // MARK: Eros
 
-  private enum ErosKey {
-    static let filesMd5 = AnyKey("filesMd5")
-    static let jsVersion = AnyKey("jsVersion")
-    static let jsPath = AnyKey("jsPath")
-  }
-
   private struct ErosEntry: Decodable {
     let page: String
     let md5: MD5Digest
@@ -171,8 +164,8 @@ private struct ManifestDraft: Decodable {
   private mutating func readEros(_ container: KeyedDecodingContainer<AnyKey>) throws {
     manifest.dialect = .eros
     // `jsPath` names an archive of all pages; the pages themselves lie beside the manifest.
-    manifest.release = optionalField(ErosKey.jsVersion, in: container, as: String.self) ?? Manifest.unnamed
-    if let list = field(ErosKey.filesMd5, in: container, as: [Tolerant<ErosEntry>].self) {
+    manifest.release = optionalField("jsVersion", in: container, as: String.self) ?? Manifest.unnamed
+    if let list = field("filesMd5", in: container, as: [Tolerant<ErosEntry>].self) {
       manifest.bundles = unwrap(list, listName: "filesMd5") { Self.entry(path: $0.page, md5: $0.md5) }
     }
     splitFiles()
@@ -220,23 +213,150 @@ private struct Tolerant<Value: Decodable>: Decodable {
   /// The name or path in a faulty element.
   let name: String?
 
-  private struct Label: Decodable {
-    let name: String?
-
-    init(from decoder: any Decoder) throws {
-      let container = try? decoder.container(keyedBy: AnyKey.self)
-      let names = ["name", "path", "page"].lazy.compactMap { try? container?.decode(String.self, forKey: AnyKey($0)) }
-      name = names.first
-    }
-  }
-
   init(from decoder: any Decoder) throws {
     do {
       result = .success(try Value(from: decoder))
       name = nil
     } catch {
       result = .failure(error)
-      name = try? Label(from: decoder).name
+      let container = try? decoder.container(keyedBy: AnyKey.self)
+      name = ["name", "path", "page"].lazy.compactMap { try? container?.decode(String.self, forKey: AnyKey($0)) }.first
     }
+  }
+}
+
+extension Manifest: Encodable {
+  /// The members that this version knows.
+  fileprivate static let members: Set<String> = [
+    "schema", "release", "sequence", "base", "blobs", "bundles", "files", "identity", "rollout", "otherwise",
+    "channels",
+    "minimumRuntime",
+  ]
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: AnyKey.self)
+    try container.encode(Self.supportedSchema, forKey: "schema")
+    try container.encode(release, forKey: "release")
+    try container.encode(sequence, forKey: "sequence")
+    try container.encode(base, forKey: "base")
+    try container.encodeIfPresent(blobs, forKey: "blobs")
+    try container.encode(bundles, forKey: "bundles")
+    if !files.isEmpty {
+      var list = container.nestedUnkeyedContainer(forKey: "files")
+      for file in files { try file.encodeFields(to: list.superEncoder(), asFile: true) }
+    }
+    try container.encodeIfPresent(identity, forKey: "identity")
+    try container.encodeIfPresent(rollout, forKey: "rollout")
+    try container.encodeIfPresent(otherwise, forKey: "otherwise")
+    if !channels.isEmpty { try container.encode(channels, forKey: "channels") }
+    try container.encodeIfPresent(minimumRuntime, forKey: "minimumRuntime")
+    for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
+  }
+}
+
+extension Manifest.Entry: Codable {
+  /// The members that this version knows.
+  private static let members: Set<String> = [
+    "name", "path", "size", "md5", "sha256", "blob", "preload", "prefetch", "deltas",
+  ]
+
+  /// Reads a bundle or a file; an entry without a name is called by its path.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: AnyKey.self)
+    path = try container.decode(String.self, forKey: "path")
+    name = try container.decodeIfPresent(String.self, forKey: "name") ?? path
+    size = try container.decodeIfPresent(Int64.self, forKey: "size")
+    md5 = try container.decode(MD5Digest.self, forKey: "md5")
+    sha256 = try container.decodeIfPresent(SHA256Digest.self, forKey: "sha256")
+    blob = try container.decodeIfPresent(String.self, forKey: "blob")
+    let time = try container.decodeIfPresent(String.self, forKey: "preload") ?? Manifest.Preload.launch.rawValue
+    guard let preload = Manifest.Preload(rawValue: time) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: "preload", in: container,
+        debugDescription: "\(time.quotedForMessage) is none of \"launch\", \"idle\" and \"demand\"")
+    }
+    self.preload = preload
+    prefetch = try container.decodeIfPresent([String].self, forKey: "prefetch") ?? []
+    for (hex, size) in try container.decodeIfPresent([String: Int64].self, forKey: "deltas") ?? [:] {
+      guard let digest = SHA256Digest(hex: hex) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: "deltas", in: container, debugDescription: "\(hex.quotedForMessage) is no SHA-256")
+      }
+      deltas[digest] = size
+    }
+    additional = try container.decodeAdditional(except: Self.members)
+  }
+
+  /// Reads an entry's members as the decoder does.
+  ///
+  /// - Returns: `nil` if a value is missing, null or not as it must be.
+  init?(plain members: [String: JSONValue]) {
+    guard case .string(let path) = members["path"], case .string(let hex) = members["md5"],
+      let md5 = MD5Digest(hex: hex)
+    else { return nil }
+    self.init(name: path, path: path, md5: md5)
+    for (key, value) in members {
+      switch (key, value) {
+      case ("path", _), ("md5", _): break
+      case ("name", .string(let text)): name = text
+      case ("size", .integer(let number)): size = number
+      case ("sha256", .string(let text)):
+        guard let digest = SHA256Digest(hex: text) else { return nil }
+        sha256 = digest
+      case ("blob", .string(let text)): blob = text
+      case ("preload", .string(let text)):
+        guard let time = Manifest.Preload(rawValue: text) else { return nil }
+        preload = time
+      case ("prefetch", .array(let references)):
+        for reference in references {
+          guard case .string(let text) = reference else { return nil }
+          prefetch.append(text)
+        }
+      case ("deltas", .object(let sizes)):
+        for (hex, size) in sizes {
+          guard let digest = SHA256Digest(hex: hex), case .integer(let size) = size else { return nil }
+          deltas[digest] = size
+        }
+      case ("name", _), ("size", _), ("sha256", _), ("blob", _), ("preload", _), ("prefetch", _), ("deltas", _):
+        return nil
+      default: additional[key] = value
+      }
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    try encodeFields(to: encoder, asFile: false)
+  }
+
+  fileprivate func encodeFields(to encoder: any Encoder, asFile: Bool) throws {
+    var container = encoder.container(keyedBy: AnyKey.self)
+    if !asFile || name != path { try container.encode(name, forKey: "name") }
+    try container.encode(path, forKey: "path")
+    try container.encodeIfPresent(size, forKey: "size")
+    try container.encode(md5, forKey: "md5")
+    try container.encodeIfPresent(sha256, forKey: "sha256")
+    try container.encodeIfPresent(blob, forKey: "blob")
+    if preload != .launch { try container.encode(preload, forKey: "preload") }
+    if !prefetch.isEmpty { try container.encode(prefetch, forKey: "prefetch") }
+    if !deltas.isEmpty {
+      let sizes = deltas.map { ($0.key.hex, $0.value) }
+      try container.encode(Dictionary(uniqueKeysWithValues: sizes), forKey: "deltas")
+    }
+    for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
+  }
+}
+
+extension AnyKey: ExpressibleByStringLiteral {
+  /// Makes the key of a member's name.
+  package init(stringLiteral name: String) { self.init(name) }
+}
+
+extension KeyedDecodingContainer where Key == AnyKey {
+  func decodeAdditional(except known: Set<String>) throws -> [String: JSONValue] {
+    var additional: [String: JSONValue] = [:]
+    for key in allKeys where !known.contains(key.stringValue) {
+      additional[key.stringValue] = try decode(JSONValue.self, forKey: key)
+    }
+    return additional
   }
 }

@@ -125,3 +125,26 @@ extension ExpectedContent {
     mismatch(with: ContentDigests(md5: blob.md5, sha256: blob.sha256, size: blob.size)) == nil
   }
 }
+
+/// The entries of releases that a page may be opened with, newest first, then the bundle that no manifest lists.
+extension [StoredCandidate] {
+  /// Returns the stored bytes that a page shows when the server has not said which ones it has.
+  ///
+  /// - Parameter consistency: decides whether a release shows before it is complete.
+  /// - Returns: `nil` if no candidate has its bytes.
+  func best(_ consistency: Consistency) -> StoredCandidate? {
+    let stored = filter { $0.blob != nil }
+    return stored.min { Self.rank($0, consistency) < Self.rank($1, consistency) }
+  }
+
+  /// Without the server an incomplete release stays incomplete: an incoming release comes before the current one only
+  /// if all its files are stored.
+  private static func rank(_ candidate: StoredCandidate, _ consistency: Consistency) -> Int {
+    switch candidate.place {
+    case .incoming: consistency == .bundle && candidate.hasAllFiles ? 0 : 2
+    case .current: 1
+    case .previous: 3
+    case .unlisted: 4
+    }
+  }
+}

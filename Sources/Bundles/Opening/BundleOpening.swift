@@ -89,7 +89,7 @@ final class BundleOpening: Sendable {
     }
   }
 
-  private var activity: TransferActivity { loader.contents.downloader.client.activity }
+  private var activity: TransferActivity { loader.downloader.client.activity }
 
   /// The failure to reach the server that the walk waits for; `nil` if it may still answer.
   private var failure: TransportError? {
@@ -103,7 +103,7 @@ final class BundleOpening: Sendable {
 
   private func canShow(_ candidates: [StoredCandidate]) -> Bool {
     policy.allowsUnconfirmed && options.view == nil
-      && StoredChoice.best(among: candidates, loader.configuration.consistency) != nil
+      && candidates.best(loader.configuration.consistency) != nil
   }
 
   /// Uses stored bytes when the time is up, without the server's missing answer or bytes.
@@ -130,7 +130,7 @@ final class BundleOpening: Sendable {
     }
     while true {
       let candidates = try await candidates()
-      guard let choice = StoredChoice.best(among: candidates, loader.configuration.consistency), let blob = choice.blob
+      guard let choice = candidates.best(loader.configuration.consistency), let blob = choice.blob
       else { return nil }
       let decision = BundleDecision(
         for: .init(
@@ -282,7 +282,7 @@ final class BundleOpening: Sendable {
     {
       return meant
     }
-    return StoredChoice.best(among: candidates, loader.configuration.consistency)
+    return candidates.best(loader.configuration.consistency)
   }
 
   /// - Returns: `nil` if the bytes are not what they should be.
@@ -336,7 +336,7 @@ final class BundleOpening: Sendable {
     guard !loader.store.requiresSignatures else { throw BundleError.notSigned(bundle: name, url: url) }
     waitsFor(url)
     let target = FetchTarget(kind: .bundle, name: name, url: url, expected: expected)
-    let delivery = try await loader.contents.downloader.download(target, for: nil) { [loader, url, options] in
+    let delivery = try await loader.downloader.download(target, for: nil) { [loader, url, options] in
       guard !options.ignoresStore else { return nil }
       let unlisted = try await loader.store.candidates(at: url, of: loader.verifier?.source).last { $0.release == nil }
       return unlisted?.blob.flatMap { $0 != seen && expected.matches($0) ? $0 : nil }
@@ -352,7 +352,7 @@ final class BundleOpening: Sendable {
     let view = try await view(of: release)
     waitsFor(bundle.contentURL)
     let isForced = options.ignoresStore
-    let delivery = try await loader.contents.fetch(bundle, of: release) { [store = loader.store] in
+    let delivery = try await loader.downloader.download(bundle, of: release) { [store = loader.store] in
       // Another opening, or the preloader, may have stored it meanwhile.
       guard !isForced, let blob = try await store.bundle(at: bundle.url, in: release)?.blob, blob != seen else {
         return nil

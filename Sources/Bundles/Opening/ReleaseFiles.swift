@@ -15,16 +15,17 @@ package final class ReleaseFiles: Sendable {
   /// The number of releases whose files are remembered.
   private static let limit = 16
 
-  private let store: any BundleStoring
-  private let contents: ReleaseContents?
+  private let store: BundleStore
+  private let downloader: BundleDownloader?
+  private let verifier: LaunchVerifier?
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - downloader: fetches files that a page's release lists and the store does not have; `nil` to fetch none.
   ///   - verifier: the verifier of the host's manifest.
-  package init(_ store: any BundleStoring, downloader: BundleDownloader? = nil, verifier: LaunchVerifier? = nil) {
+  package init(_ store: BundleStore, downloader: BundleDownloader? = nil, verifier: LaunchVerifier? = nil) {
     self.store = store
-    contents = downloader.map { ReleaseContents(store: store, downloader: $0, verifier: verifier) }
+    (self.downloader, self.verifier) = (downloader, verifier)
   }
 
   /// Returns the bytes of a file as ``FileLookup`` says.
@@ -45,15 +46,15 @@ package final class ReleaseFiles: Sendable {
         try await store.quarantine(blob)
       }
     }
-    guard mayFetch, let contents else {
+    guard mayFetch, let downloader else {
       if found.bundle.isOptional { return nil }
       throw ReleaseError.notStored(entry: found.bundle.name, release: release.name)
     }
     // An optional file that the server does not have is loaded like one that no release lists.
-    let (downloader, expected) = (contents.downloader, found.bundle.expected)
+    let expected = found.bundle.expected
     if found.bundle.isOptional, downloader.knownFault(of: expected, in: release) != nil { return nil }
     do {
-      let delivery = try await contents.fetchFile(found.bundle, of: release) { [store] in
+      let delivery = try await downloader.downloadFile(found.bundle, of: release, verifier: verifier) { [store] in
         try await store.bundle(at: url, in: release)?.blob
       }
       return try await store.bytes(of: delivery.blob).bytes

@@ -4,7 +4,7 @@ import Synchronization
 
 /// One round of a preload, from asking the server to switching to the release.
 struct PreloadRun: Sendable {
-  let store: any BundleStoring
+  let store: BundleStore
   let verifier: LaunchVerifier
   let downloader: BundleDownloader
   let options: PreloadOptions
@@ -30,7 +30,7 @@ struct PreloadRun: Sendable {
   /// - Parameter report: the report, which includes earlier rounds that did not store everything.
   func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.RoundResult {
     let start = ContinuousClock.now
-    let requestsBefore = downloader.client.counter.value
+    let requestsBefore = downloader.client.requestCount
     let done = report.done
     (report.failures, report.leftOut) = ([], [])
     (report.isInterrupted, report.notFetched) = (false, 0)
@@ -57,7 +57,7 @@ struct PreloadRun: Sendable {
       report.failures.append(.init(name: Self.manifestName, error))
       asked = RetryPolicy.retryAfter(error)
     }
-    report.requests += downloader.client.counter.value - requestsBefore
+    report.requests += downloader.client.requestCount - requestsBefore
     report.elapsed += ContinuousClock.now - start
     return report.outcome(since: done, asked: asked)
   }
@@ -67,13 +67,17 @@ struct PreloadRun: Sendable {
     get async throws { store.requiresSignatures ? try await store.source(verifier.source)?.current : nil }
   }
 
+  /// The release to preload. `isUnchanged` is `true` if the server answered 304, or sent the stored manifest again;
+  /// `failure` is the reason why there is no answer from the server.
+  private typealias Known = (release: StoredRelease, isUnchanged: Bool, failure: SourceError?)
+
   /// The server's release; if the server cannot be reached, the stored one with the reason.
   private func release(_ question: Question) async throws -> Known {
     if options.isOffline {
       guard let stored = try await store.source(verifier.source)?.latest else {
         throw SourceError.notStored(verifier.source)
       }
-      return Known(release: stored)
+      return (release: stored, isUnchanged: false, failure: nil)
     }
     do {
       let verified =
@@ -82,19 +86,11 @@ struct PreloadRun: Sendable {
         case .onceMore: try await verifier.verified(resting: false)
         case .anew: try await verifier.refresh()
         }
-      return Known(release: verified.release, isUnchanged: verified.isUnchanged)
+      return (release: verified.release, isUnchanged: verified.isUnchanged, failure: nil)
     } catch let error as SourceError {
       guard let stored = try await store.source(verifier.source)?.latest else { throw error }
-      return Known(release: stored, failure: error)
+      return (release: stored, isUnchanged: false, failure: error)
     }
-  }
-
-  private struct Known {
-    let release: StoredRelease
-    /// `true` if the server answered 304, or sent the stored manifest again.
-    var isUnchanged = false
-    /// The reason why there is no answer from the server.
-    var failure: SourceError?
   }
 
   private func bring(_ known: Known, _ report: inout PreloadReport, _ asked: inout Duration?) async throws {
@@ -106,7 +102,7 @@ struct PreloadRun: Sendable {
     }
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
-    if outcome.isContradicted, known.isUnchanged,
+    if outcome.hasMismatch, known.isUnchanged,
       let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
     {
       // The server called an old manifest unchanged, which its bytes have disproved.
@@ -115,7 +111,6 @@ struct PreloadRun: Sendable {
       (report.failures, report.leftOut) = ([], [])
       outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
     }
-    report.failures += outcome.failures
     asked = outcome.retryAfter ?? asked
     feed.setTotals { $0.phase = .activating }
     var hasSwitched = false
@@ -136,25 +131,15 @@ struct PreloadRun: Sendable {
     }
   }
 
-  private struct FetchSummary {
-    var failures: [PreloadReport.Failure] = []
-    var retryAfter: Duration?
-    var isComplete = false
-    /// `true` if bytes differ from the digests of a manifest that the server called unchanged.
-    var isContradicted = false
-    /// The number of idle bundles that the data saver did not allow.
-    var left = 0
-  }
-
   private func fetchMissing(
     of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
-  ) async throws -> FetchSummary {
+  ) async throws -> PreloadTally.Outcome {
     let disabled = Set(try await store.disabled(of: release.source).keys)
     report.disabled = disabled.sorted()
     if options.only == nil, let counts = try await store.countsIfStored(of: release) {
       report.count(counts, of: release)
       announce([], of: release, upToDate: counts.storedBundles + counts.storedFiles)
-      return FetchSummary(isComplete: true)
+      return PreloadTally.Outcome(isComplete: true)
     }
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
@@ -162,14 +147,13 @@ struct PreloadRun: Sendable {
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)
-    var outcome = FetchSummary()
-    outcome.failures = unknown.map {
+    // They can be fetched as soon as the manifest can.
+    let isPassing = report.failures.contains(where: \.isPassing)
+    report.failures += unknown.map {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
       let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
-      // They can be fetched as soon as the manifest can.
-      let isPassing = report.failures.contains(where: \.isPassing)
       func failures(_ list: [ManifestDiff.Fetch]) -> [PreloadReport.Failure] {
         list.flatMap(\.bundles).map {
           .init(
@@ -178,15 +162,14 @@ struct PreloadRun: Sendable {
         }
       }
       let required = diff.fetch.filter { !$0.isOptional }
-      outcome.failures += failures(required)
+      report.failures += failures(required)
       report.leftOut += failures(diff.fetch.filter(\.isOptional))
-      outcome.isComplete =
-        required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count
-      return outcome
+      return PreloadTally.Outcome(
+        isComplete: required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count)
     }
     if !diff.fetch.isEmpty, let reason = store.readOnlyReason { throw PreloadError.readOnly(reason: reason) }
     try checkSpace(for: diff)
-    let tally = PreloadTally(limit: options.releaseLimit)
+    let tally = PreloadTally(report, limit: options.releaseLimit)
     let wanted = diff.fetch.filter { item in
       guard item.isOptional, let fault = downloader.knownFault(of: item.expected, in: release) else { return true }
       tally.leaveOut(item, fault, isMismatch: false)
@@ -196,25 +179,16 @@ struct PreloadRun: Sendable {
     do {
       try await fetch(wanted, of: release, tally)
     } catch {
-      let result = tally.result
-      report.add(result)
-      report.failures += result.failures
-      report.notFetched =
-        diff.fetch.reduce(0) { $0 + $1.bundles.count } - result.doneBundles - result.left - result.failures.count
-        - result.leftOut.count
+      report = tally.report
+      report.notFetched = diff.fetch.reduce(0) { $0 + $1.bundles.count } - tally.outcome.settled
       throw error
     }
-    let result = tally.result
-    report.add(result)
-    outcome.failures += result.failures
-    outcome.retryAfter = result.retryAfter
-    outcome.isContradicted = result.hasMismatch
-    outcome.left = result.left
-    report.onDemand += result.left
+    report = tally.report
+    var outcome = tally.outcome
+    report.onDemand += outcome.left
     outcome.isComplete =
-      outcome.failures.isEmpty
-      && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left + result.leftOut.count
-        == contents.count
+      unknown.isEmpty && outcome.failed == 0
+      && diff.keep.count + diff.onDemand.count + outcome.settled == contents.count
     return outcome
   }
 
@@ -335,21 +309,28 @@ final class DownloadPermit: Sendable {
   }
 }
 
-/// A failure that ends a whole round of a preload.
-package enum PreloadError: Error, Hashable, CustomStringConvertible {
-  /// The disk has too little space; both values are in bytes.
-  case notEnoughSpace(needed: Int64, available: Int64)
-  /// The release has more than `limit` bytes.
-  case releaseTooLarge(limit: Int64)
-  /// The store's folder cannot be written.
-  case readOnly(reason: String)
-
-  package var description: String {
-    switch self {
-    case .notEnoughSpace(let needed, let available):
-      "the release needs \(needed) bytes, with 16 MiB to spare, and the disk has \(available) left: free some space and try again"
-    case .readOnly(let reason): "nothing is preloaded, since nothing would be kept: \(reason)"
-    case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
+extension PreloadRun {
+  /// Fetches the responses that the release's bundles list for prefetching, and keeps them.
+  func prefetchResponses(for release: StoredRelease, _ report: inout PreloadReport) async throws {
+    guard let prefetch else { return }
+    let all = try await store.prefetches(of: release, onlyStored: true)
+    // References that an earlier round fetched, or found lastingly unavailable, are not requested again.
+    let references = Array(all.subtracting(report.settledPrefetches))
+    var former: [String] = []
+    if report.activated, let previous = try await store.source(release.source)?.previous {
+      former = try await store.prefetches(of: previous, onlyStored: false).subtracting(all).sorted()
     }
+    guard !references.isEmpty || !former.isEmpty else { return }
+    feed.setTotals { $0.phase = .prefetching }
+    let base = release.source.isFile ? nil : release.source
+    let result = await prefetch(references, base, former)
+    report.prefetched += result.kept
+    report.prefetchSkipped += result.skipped
+    report.prefetchFailures.removeAll { failure in references.contains { failure.hasPrefix("\($0): ") } }
+    report.prefetchFailures += result.failures
+    report.settledPrefetches.formUnion(references)
+    report.settledPrefetches.subtract(result.passing)
+    report.lacksPrefetches = !result.passing.isEmpty
+    for failure in result.failures { logger.notice("prefetching failed: \(failure)") }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import Synchronization
 
 /// The progress of a preload.
 ///
@@ -111,95 +112,178 @@ public struct PreloadUpdate: Sendable {
   public let report: PreloadReport?
 }
 
-/// The result of a preload.
-public struct PreloadReport: Hashable, Sendable {
-  /// An entry that could not be fetched, or `manifest` for a failure of the whole preload.
-  public struct Failure: Hashable, Sendable, Codable {
-    /// The entry's name.
-    public let name: String
-    /// The reason, in a sentence.
-    public let error: String
-    /// `true` if a later attempt may succeed without any change here, for example if the server was unreachable. Not
-    /// encoded.
-    public private(set) var isPassing = false
+/// The progress of a preload, for any number of readers.
+final class PreloadFeed: Sendable {
+  private struct State {
+    var totals = PreloadUpdate.Totals()
+    var bundles: [PreloadUpdate.Bundle] = []
+    var pause: PreloadUpdate.Pause?
+    var report: PreloadReport?
+    /// The bytes already present of each bundle.
+    var positions: [Int64] = []
+    /// The bundles that changed since the last publication.
+    var changed: Set<Int> = []
+    var meter = RateMeter()
+  }
 
-    package init(name: String, error: String, isPassing: Bool = false) {
-      self.name = name
-      self.error = error
-      self.isPassing = isPassing
-    }
+  private let state = Mutex(State())
+  /// Sends the bundles that changed; a reader looks up their latest state.
+  private let changes = Broadcast<Set<Int>>(.merged { $0.formUnion($1) })
+  private let start = ContinuousClock.now
 
-    init(name: String, _ error: any Error) {
-      self.init(name: name, error: error.sentence, isPassing: RetryPolicy.mayPass(error))
-    }
+  // MARK: Writing
 
-    private enum CodingKeys: CodingKey {
-      case name, error
+  func setBundles(_ bundles: [PreloadUpdate.Bundle], _ change: (inout PreloadUpdate.Totals) -> Void) {
+    publish { state in
+      state.bundles = bundles
+      state.positions = Array(repeating: 0, count: bundles.count)
+      state.totals.bytesHere = 0
+      change(&state.totals)
+      state.changed = Set(bundles.indices)
     }
   }
 
-  /// The release's name; `nil` if no manifest is known.
-  public var release: String?
-  /// The release's sequence.
-  package var sequence: Int64 = 0
-  /// The number of bundles in the release.
-  public var bundles = 0
-  /// The number of files in the release.
-  public var files = 0
-  /// The number of bundles that were stored before, or that another process has stored meanwhile.
-  public var upToDate = 0
-  /// The number of bundles that were downloaded.
-  public var downloaded = 0
-  /// The number of downloaded bundles that continued a partial download.
-  package var resumed = 0
-  /// The number of downloaded bundles and files that arrived as the difference from older ones.
-  package var deltas = 0
-  /// The number of bundles that were read from a folder of this machine.
-  package var copied = 0
-  /// The number of files that were stored before, or that another process has stored meanwhile.
-  public var filesUpToDate = 0
-  /// The number of files that were downloaded.
-  public var filesDownloaded = 0
-  /// The number of files that were read from a folder of this machine.
-  package var filesCopied = 0
-  /// The number of entries that are fetched when they are opened: those on demand, and idle ones that the data saver
-  /// did not allow.
-  package var onDemand = 0
-  /// The wire bytes of all response bodies.
-  public var bytesDownloaded: Int64 = 0
-  /// The number of requests that were sent.
-  package var requests = 0
-  /// `true` if the release became the current one in this run.
-  public var activated = false
-  /// The time that the preload took, without pauses.
-  public var elapsed: Duration = .zero
-  /// The entries that could not be fetched, with the reasons.
-  public var failures: [Failure] = []
-  /// `true` if the preload was cancelled before its end. Complete downloads stay, partial ones are continued next time.
-  public var isInterrupted = false
-  /// The number of entries that were neither fetched nor failed when the preload was cancelled.
-  package var notFetched = 0
-  /// The optional files whose bytes on the server differ from the manifest's digests; the release is complete without
-  /// them.
-  public var leftOut: [Failure] = []
-  /// The name of the held release that stays current in place of this one; `nil` if none is held.
-  public var held: String?
-  /// The reason for which nothing of the release was fetched: it is bad on this device. `nil` for any other.
-  public var bad: String?
-  /// The name of the release that stays current, since the publisher's status holds this one back; `nil` if it does not.
-  package var withheld: String?
-  /// The names of the bundles that the publisher has disabled, sorted.
-  package var disabled: [String] = []
-  /// The number of prefetched responses that were stored and kept.
-  package var prefetched = 0
-  /// The number of responses that the data saver did not allow to prefetch.
-  package var prefetchSkipped = 0
-  /// The URL and reason of each response that could not be prefetched; the release is complete without them.
-  public var prefetchFailures: [String] = []
-  /// The references that are stored, or that another round would not fetch either.
-  var settledPrefetches: Set<String> = []
-  /// `true` if other references may be fetched by a later attempt.
-  var lacksPrefetches = false
+  func setTotals(_ change: (inout PreloadUpdate.Totals) -> Void) {
+    publish { change(&$0.totals) }
+  }
 
-  package init() {}
+  /// A download begins or continues.
+  ///
+  /// - Parameters:
+  ///   - position: the bytes that are already present.
+  ///   - size: the size of the whole, if the response gives it; the manifest's size takes precedence.
+  func began(at position: Int64, size: Int64?, by bundle: Int) {
+    publish { state in
+      if state.bundles[bundle].size == nil, let size {
+        state.bundles[bundle].size = size
+        state.totals.bytesToFetch += size
+      }
+      Self.move(bundle, to: position, &state)
+      Self.set(.fetching(position), of: bundle, &state)
+    }
+  }
+
+  func received(_ bytes: Int, by bundle: Int) {
+    let elapsed = ContinuousClock.now - start
+    publish { state in
+      state.totals.bytes += Int64(bytes)
+      state.totals.rate = state.meter.rate(adding: bytes, at: elapsed)
+      let position = state.positions[bundle] + Int64(bytes)
+      Self.move(bundle, to: position, &state)
+      Self.set(.fetching(position), of: bundle, &state)
+    }
+  }
+
+  private static func move(_ bundle: Int, to position: Int64, _ state: inout State) {
+    state.totals.bytesHere += position - state.positions[bundle]
+    state.positions[bundle] = position
+  }
+
+  func setState(_ new: PreloadUpdate.State, of bundle: Int) {
+    publish { state in
+      switch new {
+      case .done:
+        state.totals.fetched += 1
+        // Encoded content has fewer wire bytes.
+        if let size = state.bundles[bundle].size { Self.move(bundle, to: size, &state) }
+      case .failed:
+        state.totals.failed += 1
+        // The bundle does not count any more.
+        state.totals.bytesToFetch -= state.bundles[bundle].size ?? 0
+        Self.move(bundle, to: 0, &state)
+      case .waiting, .fetching: break
+      }
+      Self.set(new, of: bundle, &state)
+    }
+  }
+
+  /// The preload pauses until the next round.
+  func wait(_ pause: PreloadUpdate.Pause) {
+    publish { state in
+      state.totals.phase = .waiting
+      state.pause = pause
+    }
+  }
+
+  /// The next round begins.
+  func goOn() {
+    publish { state in
+      state.totals.phase = .askingServer
+      state.pause = nil
+    }
+  }
+
+  func finish(_ report: PreloadReport) {
+    publish { state in
+      state.totals.phase = .finished
+      state.pause = nil
+      state.report = report
+    }
+  }
+
+  /// An attempt has failed, and another follows.
+  func retries(_ retry: PreloadUpdate.Retry, by bundle: Int) {
+    publish { state in
+      Self.set(state.bundles[bundle].state, of: bundle, &state)
+      state.bundles[bundle].retry = retry
+    }
+  }
+
+  private static func set(_ new: PreloadUpdate.State, of bundle: Int, _ state: inout State) {
+    state.bundles[bundle].state = new
+    state.bundles[bundle].retry = nil
+    state.changed.insert(bundle)
+  }
+
+  private func publish(_ change: (inout State) -> Void) {
+    let elapsed = ContinuousClock.now - start
+    let changed = state.withLock { state in
+      change(&state)
+      state.totals.elapsed = elapsed
+      defer { state.changed = [] }
+      return state.changed
+    }
+    changes.send(changed)
+  }
+
+  // MARK: Reading
+
+  /// The updates for one reader: the whole state first, then merged changes, the report last.
+  var updates: AsyncStream<PreloadUpdate> {
+    let stream = state.withLock { changes.listen(first: Set($0.bundles.indices)) }
+    let hasEnded = Atomic(false)
+    return AsyncStream { [self] in
+      var iterator = stream.makeAsyncIterator()
+      guard !hasEnded.load(ordering: .relaxed), let changed = await iterator.next() else { return nil }
+      let update = update(changed)
+      if update.report != nil { hasEnded.store(true, ordering: .relaxed) }
+      return update
+    }
+  }
+
+  private func update(_ changed: Set<Int>) -> PreloadUpdate {
+    state.withLock { state in
+      // A later round may have fewer bundles.
+      let bundles = changed.sorted().filter(state.bundles.indices.contains).map { state.bundles[$0] }
+      return PreloadUpdate(totals: state.totals, changed: bundles, pause: state.pause, report: state.report)
+    }
+  }
+}
+
+/// Measures bytes per second over the last seconds.
+private struct RateMeter {
+  private var samples: [(at: Duration, bytes: Int)] = []
+  private static let window: Duration = .seconds(3)
+  private static let resolution: Duration = .milliseconds(100)
+
+  mutating func rate(adding bytes: Int, at now: Duration) -> Double {
+    if let last = samples.last, now - last.at < Self.resolution {
+      samples[samples.count - 1].bytes += bytes
+    } else {
+      samples.append((now, bytes))
+    }
+    samples.removeAll { now - $0.at > Self.window }
+    let span = max((now - (samples.first?.at ?? now)).seconds, Self.resolution.seconds)
+    return Double(samples.reduce(0) { $0 + $1.bytes }) / span
+  }
 }

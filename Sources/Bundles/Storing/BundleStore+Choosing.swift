@@ -125,3 +125,42 @@ extension BundleStore {
     }
   }
 }
+
+/// A stored release, its role for its source, and how much of it is stored.
+package struct ReleaseSummary: Hashable, Sendable {
+  package enum Role: String, Hashable, Sendable, Codable {
+    case current
+    /// The release before the current one.
+    case previous
+    /// A newer release than the current one that has not become current, or is bad.
+    case incoming
+    /// An older release than the previous one.
+    case former
+  }
+
+  package let release: StoredRelease
+  package let role: Role
+  /// `true` if it stays current whatever the server has.
+  package let isHeld: Bool
+  /// The number of its bundles and files.
+  package let entries: Int
+  /// The number of missing bundles and files without which it cannot become current.
+  package let missing: Int
+  /// The size of its stored bytes; other releases may share them.
+  package let bytes: Int64
+  /// The reason for which it is bad; `nil` if it is not.
+  package let bad: BadRelease?
+
+  package init(
+    release: StoredRelease, role: Role, isHeld: Bool, entries: Int, missing: Int, bytes: Int64,
+    bad: BadRelease? = nil
+  ) {
+    self.release = release
+    self.role = role
+    self.isHeld = isHeld
+    self.entries = entries
+    self.missing = missing
+    self.bytes = bytes
+    self.bad = bad
+  }
+}

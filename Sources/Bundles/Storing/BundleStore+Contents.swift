@@ -42,6 +42,7 @@ extension BundleStore {
     "(source.heldSince IS NULL OR source.current IS NOT \(current(onlySigned: onlySigned)))"
   }
 
+  /// Returns the same from the database alone, without checking the files.
   package func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
   }
@@ -96,6 +97,8 @@ extension BundleStore {
     return (contents, moved)
   }
 
+  /// Returns the stored bytes that other releases of the same source have for entries, newest first, without those that
+  /// the release has for the same entry. Their files are not checked.
   package func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]] {
     let rows = try await read { db in
       try db.rows(
@@ -115,6 +118,7 @@ extension BundleStore {
     return contents
   }
 
+  /// Returns the origins that stored bytes may have come from: those of all entries and unlisted bundles with them.
   package func origins(of blob: Blob) async throws -> Set<String> {
     let urls = try await read { db in
       try String.fetchAll(
@@ -126,6 +130,7 @@ extension BundleStore {
     return Set(urls.lazy.map { PageURL(normalised: $0).origin })
   }
 
+  /// Returns the first bundle in a release's manifest; `nil` if it lists none.
   package func firstBundle(of release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
       try db.firstRow(
@@ -136,6 +141,10 @@ extension BundleStore {
     }
   }
 
+  /// Counts the bundles and files of a release of which nothing is to be downloaded: everything is stored but what is on
+  /// demand, and the files are as they were written. Their bytes are not read.
+  ///
+  /// - Returns: `nil` if something is missing, or a file was touched.
   package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
     guard let files = blobs.statusReader() else { return nil }
     let folders = try files.folders()
@@ -195,6 +204,9 @@ extension BundleStore {
     }
   }
 
+  /// Returns the references that a release's bundles list for prefetching, each once.
+  ///
+  /// - Parameter onlyStored: `true` to leave out those of bundles that are not stored.
   package func prefetches(of release: StoredRelease, onlyStored: Bool) async throws -> Set<String> {
     let lists: [String] = try await read { db in
       try db.rows(
@@ -239,6 +251,7 @@ extension BundleStore {
       modified: row.value(at: 14))
   }
 
+  /// Returns the bundle or file that a release lists at this URL.
   package func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
       try db.firstRow(
@@ -274,10 +287,14 @@ extension BundleStore {
       guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
       return (StoredBundle(bundle: unlisted.candidate.bundle, blob: unlisted.candidate.blob), unlisted.usedAt)
     }
-    if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
+    if let lastUse { await noteUse(of: url, in: "unlisted", last: lastUse) }
     return found
   }
 
+  /// Returns all candidates for this URL: the entries of the source's incoming, current and previous release, newest
+  /// first, then the bundle that no manifest lists.
+  ///
+  /// - Parameter source: the manifest's URL; `nil` for all sources.
   package func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
     let (found, lastUse) = try await read { [requiresSignatures] db -> ([StoredCandidate], Double?) in
       let listed = try db.rows(
@@ -304,7 +321,7 @@ extension BundleStore {
       // It is used only if no release has bytes.
       return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
     }
-    if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
+    if let lastUse { await noteUse(of: url, in: "unlisted", last: lastUse) }
     return found
   }
 
@@ -350,5 +367,84 @@ extension Row {
   /// - Throws: `RowDecodingError`.
   fileprivate func value<Value: DatabaseValueConvertible>(at index: Int) throws -> Value {
     try decode(Value.self, atIndex: index)
+  }
+}
+
+/// The numbers of a release's bundles and files.
+package struct ReleaseCounts: Hashable, Sendable {
+  package var bundles = 0
+  package var files = 0
+  /// The numbers of those that are stored.
+  package var storedBundles = 0
+  package var storedFiles = 0
+  /// The number of bundles and files that are not stored, and are fetched when a page opens them.
+  package var onDemand = 0
+
+  package init() {}
+
+  /// - Parameter onDemand: the number of contents that are not stored and on demand.
+  init(_ contents: [StoredBundle], onDemand: Int) {
+    for item in contents { count(item.bundle.kind, isStored: item.blob != nil) }
+    self.onDemand = onDemand
+  }
+
+  mutating func count(_ kind: PageBundle.Kind, isStored: Bool) {
+    switch kind {
+    case .bundle:
+      bundles += 1
+      if isStored { storedBundles += 1 }
+    case .file:
+      files += 1
+      if isStored { storedFiles += 1 }
+    }
+  }
+}
+
+/// The result of a look at all files of a complete release, and its time. While the folders of blobs are unchanged since
+/// then, no file was added, removed or replaced, and the files need not be looked at again.
+struct CheckedFiles: Equatable {
+  /// The time for which the folders are believed, in seconds: a file that was changed in place leaves no trace in them.
+  static let validity: Double = 86_400
+  /// A folder that changed so short a time before the look, in seconds, may change again without another time.
+  static let settling: Double = 2
+
+  /// The time of the look, in seconds since 1970.
+  let time: Double
+  /// Identifies the state of the folders.
+  let folders: SHA256Digest
+  let counts: ReleaseCounts
+
+  init(time: Double, folders: SHA256Digest, counts: ReleaseCounts) {
+    (self.time, self.folders, self.counts) = (time, folders, counts)
+  }
+
+  /// Returns `true` if the files are as they were.
+  ///
+  /// - Parameters:
+  ///   - now: the time in seconds since 1970.
+  ///   - folders: the present state of the folders.
+  func holds(at now: Double, folders: SHA256Digest) -> Bool {
+    folders == self.folders && (0..<Self.validity).contains(now - time)
+  }
+
+  /// The text in the column `checked`.
+  var text: String {
+    let numbers = [
+      counts.bundles, counts.files, counts.storedBundles, counts.storedFiles, counts.onDemand,
+    ]
+    return ([folders.hex, String(time)] + numbers.map { String($0) }).joined(separator: " ")
+  }
+
+  /// - Parameter text: a text of the column `checked`; `nil` is returned for any other.
+  init?(_ text: String) {
+    let parts = text.split(separator: " ")
+    let numbers = parts.dropFirst(2).compactMap { Int($0) }
+    guard parts.count == 7, numbers.count == 5, let folders = SHA256Digest(hex: String(parts[0])),
+      let time = Double(parts[1])
+    else { return nil }
+    var counts = ReleaseCounts()
+    (counts.bundles, counts.files) = (numbers[0], numbers[1])
+    (counts.storedBundles, counts.storedFiles, counts.onDemand) = (numbers[2], numbers[3], numbers[4])
+    self.init(time: time, folders: folders, counts: counts)
   }
 }

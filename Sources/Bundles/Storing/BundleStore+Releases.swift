@@ -15,7 +15,7 @@ extension BundleStore {
     let found = try await read { [requiresSignatures] db in
       try Self.sources(db, where: "source.url = ?", [url.text], onlySigned: requiresSignatures).first
     }
-    if let found { await noteUse(of: .source(url), last: found.usedAt ?? 0) }
+    if let found { await noteUse(of: url, in: "source", last: found.usedAt ?? 0) }
     return found
   }
 
@@ -84,6 +84,7 @@ extension BundleStore {
     return SignedSpan(signed: signed.map { SignedTime(seconds: $0) }, expires: SignedTime(seconds: expires))
   }
 
+  /// Returns the manifest's bytes as the server sent them.
   package func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
     let data = try await read { db in
       try db.firstRow("SELECT manifest FROM \"release\" WHERE id = ?", [release.id]) {
@@ -94,9 +95,17 @@ extension BundleStore {
     return Array(data)
   }
 
+  /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
+  /// are taken over, and those of any source if the manifest gives their SHA-256.
+  ///
+  /// Registering the same manifest bytes again returns the same release.
+  ///
+  /// - Parameters:
+  ///   - signatures: `nil` for a manifest without.
+  ///   - former: the release that the manifest is of, and that was signed at another time; `nil` for a new release.
   package func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signatures: ManifestSignatures?, renewing former: StoredRelease?
+    signatures: ManifestSignatures? = nil, renewing former: StoredRelease? = nil
   ) async throws -> StoredRelease {
     let digest = try SHA256Digest(of: bytes)
     if let former, let renewed = try await renew(former, bytes, digest, validators, signatures) { return renewed }
@@ -148,6 +157,7 @@ extension BundleStore {
     return renamed
   }
 
+  /// Returns the release's own rule for query parameters; `nil` if its manifest has none.
   package func identity(of release: StoredRelease) async throws -> PageIdentity? {
     struct Part: Decodable {
       let identity: PageIdentity?
@@ -162,7 +172,11 @@ extension BundleStore {
     return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
   }
 
-  package func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
+  /// Protects a release, its entries and their bytes from the garbage collectors of all processes while the result
+  /// lives.
+  ///
+  /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
+  package func lease(_ release: StoredRelease) async throws -> ReleaseLease {
     let lease = isWritable ? try await leases.lease(release.id) : nil
     let generation = generation
     if let lease, lease.protectsRelease(in: generation) { return lease }
@@ -171,7 +185,7 @@ extension BundleStore {
     }
     guard isThere == true else { throw StoreError.releaseGone(name: release.name) }
     lease?.noteRelease(in: generation)
-    return lease ?? UnlockedLease()
+    return lease ?? ReleaseLease()
   }
 
   /// The id of a source, which is added if it is new.
@@ -321,6 +335,7 @@ extension BundleStore {
     }
   }
 
+  /// Stores the validators of a release's manifest.
   package func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await write { db in
       try db.execute(
@@ -329,16 +344,28 @@ extension BundleStore {
     }
   }
 
-  package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
+  /// Makes the release the source's current one, if every bundle that is not on demand is stored.
+  ///
+  /// - Parameter leavingIdle: `true` if idle bundles may be missing; they are fetched when they are opened.
+  /// - Returns: `true` if the release is current now and was not before.
+  package func activate(_ release: StoredRelease, leavingIdle: Bool = false) async throws -> Bool {
     try await write { [now, requiresSignatures, takesAsGood] db in
       let current = Self.current(onlySigned: requiresSignatures)
-      let found: Activation? = try db.firstRow(
+      // `isUsed`: the release is current for this host, see ``signedCurrent``.
+      let found = try db.firstRow(
         """
         SELECT source.id, source.current IS "release".id AS isCurrent, \(current) IS "release".id AS isUsed,
           source.heldSince IS NOT NULL AND source.current IS \(current) AS isHeld, "release".standing,
           \(current) IS NOT NULL AND source.withheld IS "release".digest AS isWithheld
         FROM source JOIN "release" ON "release".source = source.id WHERE "release".id = ?
-        """, [release.id], Activation.init)
+        """, [release.id]
+      ) { row in
+        try (
+          source: row.value("id") as Int64, isCurrent: row.value("isCurrent") as Bool,
+          isUsed: row.value("isUsed") as Bool, isHeld: row.value("isHeld") as Bool, standing: Self.standing(row),
+          isWithheld: row.value("isWithheld") as Bool
+        )
+      }
       guard let found else { throw StoreError.releaseGone(name: release.name) }
       guard !found.isCurrent, !found.isHeld, found.standing != .bad, !(requiresSignatures && found.isWithheld),
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
@@ -346,23 +373,6 @@ extension BundleStore {
       try Self.makeCurrent(release.id, of: found.source, at: now(), db)
       if takesAsGood, found.standing == .trial { try Self.set(.good, of: release.id, db) }
       return !found.isUsed
-    }
-  }
-
-  /// The conditions under which a release becomes the current one.
-  private struct Activation {
-    let source: Int64
-    let isCurrent: Bool
-    /// `true` if the release is current for this host: see ``signedCurrent``.
-    let isUsed: Bool
-    let isHeld: Bool
-    let standing: ReleaseStanding
-    let isWithheld: Bool
-
-    init(_ row: Row) throws {
-      (source, isCurrent, isUsed) = try (row.value("id"), row.value("isCurrent"), row.value("isUsed"))
-      (isHeld, isWithheld) = try (row.value("isHeld"), row.value("isWithheld"))
-      standing = try BundleStore.standing(row)
     }
   }
 

@@ -21,26 +21,20 @@ extension BundleStore {
     }
   }
 
-  enum Use: Sendable {
-    case source(PageURL)
-    case unlisted(PageURL)
-  }
-
   /// The precision of noted uses in seconds, so that not each opening of a page writes to the disk.
   private static let grain: Double = 60
 
-  /// - Parameter last: the time of the last use that was noted, in seconds since 1970.
-  func noteUse(of use: Use, last: Double) async {
+  /// Records that a source or an unlisted bundle is used.
+  ///
+  /// - Parameters:
+  ///   - table: `source` or `unlisted`.
+  ///   - last: the time of the last use that was recorded, in seconds since 1970.
+  func noteUse(of url: PageURL, in table: StaticString, last: Double) async {
     let now = now()
     guard readOnlyReason == nil, abs(now - last) >= Self.grain else { return }
     // If the use cannot be noted, the older one stays; this is not an error.
     try? await write { db in
-      switch use {
-      case .source(let url):
-        try db.execute(sql: "UPDATE source SET usedAt = ? WHERE url = ?", arguments: [now, url.text])
-      case .unlisted(let url):
-        try db.execute(sql: "UPDATE unlisted SET usedAt = ? WHERE url = ?", arguments: [now, url.text])
-      }
+      try db.execute(sql: "UPDATE \(table) SET usedAt = ? WHERE url = ?", arguments: [now, url.text])
     }
   }
 
@@ -99,4 +93,33 @@ extension BundleStore {
     }
     return leftovers
   }
+}
+
+/// A stored bundle that no manifest lists.
+package struct UnlistedBundle: Hashable, Sendable {
+  package let url: PageURL
+  package let blob: Blob
+  /// The time at which it was stored, in seconds since 1970.
+  package let storedAt: Double
+  /// The time at which it was last opened, to the minute, in seconds since 1970.
+  package let usedAt: Double
+
+  package init(url: PageURL, blob: Blob, storedAt: Double, usedAt: Double) {
+    self.url = url
+    self.blob = blob
+    self.storedAt = storedAt
+    self.usedAt = usedAt
+  }
+}
+
+/// The files of a store that belong to no release and no bundle.
+package struct StoreLeftovers: Hashable, Sendable {
+  /// The number of partial downloads, and their bytes.
+  package var partials = 0
+  package var partialBytes: Int64 = 0
+  /// The number of files that were found damaged, and their bytes.
+  package var quarantined = 0
+  package var quarantinedBytes: Int64 = 0
+
+  package init() {}
 }

@@ -11,13 +11,14 @@ import SystemPackage
 ///
 /// Entries of the database survive a power failure; bytes are checked whenever they are read. Several processes may use
 /// one folder at the same time. `PageHost.store` is one.
-public final class BundleStore: BundleStoring {
+public final class BundleStore: Sendable {
   /// The store's folder.
   package let directory: StoreDirectory
   package let quotas: StoreQuotas
   /// The reason why the store's folder cannot be written, so that new bytes are lost when the process ends; `nil` for a
   /// writable store.
   public let readOnlyReason: String?
+  /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
   package let requiresSignatures: Bool
   /// `true` if the status of a source holds its releases back, and goes back to earlier ones.
   let actsOnStatus: Bool
@@ -42,6 +43,8 @@ public final class BundleStore: BundleStoring {
   let formerReleases: Int
   /// `true` if a release is good when it becomes current, since no opening decides about it.
   let takesAsGood: Bool
+  /// Returns the bytes that can still be written to a folder's file system.
+  private let freeSpace: @Sendable (FilePath) throws -> Int64
 
   /// Opens the store, and makes it if it does not exist.
   ///
@@ -56,6 +59,7 @@ public final class BundleStore: BundleStoring {
   ///   - takesAsGood: `true` if a release is good when it becomes current.
   ///   - actsOnStatus: `false` to switch to each release, although the status holds it back: for a host that passes the
   ///     release and its status on.
+  ///   - freeSpace: returns the bytes that can still be written to a folder's file system.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
@@ -63,6 +67,7 @@ public final class BundleStore: BundleStoring {
     formerReleases: Int = 1, quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
     requiresSignatures: Bool = false, takesAsGood: Bool = false, actsOnStatus: Bool = true,
     logger: Logger = Logger(label: "pagekit.store"),
+    freeSpace: @escaping @Sendable (FilePath) throws -> Int64 = { try FileSystem.availableBytes(at: $0) },
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
     let opened: Opened
@@ -89,6 +94,7 @@ public final class BundleStore: BundleStoring {
     self.releaseGrace = releaseGrace / .seconds(1)
     self.formerReleases = formerReleases
     self.takesAsGood = takesAsGood
+    self.freeSpace = freeSpace
   }
 
   /// Opens an existing store for reading only.
@@ -108,6 +114,7 @@ public final class BundleStore: BundleStoring {
     verified = LRUCache(capacity: 0)
     (releaseGrace, formerReleases, takesAsGood) = (0, 1, false)
     self.logger = logger
+    freeSpace = { try FileSystem.availableBytes(at: $0) }
     now = { Date().timeIntervalSince1970 }
   }
 
@@ -190,8 +197,8 @@ public final class BundleStore: BundleStoring {
     let database = try await current()
     do {
       return try await body(database)
-    } catch  where keeper.canRecover && DatabaseDamage.isDamage(error) {
-      let reason = DatabaseDamage.reason(error)
+    } catch  where keeper.canRecover && error.isDatabaseDamage {
+      let reason = error.databaseDamage
       try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
       let next = try await current()
       do { return try await body(next) } catch { throw next.storeError(error) }
@@ -218,6 +225,8 @@ public final class BundleStore: BundleStoring {
   /// `true` if the database can be written.
   var isWritable: Bool { keeper.latest.writer != nil }
 
+  /// Returns the id of this store, which decides about rollouts: 32 random hexadecimal digits, made when it is first asked
+  /// for.
   package func installID() async throws -> String {
     let known = try await read { try String.fetchOne($0, sql: "SELECT id FROM install") }
     if let known { return known }
@@ -230,6 +239,7 @@ public final class BundleStore: BundleStoring {
     }
   }
 
+  /// Returns how a source's newest release was chosen.
   package func choice(of source: PageURL) async throws -> SourceChoice {
     let found = try await read { db in
       try db.firstRow("SELECT audience, chosenBy, chosenBySequence FROM source WHERE url = ?", [source.text]) { row in
@@ -237,7 +247,7 @@ public final class BundleStore: BundleStoring {
         choice.audience = try row.value("audience")
         if let digest: SHA256Digest = try row.value("chosenBy"), let sequence: Int64 = try row.value("chosenBySequence")
         {
-          choice.manifest = .init(sequence: sequence, digest: digest)
+          choice.manifest = .init(sequence: sequence, sha256: digest)
         }
         return choice
       }
@@ -249,10 +259,11 @@ public final class BundleStore: BundleStoring {
     try await write {
       try $0.execute(
         sql: "UPDATE source SET audience = ?, chosenBy = ?, chosenBySequence = ? WHERE url = ?",
-        arguments: [choice.audience, choice.manifest?.digest, choice.manifest?.sequence, source.text])
+        arguments: [choice.audience, choice.manifest?.sha256, choice.manifest?.sequence, source.text])
     }
   }
 
+  /// Returns the number of blobs and their total size in bytes.
   package func usage() async throws -> (blobs: Int, bytes: Int64) {
     try await read { db in
       try db.firstRow("SELECT COUNT(*) AS blobs, COALESCE(SUM(size), 0) AS bytes FROM blob", []) {
@@ -261,19 +272,21 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  package func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: work.root) }
+  /// Returns the bytes that can still be written to the store's file system.
+  package func availableBytes() throws -> Int64 { try freeSpace(work.root) }
 
   // MARK: Downloads
 
-  package func download(for expected: ExpectedContent, url: PageURL) async throws -> any BundleDownload {
+  /// Returns a download that continues an earlier one of the same content, also of a process that was killed.
+  package func download(for expected: ExpectedContent, url: PageURL) async throws -> BundleDownload {
     let name = try Self.downloadName(expected, url)
-    return try await openDownload(named: name) ?? Download.makePrivate(named: name, in: work)
+    return try await openDownload(named: name) ?? BundleDownload.makePrivate(named: name, in: work)
   }
 
   /// Opens a download in a store that can be written; `nil` if another process uses it.
-  func openDownload(named name: String) async throws -> Download? {
+  func openDownload(named name: String) async throws -> BundleDownload? {
     _ = try await current().writer(of: directory)
-    return try Download.open(named: name, in: work)
+    return try BundleDownload.open(named: name, in: work)
   }
 
   /// The name by which other processes find the download too.
@@ -284,31 +297,35 @@ public final class BundleStore: BundleStoring {
     return "url-" + (try digester.finish()).hex
   }
 
+  /// Makes a finished download durable, and then records it as the bytes of the release's entries with these digests.
+  ///
+  /// Returns when a power failure can no longer undo it.
   package func add(
-    _ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease
+    _ download: BundleDownload, digests: ContentDigests, to release: StoredRelease
   ) async throws -> Blob {
     try await commit(download, digests: digests, as: .listed(release: release.id))
   }
 
-  package func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
+  /// Makes a finished download durable, and then records it as a bundle that no manifest lists.
+  package func add(_ download: BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
     let blob = try await commit(download, digests: digests, as: .unlisted(url))
     // The bytes are stored; room that cannot be made now is made with the next bundle.
     try? await makeRoomForUnlisted()
     return blob
   }
 
-  private func commit(_ download: any BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget)
+  private func commit(_ download: BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget)
     async throws -> Blob
   {
-    guard let committer, let download = download as? Download, download.directory == work else {
+    guard let committer, download.directory == work else {
       throw StoreError.notWritable(path: directory.path, reason: "the download belongs to another store")
     }
     do {
       try await committer.commit(download, digests: digests, as: target)
     } catch {
       let database = keeper.latest
-      if keeper.canRecover, DatabaseDamage.isDamage(error) {
-        let reason = DatabaseDamage.reason(error)
+      if keeper.canRecover, error.isDatabaseDamage {
+        let reason = error.databaseDamage
         try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
       }
       throw database.storeError(error)
@@ -318,16 +335,22 @@ public final class BundleStore: BundleStoring {
 
   // MARK: Bytes
 
-  package func bytes(of blob: Blob) async throws -> BlobBytes {
-    if let bytes = verified[blob.sha256] { return BlobBytes(bytes: bytes, isFromMemory: true) }
+  /// Returns the bytes of a blob, checked against its SHA-256. The bytes that were checked last are kept in memory.
+  ///
+  /// - Throws: ``BlobError``.
+  package func bytes(of blob: Blob) async throws -> (bytes: [UInt8], isFromMemory: Bool) {
+    if let bytes = verified[blob.sha256] { return (bytes: bytes, isFromMemory: true) }
     let bytes = try blobs.read(blob)
     verified.insert(bytes, for: blob.sha256, cost: bytes.count)
-    return BlobBytes(bytes: bytes, isFromMemory: false)
+    return (bytes: bytes, isFromMemory: false)
   }
 
   /// Returns `true` if a blob's file exists; its bytes are not read.
   package func holdsFile(of digest: SHA256Digest) -> Bool { FileSystem.status(blobs.path(of: digest)) != nil }
 
+  /// Reads and checks a blob's file, even if its bytes are in memory.
+  ///
+  /// - Throws: ``BlobError``.
   package func check(_ blob: Blob) async throws {
     _ = try blobs.read(blob)
   }
@@ -349,6 +372,7 @@ public final class BundleStore: BundleStoring {
     if let blob = bundle.blob { try await check(blob) }
   }
 
+  /// Moves damaged bytes to the quarantine folder; entries that had them count as not stored.
   package func quarantine(_ blob: Blob) async throws {
     verified.remove(blob.sha256)
     let target = work.quarantine.appending("\(blob.sha256.hex)-\(UUID().uuidString)")
@@ -365,5 +389,24 @@ public final class BundleStore: BundleStoring {
       }
     }
     logger.warning("quarantined a damaged blob", metadata: ["blob": "\(blob.sha256)", "to": "\(target)"])
+  }
+}
+
+/// The limits of each class of content in a store, in bytes. The least recently used content is removed first.
+public struct StoreQuotas: Hashable, Sendable {
+  /// The limit for releases; `nil`, the default, for no limit. A held release, an incoming one, and the current one of
+  /// the most recently used source stay in any case.
+  public var releases: Int64?
+  /// The limit for bundles that no manifest lists, without the most recently used one; 64 MiB by default, `nil` for no
+  /// limit.
+  public var unlisted: Int64?
+  /// The limit for responses on disk that are not marked as kept, in the cache that a host makes; 20 MiB by default.
+  public var responses: Int64
+
+  /// Makes quotas with the given values.
+  public init(releases: Int64? = nil, unlisted: Int64? = 64 << 20, responses: Int64 = 20 << 20) {
+    self.releases = releases
+    self.unlisted = unlisted
+    self.responses = responses
   }
 }

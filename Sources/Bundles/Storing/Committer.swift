@@ -19,7 +19,7 @@ final class Committer: Sendable {
   }
 
   private struct Job: Sendable {
-    let download: Download
+    let download: BundleDownload
     let digests: ContentDigests
     let target: CommitTarget
     let continuation: CheckedContinuation<Void, any Error>
@@ -52,7 +52,7 @@ final class Committer: Sendable {
     blobs = BlobDirectory(root: directory.blobs)
   }
 
-  func commit(_ download: Download, digests: ContentDigests, as target: CommitTarget) async throws {
+  func commit(_ download: BundleDownload, digests: ContentDigests, as target: CommitTarget) async throws {
     try await withCheckedThrowingContinuation { continuation in
       let job = Job(download: download, digests: digests, target: target, continuation: continuation)
       let mustStart = state.withLock { state in
@@ -92,7 +92,7 @@ final class Committer: Sendable {
       let writer = try keeper.current().writer(of: directory)
       return try StoreLock(path: directory.lock).with(.shared) {
         let known = try knownBlobs(batch, writer)
-        var moved: [SHA256Digest: Placed] = [:]
+        var moved: [SHA256Digest: (status: FileStatus, wasMoved: Bool)] = [:]
         var results = batch.map { job in
           Result<Void, any Error> {
             let digest = job.digests.sha256
@@ -127,14 +127,11 @@ final class Committer: Sendable {
     }
   }
 
-  /// A file in `blobs/`.
-  private struct Placed {
-    let status: FileStatus
-    /// `true` if it has no name in `partial/` any more: on file systems where a file cannot have two.
-    let wasMoved: Bool
-  }
-
-  private func place(_ job: Job) throws -> Placed {
+  /// Gives a download's file a name in `blobs/`.
+  ///
+  /// - Returns: `wasMoved` is `true` if the file has no name in `partial/` any more: on file systems where a file cannot
+  ///   have two.
+  private func place(_ job: Job) throws -> (status: FileStatus, wasMoved: Bool) {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
     // Mostly the folder is there and the name is free; anything else in their place makes the link fail.
@@ -152,7 +149,7 @@ final class Committer: Sendable {
     guard let status = FileSystem.status(file), status.size == job.digests.size else {
       throw StoreError.notWritable(path: target.string, reason: "its size changed while it was stored")
     }
-    return Placed(status: status, wasMoved: !isLinked)
+    return (status: status, wasMoved: !isLinked)
   }
 
   private func flush(_ moved: [SHA256Digest]) throws {

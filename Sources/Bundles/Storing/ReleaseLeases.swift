@@ -9,7 +9,7 @@ import SystemPackage
 /// process holds a shared lock on the file `views/ID`. The lock ends with the process, however it ends.
 final class ReleaseLeases: Sendable {
   private struct WeakLease: Sendable {
-    weak let lease: Lease?
+    weak let lease: ReleaseLease?
   }
 
   private let directory: StoreDirectory
@@ -24,21 +24,21 @@ final class ReleaseLeases: Sendable {
   /// Returns this process's lease of the release, shared by all its holders.
   ///
   /// - Throws: ``StoreError``.
-  func lease(_ release: Int64) async throws -> Lease {
+  func lease(_ release: Int64) async throws -> ReleaseLease {
     if let lease = known(release) { return lease }
     return try await queue.result { try self.known(release) ?? self.taken(release) }
   }
 
-  private func known(_ release: Int64) -> Lease? { held.withLock { $0[release]?.lease } }
+  private func known(_ release: Int64) -> ReleaseLease? { held.withLock { $0[release]?.lease } }
 
-  private func taken(_ release: Int64) throws -> Lease {
+  private func taken(_ release: Int64) throws -> ReleaseLease {
     let path = path(of: release)
     while true {
       let file = try directory.open(own: path)
       // A collector holds the lock only during one transaction.
       while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
       if Self.isStill(file, at: path) {
-        let lease = Lease(file)
+        let lease = ReleaseLease(file)
         held.withLock { held in
           held = held.filter { $0.value.lease != nil }
           held[release] = WeakLease(lease: lease)
@@ -85,22 +85,6 @@ final class ReleaseLeases: Sendable {
 
   fileprivate static func path(of release: Int64, in folder: StorePath) -> StorePath { folder.appending("\(release)") }
 
-  /// A lease of this process, which holds the shared lock.
-  final class Lease: ReleaseLease {
-    private let file: FileDescriptor
-    /// The generation of the database that the release was found in; -1 before.
-    private let foundIn = Atomic(-1)
-
-    fileprivate init(_ file: FileDescriptor) { self.file = file }
-
-    /// Returns `true` if the release was found in this database after the lock was taken, so that it stays there.
-    func protectsRelease(in generation: Int) -> Bool { foundIn.load(ordering: .acquiring) == generation }
-
-    func noteRelease(in generation: Int) { foundIn.store(generation, ordering: .releasing) }
-
-    deinit { FileSystem.closeLocked(file) }
-  }
-
   /// Releases that no process leases and none can lease before the reservation ends.
   struct Reservation {
     private let files: [Int64: FileDescriptor]
@@ -123,5 +107,46 @@ final class ReleaseLeases: Sendable {
   }
 }
 
-/// The lease of a store that is only read. It protects nothing: another process that can write may collect the release.
-final class UnlockedLease: ReleaseLease {}
+/// Protects a release from garbage collection while it lives: a lease of this process, which holds the shared lock. That
+/// of a store that is only read has none, and protects nothing: another process that can write may collect the release.
+package final class ReleaseLease: Sendable {
+  private let file: FileDescriptor?
+  /// The generation of the database that the release was found in; -1 before.
+  private let foundIn = Atomic(-1)
+
+  init(_ file: FileDescriptor? = nil) { self.file = file }
+
+  /// Returns `true` if the release was found in this database after the lock was taken, so that it stays there.
+  func protectsRelease(in generation: Int) -> Bool { foundIn.load(ordering: .acquiring) == generation }
+
+  func noteRelease(in generation: Int) { foundIn.store(generation, ordering: .releasing) }
+
+  deinit {
+    if let file { FileSystem.closeLocked(file) }
+  }
+}
+
+/// The release that a page sees from its opening to its end: its bundle, and all files of the release that it asks for,
+/// come from this release. No process removes the release from the store while the view lives.
+package struct ReleaseView: FileSnapshot, Hashable {
+  package let release: StoredRelease
+  private let lease: ReleaseLease
+
+  package init(_ release: StoredRelease, lease: ReleaseLease) {
+    self.release = release
+    self.lease = lease
+  }
+
+  package static func == (left: ReleaseView, right: ReleaseView) -> Bool { left.release.id == right.release.id }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(release.id) }
+}
+
+extension BundleStore {
+  /// Returns a view of the release, which protects it from garbage collection.
+  ///
+  /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
+  package func view(of release: StoredRelease) async throws -> ReleaseView {
+    ReleaseView(release, lease: try await lease(release))
+  }
+}

@@ -1,12 +1,14 @@
+import DiskStorage
+import Foundation
 import HTTPTransport
 import Logging
 import Synchronization
+import SystemPackage
 
 /// The trials of a host's releases: which of the app's openings decide about a release, and what follows from them.
 package final class ReleaseTrials: Sendable {
   private let store: BundleStore
   fileprivate let options: ReleaseTrial
-  private let breadcrumbs: Breadcrumbs
   private let news: Broadcast<BundleNews>
   /// Sends the results of trials; `nil` if nobody is told.
   private let sender: ReportSender?
@@ -30,7 +32,6 @@ package final class ReleaseTrials: Sendable {
     self.store = store
     self.sender = sender
     self.options = options
-    breadcrumbs = Breadcrumbs(in: store.work)
     self.news = news
     self.time = time
     self.logger = logger
@@ -48,7 +49,7 @@ package final class ReleaseTrials: Sendable {
 
   private func takeLeft() async {
     do {
-      try await breadcrumbs.takeLeft { name, left in
+      try await Breadcrumb.takeLeft(in: store.work) { name, left in
         let failure = TrialFailure(.processEnded, page: left.url, message: "the process ended")
         let effect = try await store.note(
           .failed(failure), of: left.release, page: left.page, opening: name, options: options,
@@ -69,8 +70,8 @@ package final class ReleaseTrials: Sendable {
     guard let release = loaded.release, release.standing == .trial else { return nil }
     do {
       guard try await store.isOnTrial(release) else { return nil }
-      let content = Breadcrumbs.Content(release: release.id, page: loaded.md5, url: loaded.url.text)
-      guard let breadcrumb = try breadcrumbs.leave(content) else { return nil }
+      let content = Breadcrumb.Content(release: release.id, page: loaded.md5, url: loaded.url.text)
+      guard let breadcrumb = try Breadcrumb.leave(content, in: store.work) else { return nil }
       state.withLock { _ = $0.opening[release.id, default: []].insert(breadcrumb.name) }
       return OpeningTrial(of: release, loaded, breadcrumb, trials: self)
     } catch {
@@ -233,5 +234,73 @@ package final class OpeningTrial: Sendable {
     // A process that ends before the result is recorded leaves the file of the opening.
     withExtendedLifetime(former) {}
     return true
+  }
+}
+
+/// The file of an opening of a page of a release on trial: it exists in the folder `openings`, and is locked, while the
+/// page opens. One that is not locked was left by a process that ended meanwhile.
+///
+/// It is not flushed to the disk: after a power failure, nothing is known of a page that was being opened.
+final class Breadcrumb: Sendable {
+  /// The opening that a file stands for.
+  struct Content: Codable, Hashable, Sendable {
+    let release: Int64
+    /// The MD5 of the page's bundle.
+    let page: MD5Digest
+    let url: String
+  }
+
+  private let file: FileDescriptor
+  private let path: StorePath
+
+  private init(_ file: FileDescriptor, at path: StorePath) { (self.file, self.path) = (file, path) }
+
+  /// The name of the opening.
+  var name: String { path.lastName }
+
+  /// The size of a file in bytes; a longer one is not read.
+  private static let byteLimit = 16 << 10
+
+  /// Makes the file of an opening.
+  ///
+  /// - Returns: `nil` if another process took the file for one that was left.
+  /// - Throws: ``StoreError``.
+  static func leave(_ content: Content, in directory: StoreDirectory) throws -> Breadcrumb? {
+    let bytes = Array(try JSONEncoder().encode(content))
+    try directory.makeWay(for: .folder, at: directory.openings)
+    if FileSystem.status(directory.openings) == nil { try FileSystem.makeFolder(directory.openings) }
+    let path = directory.openings.appending(UUID().uuidString)
+    let file = try directory.make(own: path)
+    guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+      try? file.close()
+      return nil
+    }
+    let breadcrumb = Breadcrumb(file, at: path)
+    try FileSystem.writeAll(bytes, to: file, path: path)
+    return breadcrumb
+  }
+
+  /// Calls the body with each opening that a process left, and removes its file. The name of the file names the opening.
+  ///
+  /// - Throws: what the body throws; the file then stays.
+  static func takeLeft(in directory: StoreDirectory, _ body: (String, Content) async throws -> Void) async throws {
+    for name in FileSystem.names(in: directory.openings) {
+      let path = directory.openings.appending(name)
+      guard FileSystem.status(path)?.kind == .file, let file = try? FileSystem.open(path, .readOnly) else { continue }
+      guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+        try? file.close()
+        continue
+      }
+      defer { FileSystem.closeLocked(file) }
+      // A file without content was left before its page began to run.
+      let bytes = FileSystem.contents(of: path, upTo: byteLimit) ?? []
+      if let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) { try await body(name, content) }
+      FileSystem.remove(path)
+    }
+  }
+
+  deinit {
+    FileSystem.remove(path)
+    FileSystem.closeLocked(file)
   }
 }

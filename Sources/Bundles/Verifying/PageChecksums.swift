@@ -1,9 +1,10 @@
 import Containers
 import HTTPTransport
+import HTTPTypes
 
 /// Asks the server once per launch for the checksum of each page that no manifest lists.
 actor PageChecksums {
-  private let lookup: ChecksumLookup
+  private let client: OriginClient
   private let verification: Verification
   private let now: @Sendable () -> Duration
   private let flights = SingleFlight<PageURL, ServerChecksum?>()
@@ -13,8 +14,8 @@ actor PageChecksums {
   /// The number of pages whose answers are remembered.
   private static let limit = 10_000
 
-  init(lookup: ChecksumLookup, verification: Verification, time: TimeSource) {
-    self.lookup = lookup
+  init(client: OriginClient, verification: Verification, time: TimeSource) {
+    self.client = client
     self.verification = verification
     now = time.now
   }
@@ -36,11 +37,68 @@ actor PageChecksums {
   func checksum(of url: PageURL) async throws -> ServerChecksum? {
     if let answer = answers[url], verification.holds(for: now() - answer.at) { return answer.checksum }
     let asked = launch
-    let found = try await flights.value(for: url) { [lookup] in try await lookup.checksum(of: url) }
+    let found = try await flights.value(for: url) { [client] in try await client.checksum(of: url) }
     if asked == launch {
       if answers.count >= Self.limit { answers = [:] }
       answers[url] = (found, now())
     }
     return found
+  }
+}
+
+/// A server's statement about one bundle's bytes.
+enum ServerChecksum: Equatable, Sendable {
+  /// A digest that the bytes must have.
+  case promised(ExpectedContent)
+  /// An ETag that looks like an MD5: equal bytes confirm it, different ones do not disprove it.
+  case hinted(MD5Digest)
+  /// The server no longer has the bundle: 404 or 410.
+  case gone(status: Int)
+}
+
+/// Asks the server for the MD5 of a bundle that no manifest lists: first for the file beside it, `home.js.md5` as `md5sum`
+/// writes it, then with a HEAD, whose response may have it in `Content-MD5` (RFC 1864), `Repr-Digest` (RFC 9530) or an
+/// `ETag` that looks like an MD5.
+extension OriginClient {
+  /// The size limit of an MD5 file, which is an MD5 followed by a file name; in bytes.
+  private static let md5FileLimit: Int64 = 8 << 10
+
+  /// - Returns: `nil` if neither gives a checksum.
+  /// - Throws: only if the server cannot be reached.
+  func checksum(of url: PageURL) async throws -> ServerChecksum? {
+    if let found = try await md5File(of: url) { return found }
+    return try await checksumInHead(of: url)
+  }
+
+  private func md5File(of url: PageURL) async throws -> ServerChecksum? {
+    guard let file = Self.md5FileURL(for: url) else { return nil }
+    let response = try await send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.md5FileLimit)
+    guard response.head.status == .ok,
+      let bytes = try? await response.body.collect(upTo: Self.md5FileLimit)
+    else { return nil }
+    return Self.md5(inFile: String(decoding: bytes, as: UTF8.self)).map { .promised(ExpectedContent(md5: $0)) }
+  }
+
+  private func checksumInHead(of url: PageURL) async throws -> ServerChecksum? {
+    let fields: HTTPFields = [.acceptEncoding: "identity", .cacheControl: "no-cache"]
+    let response = try await send(.head, url, fields: fields)
+    if [404, 410].contains(response.head.status.code) { return .gone(status: response.head.status.code) }
+    guard response.head.status == .ok else { return nil }
+    switch AnswerDigest(response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil) {
+    case .promised(let expected): return .promised(expected)
+    case .hinted(let md5): return .hinted(md5)
+    case nil: return nil
+    }
+  }
+
+  /// The URL of the MD5 file; the query follows the file's name.
+  static func md5FileURL(for url: PageURL) -> PageURL? { url.appendingToPath(".md5") }
+
+  /// The MD5 in the first line: its first word, as `md5sum` writes it, or its last one after `MD5 (name) =`, as BSD
+  /// does.
+  static func md5(inFile text: String) -> MD5Digest? {
+    guard let line = text.split(whereSeparator: \.isNewline).first else { return nil }
+    let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
+    return words.first.flatMap { MD5Digest(hex: $0.drop { $0 == "\\" }) } ?? words.last.flatMap { MD5Digest(hex: $0) }
   }
 }

@@ -141,7 +141,7 @@ final class ResponseIndex: Sendable {
       let pool = try current()
       do {
         return try body(pool)
-      } catch  where DatabaseDamage.isDamage(error) {
+      } catch  where error.isDatabaseDamage {
         try putAside(pool, because: error)
       } catch let error as DatabaseError {
         let isCurrent = opened.withLock { $0?.pool === pool && isInPlace($0?.file) }
@@ -164,7 +164,7 @@ final class ResponseIndex: Sendable {
       opened = nil
       try StoreLock(path: directory.lock).with(.exclusive) {
         guard isInPlace(current.file) else { return }
-        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", DatabaseDamage.reason(error))
+        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", error.databaseDamage)
       }
     }
   }
@@ -180,8 +180,8 @@ struct ResponseIndexOpening {
     return try StoreLock(path: directory.lock).with(.exclusive) {
       do {
         return try openLocked()
-      } catch  where DatabaseDamage.isDamage(error) {
-        try putAside("damaged", DatabaseDamage.reason(error))
+      } catch  where error.isDatabaseDamage {
+        try putAside("damaged", error.databaseDamage)
         return try inWords { try openLocked() }
       } catch let error as DatabaseError {
         throw StoreError(error, path: directory.database.string)

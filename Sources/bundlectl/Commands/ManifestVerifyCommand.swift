@@ -91,7 +91,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       try ManifestTrust(root: root, freshFor: root.asksForStatus ? nil : freshFor?.duration).check(
         read, bytes, signatures, after: nil, at: .now)
       if root.asksForStatus {
-        status = try await Self.status(of: read, bytes, files, StatusTrust(root: root, freshFor: freshFor?.duration))
+        status = try await Self.status(of: read, bytes, files, ManifestTrust(root: root, freshFor: freshFor?.duration))
       }
       output.status = status.map(Status.init)
       output.valid = true
@@ -114,11 +114,11 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
   }
 
   private static func status(
-    of manifest: Manifest, _ bytes: [UInt8], _ files: SignedFiles, _ trust: StatusTrust
+    of manifest: Manifest, _ bytes: [UInt8], _ files: SignedFiles, _ trust: ManifestTrust
   ) async throws -> ReleaseStatus {
     guard let published = try await files.status() else { throw TrustError.noStatus }
-    return try trust.check(
+    return try trust.checkStatus(
       published.bytes, try published.signatureFile(),
-      of: .init(sequence: manifest.sequence, digest: try SHA256Digest(of: bytes)), after: nil, at: .now)
+      of: .init(sequence: manifest.sequence, sha256: try SHA256Digest(of: bytes)), after: nil, at: .now)
   }
 }

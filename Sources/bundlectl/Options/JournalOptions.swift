@@ -61,23 +61,16 @@ struct JournalOptions: ParsableArguments {
   fileprivate static let patience: Duration = .seconds(5)
 }
 
-/// Keeps the pointer of a location in the journal's servers.
-struct JournalPointer: PointerKeeping {
-  let journal: NATSJournal
-  private let key: String
-
+extension PointerKeeper {
+  /// Keeps the pointer of a location in the journal's servers.
+  ///
   /// - Throws: an error if the location's digest cannot be computed.
-  init(_ journal: NATSJournal, of location: String) throws {
-    self.journal = journal
-    key = "pointer_" + (try SHA256Digest(of: Array(location.utf8))).hex
-  }
-
-  func pointer() async throws -> KeptPointer? {
-    try await JournalError.retryingWhileAway(for: JournalOptions.patience) { try await journal.value(of: key) }
-      .map { KeptPointer(bytes: $0.bytes, revision: $0.revision) }
-  }
-
-  func replacePointer(_ revision: UInt64?, with bytes: [UInt8]) async throws -> Bool {
-    try await journal.replace(key, revision, with: bytes) != nil
+  init(in journal: NATSJournal, of location: String) throws {
+    let key = "pointer_" + (try SHA256Digest(of: Array(location.utf8))).hex
+    self.init(
+      pointer: {
+        try await JournalError.retryingWhileAway(for: JournalOptions.patience) { try await journal.value(of: key) }
+          .map { ($0.bytes, $0.revision) }
+      }, replace: { revision, bytes in try await journal.replace(key, revision, with: bytes) != nil })
   }
 }

@@ -51,9 +51,9 @@ struct LocationOptions: ParsableArguments {
     let access = try S3Access(environment: ProcessInfo.processInfo.environment)
     return try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
       let store = try S3Store(place, access: access, transport: transport)
-      var keeper: JournalPointer?
+      var keeper: PointerKeeper?
       if let journal, try await !store.supportsConditions() {
-        keeper = try JournalPointer(journal, of: place.description)
+        keeper = try PointerKeeper(in: journal, of: place.description)
       }
       return try await body(PublishedReleases(store, keeper: keeper))
     }

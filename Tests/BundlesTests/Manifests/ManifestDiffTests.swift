@@ -43,11 +43,4 @@ struct ManifestDiffTests {
     let (a, b) = (try Self.bundle("a", content: 1, .demand), try Self.bundle("b", content: 2))
     #expect(ManifestDiff(of: [a, b], only: ["a"]) { _ in false }.fetch.flatMap(\.bundles) == [a])
   }
-
-  @Test("bundles that the new release does not contain are dropped")
-  func droppedBundles() throws {
-    let (old, kept) = (try Self.bundle("a", content: 1), try Self.bundle("b", content: 2))
-    let new = try Self.bundle("a", content: 3)
-    #expect(ManifestDiff(of: [new, kept], replacing: [old, kept]) { _ in true }.drop == [old])
-  }
 }

@@ -137,7 +137,7 @@ struct OpenPolicyTests {
       if let (path, count) = asked { try await fixture.origin.waitForRequests(count + 1, to: path) }
       if trouble == .stalling {
         try await eventually("the head of the bundle comes") {
-          loader.contents.downloader.client.activity.last(url) != nil
+          loader.downloader.client.activity.last(url) != nil
         }
       }
       // Once the clock stands at the limit, the opening ends.
@@ -177,7 +177,7 @@ struct OpenPolicyTests {
         "/manifest.json", [isDripping ? .drip(bytesPerSecond: 400) : .stallBeforeHead])
       let clock = ManualClock()
       let loader = try fixture.timedLoader(clock, nil)
-      let activity = loader.contents.downloader.client.activity
+      let activity = loader.downloader.client.activity
       let waiting = Task { try await loader.verified(policy: .networkFirst(), canShow: false) }
       if isDripping {
         let source = try fixture.source

@@ -95,7 +95,7 @@ struct DownloadTests {
     let fixture = try StoreFixture()
     let download = try await fixture.store.download(for: Self.expected("abc"), url: Self.url())
     try download.begin(DownloadHead(url: try Self.url()))
-    try download.append(wire: [UInt8](repeating: 120, count: Download.unheldLimit - 1))
+    try download.append(wire: [UInt8](repeating: 120, count: BundleDownload.unheldLimit - 1))
     #expect(try fixture.names(in: "partial").count == 1)
     try download.append(wire: [120])
     #expect(try fixture.names(in: "partial").count { $0.hasSuffix(".json") } == 1)

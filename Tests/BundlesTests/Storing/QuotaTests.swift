@@ -115,7 +115,7 @@ struct QuotaTests {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
     _ = try await fixture.activated(["a": "2"], named: "r2")
-    var lease: (any ReleaseLease)? = try await fixture.reopened().lease(first)
+    var lease: ReleaseLease? = try await fixture.reopened().lease(first)
     let none = StoreQuotas(releases: 0)
     let report = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false, quotas: none)
     #expect(Set(report.kept.map(\.reason)) == ["a page that is open sees it", "current"])

@@ -10,7 +10,7 @@ struct ReleaseLeaseTests {
   func leasedRelease() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
-    var lease: (any ReleaseLease)? = try await fixture.store.lease(first)
+    var lease: ReleaseLease? = try await fixture.store.lease(first)
     for number in 2...4 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
     let other = try fixture.reopened()
     _ = try await other.collectGarbage(keepingPrevious: false, dryRun: false)
@@ -36,7 +36,7 @@ struct ReleaseLeaseTests {
   @Test func aLeaseOfOneHolderOutlivesThatOfAnother() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
-    var one: (any ReleaseLease)? = try await fixture.store.lease(first)
+    var one: ReleaseLease? = try await fixture.store.lease(first)
     let two = try await fixture.store.lease(first)
     for number in 2...3 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
     #expect(one != nil)

@@ -49,7 +49,7 @@ struct StoreFixture {
     return try await store.add(download, digests: try ContentDigests(of: Array(text.utf8)), to: release)
   }
 
-  func download(_ text: String, of store: BundleStore) async throws -> any BundleDownload {
+  func download(_ text: String, of store: BundleStore) async throws -> BundleDownload {
     let digests = try ContentDigests(of: Array(text.utf8))
     let url = try #require(PageURL("http://h/x.js"))
     let download = try await store.download(for: ExpectedContent(md5: digests.md5), url: url)

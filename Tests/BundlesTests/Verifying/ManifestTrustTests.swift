@@ -33,7 +33,7 @@ struct ManifestTrustTests {
     let bytes = Array(try JSONEncoder().encode(manifest))
     var signatures = try SignatureFile(of: bytes, as: .manifest)
     signatures.add(try key.sign(bytes, as: .manifest))
-    let known = known.map { ManifestTrust.Known(sequence: $0.sequence, manifest: $0) }
+    let known = known.map { (sequence: $0.sequence, manifest: Optional($0)) }
     try trust.check(try Manifest(reading: bytes), bytes, signatures, after: known, at: time ?? now)
   }
 

@@ -16,7 +16,7 @@ struct StatusDirectiveTests {
   ]
 
   /// A source with one release, which a host has stored.
-  private static func installed(_ body: (SignedSource, ReleaseStatus.Earlier) async throws -> Void) async throws {
+  private static func installed(_ body: (SignedSource, ReleaseStatus.Manifest) async throws -> Void) async throws {
     try await SignedSource.running(online: [5]) { site in
       try site.publish(old)
       try site.publish(site.status(1))
@@ -83,7 +83,7 @@ struct StatusDirectiveTests {
 
   @Test("going back to a release makes it good, also one that is bad on the device")
   func backToBad() async throws {
-    try await Self.installed { (site: SignedSource, earlier: ReleaseStatus.Earlier) async throws in
+    try await Self.installed { (site: SignedSource, earlier: ReleaseStatus.Manifest) async throws in
       try site.publish(Self.new, sequence: 2)
       try Self.status(2, site)
       let store = try site.host().store

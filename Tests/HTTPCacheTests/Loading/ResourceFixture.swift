@@ -24,7 +24,7 @@ struct ResourceFixture {
 
   struct Options {
     var cookies: (any CookieStoring)?
-    var bundles: (any BundleStoring)?
+    var bundles: BundleStore?
     var memoryCapacity = 4 << 20
     var saver = DataSaver()
     var mode = CachePolicy.Mode.private

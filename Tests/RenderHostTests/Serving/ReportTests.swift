@@ -361,9 +361,9 @@ struct ReportTests {
         func read() async throws -> ReleaseStatus {
           let (bytes, files) = (try await host.get("/status.json").body, try await host.get("/status.json.sig").body)
           let manifest = try await host.get("/manifest.json").body
-          let trusted = StatusTrust.SignedManifest(
-            sequence: try Manifest(reading: manifest).sequence, digest: try SHA256Digest(of: manifest))
-          return try StatusTrust(root: upstream.onlineRoot).check(
+          let trusted = ReleaseStatus.Manifest(
+            sequence: try Manifest(reading: manifest).sequence, sha256: try SHA256Digest(of: manifest))
+          return try ManifestTrust(root: upstream.onlineRoot).checkStatus(
             bytes, try SignatureFile(reading: files), of: trusted, after: nil, at: .now)
         }
         /// The status, once the files that are read one after the other are of one time.
