@@ -11,8 +11,11 @@ struct TrafficSample: Sendable {
   var durations = HistogramSeries.Value(counts: [])
   var bounds: [Double] = []
 
-  /// The routes that monitoring requests all the time, which do not count as traffic.
-  private static let watching: Set<String> = ["/status", "/metrics", "/healthz", "/readyz"]
+  /// The routes that monitoring and an open dashboard request, which do not count as traffic: the dashboard shows the
+  /// previews of live pages, which load their pictures.
+  private static let watching: Set<String> = [
+    "/", "/status", "/metrics", "/healthz", "/readyz", "/pages/{id}/preview", "/resources",
+  ]
 
   init(_ registry: MetricRegistry) {
     for family in registry.families {
@@ -21,7 +24,7 @@ struct TrafficSample: Sendable {
         case ("renderhost_http_requests", .counter(let counter)) where !Self.isWatching(labels):
           requests += counter.value
           if labels["status"]?.hasPrefix("5") == true { faults += counter.value }
-        case ("renderhost_answers", .counter(let counter)):
+        case ("renderhost_answers", .counter(let counter)) where labels["kind"] != HostRecord.previewKind:
           answers += counter.value
           if labels["source"] != "network" { hits += counter.value }
         case ("renderhost_gateway_answers", .counter(let counter)):

@@ -4,8 +4,8 @@ import ServerKit
 /// The metrics of bundles, pages and workers. In `renderhost_refusals` they have the reasons `origin` and `address` (not
 /// fetched), `pages` and `barred` (not opened).
 extension HostMetrics {
-  /// `renderhost_answers`: the sources of pages' bundles and resources, by kind (`bundle`, `resource`) and source
-  /// (`memory`, `disk`, `revalidated`, `network`, `stale`). All but `network` are hits.
+  /// `renderhost_answers`: the sources of pages' bundles and resources, by kind (`bundle`, `resource`, and
+  /// `preview` for the pictures of previews) and source (`memory`, `disk`, `revalidated`, `network`, `stale`). All but `network` are hits.
   func answers(kind: String, source: String) -> Counter {
     Counter(label: "renderhost_answers", dimensions: [("kind", kind), ("source", source)], factory: registry)
   }

@@ -11,8 +11,13 @@ extension HostRecord {
     metrics.answers(kind: "bundle", source: bundle.source == .store ? "disk" : bundle.source.rawValue).increment()
   }
 
-  /// Counts a response to a page by its source.
-  func answered(from source: Resource.Source) {
+  /// The kind of the pictures of previews in `renderhost_answers`.
+  static let previewKind = "preview"
+
+  /// Counts a response by its source.
+  ///
+  /// - Parameter kind: `resource` for what a page asks for, ``previewKind`` for what a preview shows.
+  func answered(from source: Resource.Source, kind: String = "resource") {
     let name =
       switch source {
       case .memory: "memory"
@@ -20,7 +25,7 @@ extension HostRecord {
       case .revalidated: "revalidated"
       case .network: "network"
       }
-    metrics.answers(kind: "resource", source: name).increment()
+    metrics.answers(kind: kind, source: name).increment()
   }
 
   /// Counts a fetch that the policy refused.

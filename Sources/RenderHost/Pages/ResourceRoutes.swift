@@ -36,7 +36,7 @@ struct ResourceRoutes: Sendable {
     } catch {
       throw PageFailure(error, url: reference)
     }
-    directory.record.answered(from: loaded.source)
+    directory.record.answered(from: loaded.source, kind: HostRecord.previewKind)
     return Response(
       status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded), body: Self.body(loaded.body))
   }
