@@ -1,3 +1,4 @@
+import DiskStorage
 import Foundation
 
 /// The limits that the system sets for this process, and the values derived from them.
@@ -8,14 +9,12 @@ package struct ProcessLimits: Hashable, Sendable {
   package var addressSpace: Int?
 
   package static var current: ProcessLimits {
-    ProcessLimits(descriptors: soft(RLIMIT_NOFILE), addressSpace: soft(RLIMIT_AS))
-  }
-
-  private static func soft(_ resource: __rlimit_resource) -> Int? {
     var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { return nil }
-    // RLIM_INFINITY is the largest number.
-    return limit.rlim_cur == .max ? nil : Int(clamping: limit.rlim_cur)
+    let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+    return ProcessLimits(
+      // RLIM_INFINITY is the largest number.
+      descriptors: isKnown && limit.rlim_cur != .max ? Int(clamping: limit.rlim_cur) : nil,
+      addressSpace: AddressSpace.limit)
   }
 
   /// Raises the soft limit of descriptors to the hard limit.
@@ -25,10 +24,6 @@ package struct ProcessLimits: Hashable, Sendable {
     limit.rlim_cur = limit.rlim_max
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
-
-  /// The minimum for the process's threads, in bytes: with 250 MB one of them could not be started, which ended the
-  /// process by an illegal instruction.
-  static let leastAddressSpace = 512 << 20
 
   // MARK: Descriptors
 
@@ -43,12 +38,7 @@ package struct ProcessLimits: Hashable, Sendable {
       return
         "only \(descriptors) files may be open at once, at least \(Self.leastDescriptors) are needed: raise ulimit -n"
     }
-    if let addressSpace, addressSpace < Self.leastAddressSpace {
-      return
-        "the address space of the process is limited to \(addressSpace >> 20) MiB, and it needs "
-        + "\(Self.leastAddressSpace >> 20) MiB: raise the limit to \(Self.leastAddressSpace >> 10) or more with ulimit -v"
-    }
-    return nil
+    return AddressSpace.problem(of: addressSpace)
   }
 
   /// The number of connections of each listener: as many as are wanted, less if they would use up the reserve. Without
