@@ -1,3 +1,8 @@
+import DiskStorage
+import Dispatch
+import HTTPTransport
+import Synchronization
+
 /// A condition for the host to be ready.
 package struct HealthCheck: Sendable {
   /// `store`, `release`, `workers`
@@ -41,5 +46,25 @@ extension [HealthCheck] {
       for await outcome in group { outcomes.append(outcome) }
       return outcomes.sorted { $0.0 < $1.0 }.map(\.1)
     }
+  }
+}
+
+/// Finds out if a store can write. However often it is asked, it writes once in a few seconds.
+package final class StoreWriteCheck: Sendable {
+  /// The time for which what was found is used.
+  private static let life: Duration = .seconds(2)
+
+  private let directory: StoreDirectory
+  private let queue = DispatchQueue(label: "renderhost.store-check")
+  private let found = Mutex<(time: ContinuousClock.Instant, problem: String?)?>(nil)
+
+  package init(_ directory: StoreDirectory) { self.directory = directory }
+
+  /// Returns the reason why the store cannot write, in one sentence; `nil` if it can.
+  package func problem(at now: ContinuousClock.Instant = .now) async -> String? {
+    if let found = found.withLock(\.self), now - found.time < Self.life { return found.problem }
+    let problem = try? await queue.result { [directory] in directory.writeProblem()?.description }
+    found.withLock { $0 = (now, problem) }
+    return problem
   }
 }
