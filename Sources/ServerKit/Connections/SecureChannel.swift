@@ -1,5 +1,129 @@
+import HTTPTransport
+import HummingbirdCore
+import Logging
 import NIOCore
 import NIOHTTP2
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP2
+import NIOSSL
+import NIOTLS
+
+/// Sets up a TLS connection for the protocol that the handshake chooses: HTTP/2, or HTTP/1.1 for a client that names
+/// none.
+struct SecureChannel: ServerChildChannel {
+  /// The names of the protocols for the handshake. RFC 7301.
+  static let protocols = ["h2", "http/1.1"]
+
+  enum Chosen: Sendable {
+    case http1(HTTP1Channel.Value)
+    case http2(StreamsChannel.Value)
+  }
+
+  struct Value: ServerChildChannelValue {
+    let chosen: EventLoopFuture<Chosen>
+    let channel: any Channel
+  }
+
+  private typealias Negotiation = NIOTypedApplicationProtocolNegotiationHandler<Chosen>
+
+  private let tls: TLSReloader
+  private let http1: HTTP1Channel
+  private let http2: StreamsChannel
+
+  /// - Parameters:
+  ///   - http1: sets up connections of HTTP/1.1, and answers requests.
+  ///   - idle: the time after which a connection of HTTP/2 without requests is closed.
+  init(_ tls: TLSReloader, _ http1: HTTP1Channel, idle: Duration) {
+    (self.tls, self.http1) = (tls, http1)
+    http2 = StreamsChannel(http1, idle: idle)
+  }
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    channel.eventLoop.makeCompletedFuture {
+      let negotiation = Negotiation { result in
+        if case .negotiated("h2") = result {
+          return channel.eventLoop.makeCompletedFuture { .http2(try http2.setUp(channel, logger)) }
+        }
+        return http1.setup(channel: channel, logger: logger).map { .http1($0) }
+      }
+      try channel.pipeline.syncOperations.addHandlers([NIOSSLServerHandler(context: tls.context), negotiation])
+      return Value(chosen: negotiation.protocolNegotiationResult, channel: channel)
+    }
+  }
+
+  func handle(value: Value, logger: Logger) async {
+    do {
+      switch try await value.chosen.get() {
+      case .http1(let connection): await http1.handle(value: connection, logger: logger)
+      case .http2(let connection): await http2.handle(connection)
+      }
+    } catch {
+      logger.debug("A TLS connection ended before a protocol was chosen: \(error.sentence)")
+    }
+  }
+}
+
+/// Sets up a connection of HTTP/2: requests whose responses are recorded are answered on the connection, and each of the
+/// others gets a channel of its own.
+///
+/// Hummingbird's own set-up makes a channel and a task for every request.
+struct StreamsChannel: Sendable {
+  struct Value: Sendable {
+    let channel: any Channel
+    /// Those that answer requests.
+    let tasks: RunningTasks
+  }
+
+  private let http1: HTTP1Channel
+  private let idle: Duration
+
+  /// - Parameters:
+  ///   - http1: answers the requests, with the handlers of its configuration.
+  ///   - idle: the time after which a connection without requests is closed.
+  init(_ http1: HTTP1Channel, idle: Duration) { (self.http1, self.idle) = (http1, idle) }
+
+  func setUp(_ channel: any Channel, _ logger: Logger) throws -> Value {
+    let tasks = RunningTasks()
+    let pipeline = channel.pipeline.syncOperations
+    let replay = StreamReplayHandler(try pipeline.handler(type: ConnectionHandler.self))
+    let bound = NIOLoopBound(replay, eventLoop: channel.eventLoop)
+    let multiplexer = HTTP2StreamMultiplexer(mode: .server, channel: channel) { stream in
+      stream.eventLoop.makeCompletedFuture {
+        let value = try connection(stream, logger)
+        let common = bound.value.common
+        bound.value.add(stream)
+        tasks.start {
+          await ConnectionContext.$current.withValue(common) { await http1.handle(value: value, logger: logger) }
+        }
+      }
+    }
+    try pipeline.addHandlers([
+      NIOHTTP2Handler(mode: .server, connectionConfiguration: .init(), streamConfiguration: .init()), replay,
+      multiplexer, IdleStreamsHandler(idle: TimeAmount(idle)),
+    ])
+    return Value(channel: channel, tasks: tasks)
+  }
+
+  /// A stream carries one request, as a connection of HTTP/1 may.
+  private func connection(_ stream: any Channel, _ logger: Logger) throws -> HTTP1Channel.Value {
+    let pipeline = stream.pipeline.syncOperations
+    try pipeline.addHandler(HTTP2FramePayloadToHTTPServerCodec())
+    try pipeline.addHandlers(http1.configuration.additionalChannelHandlers())
+    try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: idle, logger: logger))
+    return try HTTP1Channel.Value(wrappingChannelSynchronously: stream)
+  }
+
+  /// Returns when the connection is closed, and its requests have ended.
+  func handle(_ value: Value) async {
+    await withTaskCancellationHandler {
+      try? await value.channel.closeFuture.get()
+      await value.tasks.finish()
+    } onCancel: {
+      value.tasks.cancel()
+      value.channel.close(promise: nil)
+    }
+  }
+}
 
 /// Closes a connection of HTTP/2 that has had no request for a while, or that the server ends: it tells the client that
 /// no further requests are answered, and waits for those that are under way. RFC 9113 §6.8.
