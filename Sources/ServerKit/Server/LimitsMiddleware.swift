@@ -1,7 +1,9 @@
 import CoreMetrics
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import NIOHTTP1
 
 /// Checks a request against the limits of its URL, header and body. The error names the limit.
 package struct LimitsMiddleware: RouterMiddleware {
@@ -91,4 +93,103 @@ package struct LimitsMiddleware: RouterMiddleware {
   static func closing(_ status: HTTPResponse.Status, _ reason: String) -> HTTPError {
     HTTPError(status, headers: [.connection: "close"], message: reason)
   }
+}
+
+/// A body that ends with an error if it exceeds its limit.
+struct LimitedBody: AsyncSequence, Sendable {
+  let base: RequestBody
+  let limit: Int
+  let whenOver: @Sendable () -> Void
+
+  /// RFC 9110 §15.5.14: the connection may be closed, so that the client stops sending.
+  static func error(limit: Int) -> HTTPError {
+    LimitsMiddleware.closing(.contentTooLarge, "the body exceeds the limit of \(limit) bytes")
+  }
+
+  func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), limit: limit, whenOver: whenOver) }
+
+  struct Iterator: AsyncIteratorProtocol {
+    var base: RequestBody.AsyncIterator
+    let limit: Int
+    let whenOver: @Sendable () -> Void
+    var bytes = 0
+
+    mutating func next() async throws -> ByteBuffer? {
+      guard let buffer = try await base.next() else { return nil }
+      bytes += buffer.readableBytes
+      guard bytes <= limit else {
+        whenOver()
+        throw LimitedBody.error(limit: limit)
+      }
+      return buffer
+    }
+  }
+}
+
+extension Request {
+  /// Reads the whole body.
+  ///
+  /// - Throws: `HTTPError`: 413 if it exceeds the limit, 400 if its chunks are invalid.
+  package func bytes(upTo limit: Int) async throws -> [UInt8] {
+    do {
+      return Array(buffer: try await body.collect(upTo: limit))
+    } catch is NIOTooManyBytesError {
+      throw HTTPError(.contentTooLarge, message: "the body has more than \(limit) bytes")
+    } catch is HTTPParserError {
+      throw HTTPError.invalidBody
+    }
+  }
+}
+
+extension HTTPError {
+  /// RFC 9112 §7.1: after an invalid body the rest of the connection cannot be interpreted.
+  static var invalidBody: HTTPError { LimitsMiddleware.closing(.badRequest, "the request's body is not valid HTTP") }
+}
+
+/// Writes long bodies as fast as their client reads.
+///
+/// A write returns before the connection has the bytes, so that a fast producer would fill the memory. Here each piece
+/// reaches the connection before the next is written, and a full connection delays that write.
+package struct PacedBodyMiddleware: RouterMiddleware {
+  /// Bodies up to this length are written at once, longer ones in pieces of at most this length.
+  static let pieceSize = Body.chunkSize
+
+  package init() {}
+
+  package func handle(
+    _ request: Request, context: HostRequestContext, next: (Request, HostRequestContext) async throws -> Response
+  ) async throws -> Response {
+    var response = try await next(request, context)
+    let length = response.body.contentLength
+    guard length.map({ $0 > Self.pieceSize }) ?? true else { return response }
+    response.body = ResponseBody(contentLength: length) { [body = response.body] writer in
+      try await body.write(PacedBodyWriter(base: writer, loop: context.channel.eventLoop))
+    }
+    return response
+  }
+}
+
+private struct PacedBodyWriter: ResponseBodyWriter {
+  var base: any ResponseBodyWriter
+  let loop: any EventLoop
+  private var hasWritten = false
+
+  init(base: any ResponseBodyWriter, loop: any EventLoop) {
+    self.base = base
+    self.loop = loop
+  }
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    var rest = buffer
+    while rest.readableBytes > 0 {
+      guard let piece = rest.readSlice(length: min(rest.readableBytes, PacedBodyMiddleware.pieceSize)) else { return }
+      // When this task runs, the connection has all earlier bytes. The last piece is not waited for, since the end of
+      // the response follows it at once.
+      if hasWritten { try await loop.submit {}.get() }
+      try await base.write(piece)
+      hasWritten = true
+    }
+  }
+
+  consuming func finish(_ trailers: HTTPFields?) async throws { try await base.finish(trailers) }
 }

@@ -1,5 +1,9 @@
+import CLinux
 import DiskStorage
+import Dispatch
 import Foundation
+import HTTPTransport
+import ServiceLifecycle
 
 /// The limits that the system sets for this process, and the values derived from them.
 package struct ProcessLimits: Hashable, Sendable {
@@ -65,5 +69,25 @@ package struct ProcessLimits: Hashable, Sendable {
       "--max-connections is \(wanted), but \(descriptors ?? 0) open files (ulimit -n) leave room for \(affordable): "
         + "more wait to be accepted"
     ]
+  }
+}
+
+/// Returns freed memory to the system: the allocator keeps the memory of a peak, in one arena for each thread.
+struct FreedMemoryService: Service {
+  /// The freed bytes that are kept for later use.
+  private static let kept = 16 << 20
+  private static let pause = Duration.seconds(5)
+
+  private let queue = DispatchQueue(label: "renderhost.memory")
+
+  func run() async throws {
+    try? await cancelWhenGracefulShutdown {
+      while true {
+        try await Task.sleep(for: Self.pause)
+        try await queue.result {
+          if mallinfo2().fordblks > Self.kept { malloc_trim(0) }
+        }
+      }
+    }
   }
 }
