@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Logging
+import Synchronization
 
 /// Logs one line for each request when its response has ended. Requests that are refused under load (429, 503) share
 /// one line per interval, with their number.
@@ -128,4 +129,16 @@ struct AccessLogLine: Sendable {
       return fields.mapValues { .string($0) }
     }
   }
+}
+
+/// Further fields for a request's line in the access log, set by the part that answers it.
+package final class AccessLogNote: Sendable {
+  private let state = Mutex<[String: String]>([:])
+
+  package init() {}
+
+  /// The values by the names of the fields.
+  package var fields: [String: String] { state.withLock(\.self) }
+
+  package func change(_ body: (inout [String: String]) -> Void) { state.withLock { body(&$0) } }
 }

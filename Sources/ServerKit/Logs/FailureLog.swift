@@ -1,6 +1,19 @@
 import Foundation
 import Synchronization
 
+/// Records the events of a daemon's parts: as metrics, and as failures for the dashboard.
+package struct HostRecord: Sendable {
+  package var metrics = HostMetrics()
+  package var failures = FailureLog()
+
+  package init(
+    metrics: HostMetrics = HostMetrics(), failures: FailureLog = FailureLog()
+  ) {
+    self.metrics = metrics
+    self.failures = failures
+  }
+}
+
 /// The latest failures with their times. Each kind has its own limit, so that frequent failures hide no others; a
 /// repeated failure replaces the former one.
 package final class FailureLog: Sendable {
