@@ -1,5 +1,6 @@
 import Foundation
 import NIOSSL
+import Synchronization
 
 /// The PEM files of a server: its certificate with the chain, and its key.
 package struct TLSFiles: Sendable {
@@ -87,4 +88,29 @@ struct TLSFilesError: Error, CustomStringConvertible {
   let reason: String
 
   var description: String { "\(flag): \(file) \(reason)" }
+}
+
+/// Holds the certificate and reads it again on request. Open connections keep theirs.
+package final class TLSReloader: Sendable {
+  private let current: Mutex<(files: TLSFiles, context: NIOSSLContext, validity: CertificateValidity)>
+
+  /// - Throws: ``TLSFilesError``.
+  package init(_ files: TLSFiles) throws {
+    current = Mutex((files, try files.context(), try files.validity()))
+  }
+
+  /// For new connections.
+  var context: NIOSSLContext { current.withLock { $0.context } }
+  /// The validity of the certificate for new connections.
+  package var validity: CertificateValidity { current.withLock { $0.validity } }
+
+  /// Reads the files for new connections. If they cannot be used, the former certificate stays.
+  ///
+  /// - Parameter other: other files, which are read from now on; the same ones by default.
+  /// - Throws: ``TLSFilesError``.
+  package func reload(_ other: TLSFiles? = nil) throws {
+    let files = other ?? current.withLock { $0.files }
+    let (context, validity) = (try files.context(), try files.validity())
+    current.withLock { $0 = (files, context, validity) }
+  }
 }
