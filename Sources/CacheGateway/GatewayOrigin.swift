@@ -7,7 +7,9 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import NIOHTTPTypes
 import ServerKit
+import Synchronization
 
 /// One origin behind the gateway, with its own cache.
 package final class GatewayOrigin: Sendable {
@@ -211,5 +213,127 @@ extension OriginSettings {
   /// The folder of its stored responses.
   func directory(in store: StoreDirectory) -> ResponseDirectory {
     ResponseDirectory(store.path + "/gateway/" + name)
+  }
+}
+
+/// A request's body on its way to the origin: each piece is read from the client after the one before it was sent.
+final class ForwardedBody: Sendable {
+  let stream: RequestStream
+  private let course: Course
+
+  /// The error that ended the client's body; `nil` if the body was complete or was not read.
+  var failure: (any Error)? { course.read(\.failure) }
+  /// `true` once the whole body was read.
+  var isWhole: Bool { course.read(\.isWhole) }
+
+  /// Returns `nil` if the request has no body.
+  init?(_ request: Request, version: RequestVersion) {
+    let length = request.headers[.contentLength].flatMap { Int64($0) }
+    guard length.map({ $0 > 0 }) ?? Self.mayFollow(request, version) else { return nil }
+    let course = Course()
+    self.course = course
+    stream = RequestStream(Pieces(body: request.body, course: course), length: length)
+  }
+
+  /// Returns `true` if the request may have a body of unknown length.
+  private static func mayFollow(_ request: Request, _ version: RequestVersion) -> Bool {
+    // RFC 9112 §6.3: with HTTP/1 such a body is chunked. With HTTP/2 a missing body shows only at the end of the
+    // stream.
+    version == .http2
+      ? ![.get, .head, .options, .trace].contains(request.method) : request.headers.contains(.transferEncoding)
+  }
+
+  private final class Course: Sendable {
+    struct State {
+      var failure: (any Error)?
+      var isWhole = false
+    }
+
+    private let state = Mutex(State())
+
+    func read<Value: Sendable>(_ value: (State) -> Value) -> Value { state.withLock { value($0) } }
+    func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+  }
+
+  private struct Pieces: AsyncSequence, Sendable {
+    let body: RequestBody
+    let course: Course
+
+    func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), course: course) }
+
+    struct Iterator: AsyncIteratorProtocol {
+      var body: RequestBody.AsyncIterator
+      let course: Course
+
+      mutating func next() async throws -> [UInt8]? {
+        do {
+          let piece = try await body.next()
+          // After a cancellation, unread pieces may remain.
+          if piece == nil, !Task.isCancelled { course.change { $0.isWhole = true } }
+          return piece.map { Array(buffer: $0) }
+        } catch let error where !(error is CancellationError) {
+          course.change { $0.failure = error }
+          throw error
+        }
+      }
+    }
+  }
+}
+
+/// Forwards interim heads of the origin, such as 103, to the client. RFC 9110 §15.2, RFC 8297.
+///
+/// They bypass the response's writer and still arrive first: the channel keeps the order of writes, and the head of the
+/// final response is written later.
+final class InterimHeads: Sendable {
+  /// `nil` for a client that gets none.
+  ///
+  /// The type is a class: with a function type the optimised program crashes at the first request (Swift 6.3).
+  @TaskLocal static var current: InterimHeads?
+
+  /// The limit of interim heads for one request; more are dropped.
+  private static let limit = 16
+
+  private let channel: any Channel
+  private let count = Atomic<Int>(0)
+
+  /// Returns `nil` if the client's HTTP version has no interim heads.
+  init?(in version: RequestVersion, to channel: any Channel) {
+    // RFC 9110 §15.2: HTTP/1.0 has no interim heads.
+    if version == .http10 { return nil }
+    self.channel = channel
+  }
+
+  func take(_ head: HTTPResponse) {
+    guard count.wrappingAdd(1, ordering: .relaxed).newValue <= Self.limit else { return }
+    let fields = GatewayFields.response(head.headerFields)
+    let part = HTTPResponsePart.head(HTTPResponse(status: head.status, headerFields: fields))
+    channel.writeAndFlush(part, promise: nil)
+  }
+}
+
+/// Lets the gateway's listener answer identical request heads with recorded bytes.
+enum GatewayReplay {
+  /// The fields that depend on more than the request's head: the client's address, or values made for each request.
+  private static func isOfClient(_ name: String) -> Bool {
+    ["forwarded", "x-real-ip", "traceparent", "tracestate"].contains(name) || name.hasPrefix("x-forwarded-")
+  }
+
+  /// - Parameters:
+  ///   - sender: its context takes the offer, if responses are recorded on its channel. Other origins end the offer.
+  ///   - note: is called for each replay.
+  static func offer(
+    _ loaded: Resource, to request: HTTPRequest, from sender: ClientInfo,
+    note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
+  ) {
+    guard let context = sender.replay, let replay = loaded.replay,
+      !replay.chosenBy.contains(where: isOfClient),
+      !request.headerFields.contains(.authorization)
+    else { return }
+    let (current, generation) = (sender.current, sender.generation)
+    context.allow(aging: { current.isCurrent(generation) ? replay.age() : nil })
+    context.onReplay { event in
+      replay.use()
+      note(event)
+    }
   }
 }
