@@ -1,5 +1,7 @@
+import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Logging
 import Synchronization
 
 /// The servers of one origin, which take turns. A request that cannot be sent to one of them is sent to the next.
@@ -123,4 +125,127 @@ struct ServersTransport: HTTPTransporting {
   }
 
   func shutDown() async { await base.shutDown() }
+}
+
+/// The order of an origin's servers, and the results of their checks, as a value.
+struct ServerRotation: Hashable, Sendable {
+  /// The results of the checks of one server.
+  struct Health: Hashable, Sendable {
+    /// The number of consecutive failures.
+    private(set) var failures = 0
+    private(set) var isUp = true
+
+    /// - Parameter patience: the number of consecutive failures after which it counts as down. One success brings it up
+    ///   again.
+    /// - Returns: `true` if the state has changed.
+    mutating func note(isGood: Bool, patience: Int) -> Bool {
+      failures = isGood ? 0 : failures + 1
+      let wasUp = isUp
+      isUp = isGood || isUp && failures < patience
+      return isUp != wasUp
+    }
+  }
+
+  private(set) var health: [Health]
+  private var next = 0
+  private let patience: Int
+
+  init(count: Int, patience: Int) {
+    health = Array(repeating: Health(), count: count)
+    self.patience = patience
+  }
+
+  /// Returns the servers that are up, in the order in which a request tries them. Each one is first in turn.
+  mutating func order() -> [Int] {
+    let start = next
+    next = (next + 1) % max(health.count, 1)
+    return health.indices.map { (start + $0) % health.count }.filter { health[$0].isUp }
+  }
+
+  /// Records the result of a check.
+  ///
+  /// - Returns: `true` if the state of the server has changed.
+  mutating func checked(_ index: Int, isGood: Bool) -> Bool {
+    guard health.indices.contains(index) else { return false }
+    return health[index].note(isGood: isGood, patience: patience)
+  }
+}
+
+/// Requests a path from the servers of an origin at intervals: servers that fail get no requests, and servers that
+/// recover get them at once.
+struct ServerChecks: Sendable {
+  let settings: OriginSettings
+  let servers: OriginServers
+  let transport: any HTTPTransporting
+  let reachability: Reachability
+  let logger: Logger
+
+  /// The bytes of a response that are read, so that its connection can be reused.
+  private static let bodyLimit: Int64 = 64 << 10
+
+  /// Runs until it is cancelled.
+  func run() async {
+    guard let path = settings.healthPath else { return }
+    await withTaskGroup(of: Void.self) { group in
+      for index in servers.urls.indices {
+        group.addTask {
+          repeat {
+            await check(index, path)
+            try? await Task.sleep(for: settings.healthInterval)
+          } while !Task.isCancelled
+        }
+      }
+    }
+  }
+
+  private func check(_ index: Int, _ path: String) async {
+    let url = servers.urls[index]
+    let problem = await problem(url, path)
+    guard !Task.isCancelled else { return }
+    let hasChanged = servers.checked(index, isGood: problem == nil)
+    if problem == nil { reachability.recordSuccess(settings.url) }
+    guard hasChanged else { return }
+    let metadata: Logger.Metadata = ["origin": "\(settings.name)", "server": "\(url.origin)"]
+    if let problem {
+      logger.warning("A server of an origin is down: \(problem)", metadata: metadata)
+    } else {
+      logger.notice("A server of an origin is up again", metadata: metadata)
+    }
+  }
+
+  /// Returns the reason why the server counts as down; `nil` if its answer is a success or a redirect.
+  private func problem(_ url: PageURL, _ path: String) async -> String? {
+    guard var head = HTTPRequest(url: url, fields: [.userAgent: GatewayFields.pseudonym]) else {
+      return "it has no URL"
+    }
+    head.path = path
+    var limits = TransferLimits(connect: settings.connectTime, total: settings.connectTime)
+    limits.bodyBytes = Self.bodyLimit
+    var request = TransportRequest(head, limits: limits)
+    request.addsNothing = true
+    do {
+      let response = try await transport.send(request)
+      let status = response.head.status.code
+      guard (200..<400).contains(status) else { return "\(request.url) answers \(status)" }
+      _ = try? await response.body.collect(upTo: Self.bodyLimit)
+      return nil
+    } catch {
+      return error.sentence
+    }
+  }
+}
+
+/// Adds `Via` to each response, and `Date` to responses without one, so that stored responses have them. RFC 9110
+/// §6.6.1, §7.6.3.
+struct ViaDateTransport: HTTPTransporting {
+  let base: any HTTPTransporting
+  let now: @Sendable () -> HTTPDate
+
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    let response = try await base.send(request)
+    var head = response.head
+    if !head.headerFields.contains(.date) { head.headerFields[.date] = now().description }
+    GatewayFields.addWay(version: response.version ?? "1.1", to: &head.headerFields)
+    return TransportResponse(head: head, body: response.body, version: response.version)
+  }
 }
