@@ -1,4 +1,6 @@
 import Bundles
+import Foundation
+import HTTPCache
 import HTTPTransport
 import NIOCore
 
@@ -35,5 +37,32 @@ struct ServedContent: Sendable {
   /// The encodings that may make the content smaller.
   var codings: [ContentCoding] {
     ServedMediaType.isCompressible(mediaType) ? ContentCoding.allCases : [.identity]
+  }
+}
+
+/// The media types of served files.
+enum ServedMediaType {
+  /// The media type for a path. Text types are sent as UTF-8: scripts were checked to be, and other texts are assumed
+  /// to be.
+  static func of(path: String) -> String {
+    let type = MediaType.of(path: path)
+    return type.hasPrefix("text/") ? "\(type); charset=utf-8" : type
+  }
+
+  /// Returns `false` for pictures, videos and web fonts, which are compressed already.
+  static func isCompressible(_ type: String) -> Bool {
+    let name = type.prefix { $0 != ";" }
+    return name.hasPrefix("text/") || name.hasSuffix("json") || name.hasSuffix("xml")
+      || ["application/wasm", "font/ttf", "font/otf", "application/octet-stream", "image/vnd.microsoft.icon"]
+        .contains(String(name))
+  }
+}
+
+/// JSON as this host serves it: without line breaks, its members sorted.
+enum ServedJSON {
+  static func bytes(_ value: some Encodable) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(value))
   }
 }
