@@ -466,8 +466,8 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
           .product(name: "NIOHTTP1", package: "swift-nio"),
         ],
         sources: [
-          "Limits/RequestBytesHandler.swift", "Limits/RequestHeadHandler.swift",
-          "Limits/RequestTargetForm.swift", "Server/BytePipe.swift",
+          "Connections/BytePipe.swift", "Connections/RequestBytesHandler.swift",
+          "Connections/RequestHeadHandler.swift",
         ], swiftSettings: counted),
       .executableTarget(
         name: "Fuzzing",
