@@ -151,10 +151,20 @@ package struct PurgeOrder: Equatable, Sendable {
 
   /// - Throws: ``PurgeError``.
   package init(json bytes: [UInt8]) throws {
+    let json: JSONValue
+    do { json = try JSONValue(reading: bytes) } catch { throw Self.noObject(error) }
+    try self.init(json)
+  }
+
+  private static func noObject(_ error: any Error) -> PurgeError {
+    PurgeError("the body is not a JSON object: \(error.jsonReason)")
+  }
+
+  /// - Parameter json: as ``json`` is written.
+  /// - Throws: ``PurgeError``.
+  package init(_ json: JSONValue) throws {
     let members: [String: JSONValue]
-    do { members = try JSONValue(reading: bytes).decoded() } catch {
-      throw PurgeError("the body is not a JSON object: \(error.jsonReason)")
-    }
+    do { members = try json.decoded() } catch { throw Self.noObject(error) }
     let choices = ["all", "prefix", "tag", "tags", "url"]
     if let other = members.keys.sorted().first(where: {
       !choices.contains($0) && !["soft", "local", "wait"].contains($0)
@@ -194,7 +204,7 @@ package struct PurgeOrder: Equatable, Sendable {
     }
   }
 
-  /// The members that concern all hosts, as ``init(json:)`` reads them.
+  /// The members that concern all hosts, as ``init(_:)`` reads them.
   package var json: JSONValue {
     var members: [String: JSONValue] = isSoft ? ["soft": .bool(true)] : [:]
     switch selection {

@@ -4,6 +4,32 @@ import HTTPTransport
 import Logging
 import Synchronization
 
+/// What a host does for its fleet.
+package struct FleetHost: Sendable {
+  /// Carries out an order, and returns the number of responses that were purged. An order may be carried out again after
+  /// a crash. If this throws, it is tried again.
+  package var carryOut: @Sendable (FleetOrder.Task) async throws -> Int
+  /// Counts reports of installs, and returns ``FleetOrder/Report/release`` of those among the releases that are halted
+  /// now. Reports may be counted again after a crash. If this throws, it is tried again.
+  package var count: @Sendable ([FleetOrder.Report]) async throws -> [String]
+  /// Returns when what was carried out is on the disk.
+  package var settle: @Sendable () async throws -> Void
+  /// The journal can be reached again: so may the origins, and a publisher may not have been able to announce a release.
+  package var reconnect: @Sendable () -> Void
+  /// Describes the host for the others.
+  package var report: @Sendable () async -> FleetMessage.Report
+
+  package init(
+    carryOut: @escaping @Sendable (FleetOrder.Task) async throws -> Int,
+    count: @escaping @Sendable ([FleetOrder.Report]) async throws -> [String],
+    settle: @escaping @Sendable () async throws -> Void, reconnect: @escaping @Sendable () -> Void,
+    report: @escaping @Sendable () async -> FleetMessage.Report
+  ) {
+    (self.carryOut, self.count, self.settle) = (carryOut, count, settle)
+    (self.reconnect, self.report) = (reconnect, report)
+  }
+}
+
 /// One host of a fleet: carries out the orders of the journal in their order, gives orders to all, and knows how far it
 /// has come.
 package final class FleetMember: Sendable {
@@ -18,16 +44,6 @@ package final class FleetMember: Sendable {
     package var now: @Sendable () -> FleetTime = { .now }
 
     package init(name: FleetName, positionFile: String) { (self.name, self.positionFile) = (name, positionFile) }
-  }
-
-  /// The outcome of an order.
-  package struct Receipt: Hashable, Sendable {
-    package let sequence: UInt64
-    /// The responses that were purged by the hosts that have confirmed.
-    package let purged: Int
-    /// The names of the hosts that have carried it out, and of those that have not yet.
-    package let confirmed: [String]
-    package let missing: [String]
   }
 
   /// An order that this host has given.
@@ -51,7 +67,7 @@ package final class FleetMember: Sendable {
     var given: [String: Given] = [:]
     var phase: FleetPosition.Phase = .cutOff
     /// The latest orders of this host, the newest first.
-    var receipts: [(task: FleetOrder.Task, receipt: Receipt, at: HTTPDate)] = []
+    var receipts: [FleetStatus.Order] = []
     /// The present problems. Each was logged when it began.
     var problems: [Subject: String] = [:]
     /// ``FleetTime/uptime`` when another host under the same name was heard of.
@@ -111,7 +127,7 @@ package final class FleetMember: Sendable {
   /// Runs until it is cancelled.
   ///
   /// - Parameter host: carries out the orders.
-  package func run(_ host: any FleetHost) async {
+  package func run(_ host: FleetHost) async {
     // A host without a position counts the reports that come from now on.
     await askForReports()
     await withTaskGroup(of: Void.self) { group in
@@ -130,7 +146,7 @@ package final class FleetMember: Sendable {
   }
 
   /// Asks the journal how far it is, every second.
-  private func watch(_ host: any FleetHost) async {
+  private func watch(_ host: FleetHost) async {
     while !Task.isCancelled {
       let seen = wake.count
       noticePhase(host)
@@ -163,7 +179,7 @@ package final class FleetMember: Sendable {
     }
   }
 
-  private func noticeConnections(_ host: any FleetHost) async {
+  private func noticeConnections(_ host: FleetHost) async {
     for await isConnected in journal.connections {
       // What was announced meanwhile may not be in the journal.
       if isConnected { host.reconnect() }
@@ -171,7 +187,7 @@ package final class FleetMember: Sendable {
     }
   }
 
-  private func followOrders(_ host: any FleetHost) async {
+  private func followOrders(_ host: FleetHost) async {
     await orders.run { entry -> (FleetOrder, Int)? in
       let order = FleetOrder(reading: entry.bytes)
       if order.task == .unknown {
@@ -194,7 +210,7 @@ package final class FleetMember: Sendable {
     }
   }
 
-  private func followReports(_ host: any FleetHost) async {
+  private func followReports(_ host: FleetHost) async {
     await reports.run { entry -> [String]? in
       await self.persistently(.reports, "reports \(entry.sequence) of the fleet cannot be counted yet") {
         try await host.count(FleetReports(reading: entry.bytes).reports)
@@ -243,7 +259,7 @@ package final class FleetMember: Sendable {
     }?.yield()
   }
 
-  private func noticePhase(_ host: any FleetHost) {
+  private func noticePhase(_ host: FleetHost) {
     let now = configuration.now()
     let phase = orders.position.phase(at: now)
     let former = state.withLock { state in
@@ -270,7 +286,7 @@ package final class FleetMember: Sendable {
   /// Writes the position if it has changed.
   ///
   /// - Parameter isLast: `true` if nothing is stored after this.
-  private func save(_ host: any FleetHost, isLast: Bool = false) async {
+  private func save(_ host: FleetHost, isLast: Bool = false) async {
     let position = orders.position
     guard let saved = position.saved else { return }
     let written = state.withLock(\.written)
@@ -297,7 +313,7 @@ package final class FleetMember: Sendable {
     return FleetMessage(host: name, process: process, sequence: saved?.applied ?? 0, journal: saved?.journal)
   }
 
-  private func beat(_ host: any FleetHost) async {
+  private func beat(_ host: FleetHost) async {
     while !Task.isCancelled {
       var message = message()
       message.report = await host.report()
@@ -356,7 +372,7 @@ package final class FleetMember: Sendable {
   ///
   /// - Parameter wait: how long to wait until all have carried it out.
   /// - Throws: ``JournalError`` if it is not in the journal for certain; it may be carried out even so.
-  package func give(_ task: FleetOrder.Task, waiting wait: Duration) async throws -> Receipt {
+  package func give(_ task: FleetOrder.Task, waiting wait: Duration) async throws -> FleetStatus.Order {
     let order = FleetOrder(task, from: name, id: UUID().uuidString)
     let (news, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     state.withLock { $0.given[order.id] = Given(news: continuation) }
@@ -364,21 +380,21 @@ package final class FleetMember: Sendable {
     let sequence = try await JournalError.retryingWhileAway(for: configuration.patience) {
       try await journal.append(order.bytes, id: order.id, to: .orders)
     }
+    let text = task.summary
     _ = try await within(wait) {
-      if self.receipt(of: order.id, sequence).missing.isEmpty { return }
-      for await _ in news where self.receipt(of: order.id, sequence).missing.isEmpty { return }
+      if self.receipt(of: order.id, text, sequence).missing.isEmpty { return }
+      for await _ in news where self.receipt(of: order.id, text, sequence).missing.isEmpty { return }
     }
-    let receipt = receipt(of: order.id, sequence)
-    let now = configuration.now().clock
+    let receipt = receipt(of: order.id, text, sequence)
     state.withLock { state in
-      state.receipts.insert((task, receipt, now), at: 0)
+      state.receipts.insert(receipt, at: 0)
       if state.receipts.count > Self.receiptLimit { state.receipts.removeLast() }
     }
     return receipt
   }
 
-  private func receipt(of id: String, _ sequence: UInt64) -> Receipt {
-    let now = configuration.now().uptime
+  private func receipt(of id: String, _ text: String, _ sequence: UInt64) -> FleetStatus.Order {
+    let now = configuration.now()
     return state.withLock { state in
       let given = state.given[id]
       let journal = given?.journal
@@ -386,9 +402,10 @@ package final class FleetMember: Sendable {
       let counted = (given?.purged ?? [:]).filter { _, confirmed in
         confirmed.journal == nil || journal == nil || confirmed.journal == journal
       }
-      let missing = Set(state.peers.present(at: now).map(\.name) + [name]).subtracting(counted.keys)
-      return Receipt(
-        sequence: sequence, purged: counted.values.reduce(0) { $0 &+ $1.count }, confirmed: counted.keys.sorted(),
+      let missing = Set(state.peers.present(at: now.uptime).map(\.name) + [name]).subtracting(counted.keys)
+      return FleetStatus.Order(
+        sequence: sequence, text: text, at: now.clock.secondsSinceEpoch,
+        purged: counted.values.reduce(0) { $0 &+ $1.count }, confirmed: counted.keys.sorted(),
         missing: missing.sorted())
     }
   }
@@ -487,11 +504,7 @@ package final class FleetMember: Sendable {
           FleetStatus.Peer(
             name: peer.name, sequence: peer.sequence, silent: max(0, now.uptime - peer.heard), report: peer.report)
         },
-        orders: state.receipts.map { task, receipt, at in
-          FleetStatus.Order(
-            sequence: receipt.sequence, text: task.summary, at: at.secondsSinceEpoch, purged: receipt.purged,
-            confirmed: receipt.confirmed, missing: receipt.missing)
-        })
+        orders: state.receipts)
     }
   }
 }

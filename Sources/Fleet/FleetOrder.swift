@@ -131,14 +131,9 @@ final class ReportBatches: Sendable {
     case done(Result<Void, any Error>)
   }
 
-  private struct Waiting {
-    let report: FleetOrder.Report
-    let turn: CheckedContinuation<Turn, Never>
-  }
-
   private struct State {
     var isAppending = false
-    var waiting: [Waiting] = []
+    var waiting: [(report: FleetOrder.Report, turn: CheckedContinuation<Turn, Never>)] = []
   }
 
   /// The reports that wait; more are refused.
@@ -163,7 +158,7 @@ final class ReportBatches: Sendable {
           return .append
         }
         guard state.waiting.count < Self.limit else { return .done(.failure(JournalError.busy)) }
-        state.waiting.append(Waiting(report: report, turn: turn))
+        state.waiting.append((report, turn))
         return nil
       }
       if let known { turn.resume(returning: known) }

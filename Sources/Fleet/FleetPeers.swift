@@ -141,13 +141,15 @@ package struct FleetStatus: Hashable, Codable, Sendable {
     package var report: FleetMessage.Report?
   }
 
-  /// An order that this host has given.
+  /// The outcome of an order that this host has given.
   package struct Order: Hashable, Codable, Sendable {
     package var sequence: UInt64
     package var text: String
-    /// In seconds since 1970.
+    /// When it was no longer waited for, in seconds since 1970.
     package var at: Int64
+    /// The responses that were purged by the hosts that have confirmed.
     package var purged: Int
+    /// The names of the hosts that have carried it out, and of those that have not yet.
     package var confirmed: [String]
     package var missing: [String]
   }

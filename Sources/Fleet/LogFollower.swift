@@ -4,11 +4,8 @@ import Synchronization
 /// Follows one log of a fleet's journal: knows how far the host has come in it, and has its entries carried out one after
 /// the other.
 final class LogFollower: Sendable {
-  private struct Start: Sendable {
-    let after: UInt64
-    /// ``FleetPosition/following``.
-    let following: Int
-  }
+  /// Where a following begins, and its ``FleetPosition/following``.
+  private typealias Start = (after: UInt64, following: Int)
 
   private let log: FleetLog
   private let journal: any FleetJournal
@@ -50,7 +47,7 @@ final class LogFollower: Sendable {
     let start: Start? = state.withLock { position in
       let step = position.answered(span, asked: asked, appliedThen: applied, at: time)
       guard case .follow(let sequence) = step else { return nil }
-      return Start(after: sequence, following: position.following)
+      return (sequence, position.following)
     }
     if let start { starting.yield(start) }
   }

@@ -9,7 +9,7 @@ import Synchronization
 /// that they run on queues of their own.
 package final class NATSJournal: FleetJournal {
   package let connections: AsyncStream<Bool>
-  private let connected: Mutex<Connected>
+  private let connected: Mutex<(connection: Connection, since: ContinuousClock.Instant)>
   private let open: @Sendable (_ refusal: String?) throws -> Connection
   private let fleet: FleetName
   private let host: FleetName
@@ -21,11 +21,6 @@ package final class NATSJournal: FleetJournal {
   private let others = DispatchQueue(label: "pagekit.journal.others")
   private let appends: [DispatchQueue]
   private let gate: FairGate<Int>
-
-  private struct Connected {
-    var connection: Connection
-    var since: ContinuousClock.Instant
-  }
 
   /// The time between two attempts to connect to servers that refuse the connection.
   private static let pause: Duration = .seconds(1)
@@ -72,7 +67,7 @@ package final class NATSJournal: FleetJournal {
     self.connections = connections
     let name = "renderhost \(host)"
     let open = { @Sendable in try Connection(servers, name: name, refusal: $0, changed) }
-    connected = Mutex(Connected(connection: try open(nil), since: .now))
+    connected = Mutex((try open(nil), .now))
     self.open = open
   }
 
@@ -82,7 +77,7 @@ package final class NATSJournal: FleetJournal {
     get throws {
       try connected.withLock { connected in
         if connected.connection.isClosed, ContinuousClock.now - connected.since > Self.pause {
-          connected = Connected(connection: try open(connected.connection.refusal), since: .now)
+          connected = (try open(connected.connection.refusal), .now)
         }
         return connected.connection
       }
@@ -125,7 +120,7 @@ package final class NATSJournal: FleetJournal {
       try makeStream(log)
       do {
         return try spanOfStream(log)
-      } catch is Missing {
+      } catch StreamFault.missing {
         // Somebody has removed it.
         made.withLock { _ = $0.remove(log) }
         try makeStream(log)
@@ -233,7 +228,7 @@ extension NATSJournal {
         try connection.call { nats, error, room in
           pk_nats_get_key(nats, bucket, key, &revision, &bytes, &count, error, room)
         }
-      } catch is Missing {
+      } catch StreamFault.missing {
         return nil
       }
       defer { free(bytes) }
@@ -249,7 +244,7 @@ extension NATSJournal {
           pk_nats_replace_key(
             nats, bucket, Int32(replicas), key, &revision, bytes, Int32(bytes.count), error, room)
         }
-      } catch is Conflict {
+      } catch StreamFault.conflict {
         return nil
       }
       return revision
@@ -259,12 +254,18 @@ extension NATSJournal {
 
 // MARK: - libnats
 
-/// The key has another revision.
-private struct Conflict: Error {}
+private enum StreamFault: Error, CustomStringConvertible {
+  /// There is no such stream, or no such key.
+  case missing
+  /// The key has another revision.
+  case conflict
 
-/// There is no such stream.
-private struct Missing: Error, CustomStringConvertible {
-  let description = "the journal has lost its stream"
+  var description: String {
+    switch self {
+    case .missing: "the journal has lost its stream"
+    case .conflict: "the journal has another value"
+    }
+  }
 }
 
 /// The receiver of a subscription's messages. libnats calls it on a thread of its own.
@@ -296,14 +297,9 @@ private struct Subscription: @unchecked Sendable {
 private final class Connection: @unchecked Sendable {
   private let pointer: OpaquePointer
   private let state: Unmanaged<StateReceiver>
-  private let reasons: Mutex<Reasons>
-
-  /// The reasons why there is no connection, since a server has answered.
-  private struct Reasons {
-    /// The last one of the connection before.
-    var former: String?
-    var own: String?
-  }
+  /// The reasons why there is no connection, since a server has answered: the last one of the connection before, and
+  /// its own.
+  private let reasons: Mutex<(former: String?, own: String?)>
 
   private final class StateReceiver: Sendable {
     let changed: AsyncStream<Bool>.Continuation
@@ -317,7 +313,7 @@ private final class Connection: @unchecked Sendable {
   init(
     _ servers: NATSServers, name: String, refusal: String?, _ changed: AsyncStream<Bool>.Continuation
   ) throws {
-    reasons = Mutex(Reasons(former: refusal))
+    reasons = Mutex((refusal, nil))
     let state = Unmanaged.passRetained(StateReceiver(changed))
     let texts = [servers.urls.joined(separator: ","), name, servers.credentials, servers.authorities].map { text in
       text.map { strdup($0) }
@@ -360,16 +356,16 @@ private final class Connection: @unchecked Sendable {
   /// The last reason why there was no connection; `nil` since a server has answered.
   var refusal: String? { reasons.withLock { $0.own ?? $0.former } }
 
-  /// - Throws: ``JournalError``, ``Missing``, ``Conflict``.
+  /// - Throws: ``JournalError``, ``StreamFault``.
   func call(_ body: (OpaquePointer, UnsafeMutablePointer<CChar>?, Int) -> pk_nats_result) throws {
     do {
       try Self.call { body(pointer, $0, $1) }
-      reasons.withLock { $0 = Reasons() }
+      reasons.withLock { $0 = (nil, nil) }
     } catch JournalError.away(let reason) {
       // While a refused connection is made again, no server has said anything on the new one.
       throw JournalError.away(
         reasons.withLock { reasons in
-          if reason != Self.silence { reasons = Reasons(own: reason) }
+          if reason != Self.silence { reasons = (nil, reason) }
           return reasons.former ?? reason
         })
     }
@@ -384,8 +380,8 @@ private final class Connection: @unchecked Sendable {
     let reason = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     switch result {
     case PK_NATS_OK: return
-    case PK_NATS_NONE: throw Missing()
-    case PK_NATS_CONFLICT: throw Conflict()
+    case PK_NATS_NONE: throw StreamFault.missing
+    case PK_NATS_CONFLICT: throw StreamFault.conflict
     case PK_NATS_AWAY: throw JournalError.away(reason)
     case PK_NATS_UNAVAILABLE: throw JournalError.unavailable(reason)
     default: throw JournalError.failed(reason)
@@ -397,7 +393,7 @@ private final class Connection: @unchecked Sendable {
     UnsafeMutablePointer<CChar>?, Int
   ) -> pk_nats_result
 
-  /// - Throws: ``JournalError``, ``Missing``.
+  /// - Throws: ``JournalError``, ``StreamFault``.
   func subscription(_ receiver: Receiver, _ subscribe: Subscribing) throws -> Subscription {
     var subscription: OpaquePointer?
     // The end releases it, also where this fails.

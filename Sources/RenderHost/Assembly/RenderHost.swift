@@ -105,7 +105,7 @@ struct RenderHostParts: Sendable {
       let report = gatewayReport
       return FleetService(
         member: $0.member,
-        orders: FleetOrders(
+        host: FleetHost(
           gateway: gateway?.gateway, purge: purge, serving: pages?.serving, hits: { report?.hitRatio }, logger: logger))
     }
   }

@@ -49,54 +49,47 @@ struct HostFleet: Sendable {
 /// Carries out the orders of the fleet, for as long as the host runs.
 struct FleetService: Service {
   let member: FleetMember
-  let orders: FleetOrders
+  let host: FleetHost
 
   func run() async throws {
-    await cancelWhenGracefulShutdown { await member.run(orders) }
+    await cancelWhenGracefulShutdown { await member.run(host) }
   }
 }
 
-/// Carries out the orders of a fleet on this host.
-struct FleetOrders: FleetHost {
-  let gateway: Gateway?
-  let purge: GatewayPurge?
-  let serving: Serving?
-  /// The share of the gateway's answers that came from its cache.
-  let hits: @Sendable () -> Double?
-  let logger: Logger
-
-  func carryOut(_ task: FleetOrder.Task) async throws -> Int {
-    switch task {
-    case .purge(let json):
-      guard let purge else { return 0 }
-      do {
-        return try await purge(PurgeOrder(json: json.text))
-      } catch let error as PurgeError {
-        // Another host has other origins, or another version.
-        logger.notice("An order of the fleet is not for this host", metadata: ["reason": "\(error)"])
-        return 0
+extension FleetHost {
+  /// - Parameter hits: returns the share of the gateway's answers that came from its cache.
+  init(
+    gateway: Gateway?, purge: GatewayPurge?, serving: Serving?, hits: @escaping @Sendable () -> Double?, logger: Logger
+  ) {
+    self.init { task in
+      switch task {
+      case .purge(let json):
+        guard let purge else { return 0 }
+        do {
+          return try await purge(PurgeOrder(json))
+        } catch let error as PurgeError {
+          // Another host has other origins, or another version.
+          logger.notice("An order of the fleet is not for this host", metadata: ["reason": "\(error)"])
+          return 0
+        }
+      case .release: serving?.look()
+      // A host of the version before has given it.
+      case .report(let report): _ = try await serving?.count([report])
+      case .halt(let halt): try await serving?.setHalted(halt)
+      case .unknown: break
       }
-    case .release: serving?.look()
-    // A host of the version before has given it.
-    case .report(let report): _ = try await serving?.count([report])
-    case .halt(let halt): try await serving?.setHalted(halt)
-    case .unknown: break
+      return 0
+    } count: { reports in
+      try await serving?.count(reports) ?? []
+    } settle: {
+      try await gateway?.settle()
+    } reconnect: {
+      gateway?.forgetFailures()
+      serving?.reconnect()
+    } report: {
+      let release = serving?.feed.current
+      return FleetMessage.Report(release: release?.name, isHalted: release?.isHalted, hits: hits())
     }
-    return 0
-  }
-
-  func count(_ reports: [FleetOrder.Report]) async throws -> [String] { try await serving?.count(reports) ?? [] }
-
-  func settle() async throws { try await gateway?.settle() }
-
-  func reconnect() {
-    gateway?.forgetFailures()
-    serving?.reconnect()
-  }
-
-  func report() async -> FleetMessage.Report {
-    let release = serving?.feed.current
-    return FleetMessage.Report(release: release?.name, isHalted: release?.isHalted, hits: hits())
   }
 }
 

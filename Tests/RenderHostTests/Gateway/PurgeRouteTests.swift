@@ -52,6 +52,20 @@ struct PurgeRouteTests {
   }
 
   @Test(
+    "an order travels to other hosts as they read it",
+    arguments: [
+      (#"{"url": "/a?b", "wait": 1}"#, #"{"url":"/a?b"}"#),
+      (#"{"prefix": "/a/", "soft": true, "local": true}"#, #"{"prefix":"/a/","soft":true}"#),
+      (#"{"tag": " a ", "soft": false}"#, #"{"tags":["a"]}"#), (#"{"tags": ["b", "a"]}"#, #"{"tags":["a","b"]}"#),
+      (#"{"all": true}"#, #"{"all":true}"#),
+    ])
+  func travellingOrders(_ body: String, _ sent: String) throws {
+    let order = try PurgeOrder(json: Array(body.utf8))
+    #expect(String(decoding: order.json.text, as: UTF8.self) == sent)
+    #expect(try PurgeOrder(order.json).json == order.json)
+  }
+
+  @Test(
     "an invalid purge is refused with the reason",
     arguments: [
       ("", "not a JSON object"), ("[]", "not a JSON object"), ("{", "not a JSON object"), ("{}", "none of them"),
