@@ -35,12 +35,20 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// completely.
   private var underWay = 0
   private var isLastOpen = false
-  /// `true` if the client has announced its last request.
-  private var isFinal = false
   /// `true` while the client waits for 100 (Continue) before it sends its body.
   private var isExpectant = false
-  private var closes = false
-  private var isClosing = false
+  private var ending = Ending.none
+
+  /// How far the end of the connection, or of the stream, has come.
+  private enum Ending: Comparable {
+    case none
+    /// The client has announced its last request.
+    case lastRequest
+    /// A response has announced the end.
+    case lastResponse
+    /// No more is read, and the connection is closed when the client has received all that was written.
+    case closing
+  }
 
   /// - Parameter ownFields: the fields that are added to responses without them.
   init(limits: ServerSettings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
@@ -75,7 +83,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     // Bytes after the last answer are discarded, so that no reset hides the answer from the client.
-    guard !isClosing, !isFinal || isLastOpen else { return }
+    guard ending < .closing, ending == .none || isLastOpen else { return }
     switch unwrapInboundIn(data) {
     case .head(let head):
       underWay += 1
@@ -84,7 +92,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
         replay?.replayContext.forbid()
       }
       isLastOpen = true
-      isFinal = !isStream && head.headerFields[.connection] == "close"
+      if !isStream, head.headerFields[.connection] == "close" { ending = max(ending, .lastRequest) }
       connection?.headArrived()
       awaitsBody = true
       isExpectant = !isStream && expectsContinue(head)
@@ -119,10 +127,10 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       if head.status.kind != .informational {
         addOwnFields(to: &head.headerFields)
         // RFC 9112 §9.6: the last response announces the close.
-        if isFinal, underWay == 1 { head.headerFields[.connection] = "close" }
+        if ending == .lastRequest, underWay == 1 { head.headerFields[.connection] = "close" }
       }
       if head.headerFields[.connection]?.lowercased() == "close" {
-        closes = true
+        ending = max(ending, .lastResponse)
         // RFC 9113 §8.2.2: HTTP/2 has no Connection field.
         if isStream { head.headerFields[.connection] = nil }
       }
@@ -130,9 +138,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .body: context.write(data, promise: promise)
     case .end:
       underWay -= 1
-      guard !closes || isStream else { return writeLast(context, data, promise) }
+      guard ending < .lastResponse || isStream else { return writeLast(context, data, promise) }
       context.write(data, promise: promise)
-      replay?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
+      replay?.answered(isNext: underWay == 0 && !isLastOpen && ending < .lastResponse)
       // It was answered, or its answer follows this one.
       if isLastOpen, underWay == 0 { isExpectant = false }
       welcomeBody(context)
@@ -142,7 +150,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard !isStream, underWay == 0 else { return context.fireErrorCaught(error) }
     // The request was answered: the parser may report an error twice.
-    guard !isClosing else { return }
+    guard ending < .closing else { return }
     switch error {
     case HTTPParserError.headerOverflow:
       if connection?.hasLine == false {
@@ -211,7 +219,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Writes the last response and closes the connection after the client has received all of it.
   private func writeLast(_ context: ChannelHandlerContext, _ data: NIOAny, _ promise: EventLoopPromise<Void>?) {
-    isClosing = true
+    ending = .closing
     let sent = promise ?? context.eventLoop.makePromise()
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     sent.futureResult.whenComplete { _ in
@@ -225,7 +233,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// RFC 9112 §9.6: the two sides are closed one after the other, so that the client can read the last response, which
   /// a reset would discard.
   private func closeGently(_ context: ChannelHandlerContext) {
-    isClosing = true
+    ending = .closing
     bodyDeadline?.cancel()
     context.flush()
     context.close(mode: .output, promise: nil)
