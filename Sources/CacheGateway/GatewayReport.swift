@@ -99,7 +99,7 @@ package struct GatewayReport: Sendable {
       var times: HistogramSeries?
       for case (_, .histogram(let histogram)) in series("renderhost_gateway_origin_seconds") { times = histogram }
       func quantile(_ quantile: Double) -> Double? {
-        times.flatMap { Quantile.of(quantile, counts: $0.value.counts, bounds: $0.bounds) }
+        times.flatMap { $0.value.quantile(quantile, bounds: $0.bounds) }
       }
       return OriginStatus(
         name: settings.name, url: settings.url.origin, hosts: settings.hosts, prefixes: settings.prefixes,

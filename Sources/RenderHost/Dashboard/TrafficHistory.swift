@@ -86,16 +86,16 @@ struct TrafficSample: Sendable {
 
   /// Returns the point of the charts between two samples.
   func point(since earlier: TrafficSample, interval: Double, at now: Date) -> HostStatus.Traffic.Point {
-    var counts = durations.counts
-    for (index, count) in earlier.durations.counts.enumerated() where index < counts.count {
-      counts[index] -= min(count, counts[index])
+    var durations = durations
+    for (index, count) in earlier.durations.counts.enumerated() where index < durations.counts.count {
+      durations.counts[index] -= min(count, durations.counts[index])
     }
     let answers = answers - earlier.answers
     return .init(
       time: now, requests: Double(requests - earlier.requests) / interval,
       faults: Double(faults - earlier.faults) / interval,
       hits: answers > 0 ? Double(hits - earlier.hits) / Double(answers) : nil,
-      median: Quantile.of(0.5, counts: counts, bounds: bounds), p95: Quantile.of(0.95, counts: counts, bounds: bounds))
+      median: durations.quantile(0.5, bounds: bounds), p95: durations.quantile(0.95, bounds: bounds))
   }
 
   private static func isWatching(_ labels: MetricRegistry.Labels) -> Bool {

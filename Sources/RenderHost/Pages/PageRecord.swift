@@ -1,5 +1,4 @@
 import CoreMetrics
-import Foundation
 import PageKit
 import PageWorkers
 import ServerKit

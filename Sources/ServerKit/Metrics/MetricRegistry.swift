@@ -1,4 +1,5 @@
 import CoreMetrics
+import Foundation
 import Synchronization
 
 /// A backend of swift-metrics that keeps values to be scraped.
@@ -198,13 +199,12 @@ package final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
   package func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 }
 
-/// Quantiles of histograms.
-package enum Quantile {
-  /// Interpolates linearly in the bucket of the quantile, as PromQL's `histogram_quantile` does.
+extension HistogramSeries.Value {
+  /// Interpolates linearly in the bucket of a quantile, as PromQL's `histogram_quantile` does.
   ///
+  /// - Parameter bounds: the upper bounds of the buckets.
   /// - Returns: `nil` without values.
-  package static func of(_ quantile: Double, counts: [UInt64], bounds: [Double]) -> Double? {
-    let total = counts.reduce(0, +)
+  package func quantile(_ quantile: Double, bounds: [Double]) -> Double? {
     guard total > 0, let last = bounds.last else { return nil }
     let rank = quantile * Double(total)
     var below: UInt64 = 0
@@ -217,5 +217,33 @@ package enum Quantile {
       below += count
     }
     return last
+  }
+}
+
+extension MetricRegistry {
+  /// Sets the metrics of this process from the kernel, under the names that Prometheus' clients use.
+  func updateProcess() {
+    #if os(Linux)
+      // proc(5): after the name in parentheses come the state (3rd field) and the rest.
+      guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
+        let close = stat.lastIndex(of: ")")
+      else { return }
+      let fields = stat[close...].split(separator: " ").map(String.init)
+      let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+      func field(_ number: Int) -> Double? { fields.indices.contains(number - 2) ? Double(fields[number - 2]) : nil }
+      func set(_ name: String, _ value: Double) { makeMeter(label: name, dimensions: []).set(value) }
+      if let user = field(14), let system = field(15) { total("process_cpu_seconds").set((user + system) / ticks) }
+      if let pages = field(24) { set("process_resident_memory_bytes", pages * Double(sysconf(Int32(_SC_PAGESIZE)))) }
+      if let start = field(22), let boot = Self.bootTime { set("process_start_time_seconds", boot + start / ticks) }
+      if let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+        set("process_open_fds", Double(open.count))
+      }
+    #endif
+  }
+
+  private static var bootTime: Double? {
+    let stat = try? String(contentsOfFile: "/proc/stat", encoding: .utf8)
+    let line = stat?.split(separator: "\n").first { $0.hasPrefix("btime ") }
+    return line.flatMap { Double($0.dropFirst(6)) }
   }
 }

@@ -49,7 +49,7 @@ struct OperatingRoutes: Sendable {
     for check in checks { metrics.check(check.name).set(check.ok ? 1 : 0) }
     metrics.ready.set(checks.contains(where: \.isFailure) ? 0 : 1)
     if let tls { metrics.certificateEnd.set(tls.validity.until.timeIntervalSince1970) }
-    ProcessMetrics(metrics.registry).update()
+    metrics.registry.updateProcess()
     let text = PrometheusText(format: format).text(metrics.registry)
     return Response(
       status: .ok, headers: [.contentType: format.contentType, .vary: "Accept", .cacheControl: "no-store"],
