@@ -26,18 +26,14 @@ struct ContentTags: HTTPTransporting {
       return TransportResponse(head: head, body: response.body, version: response.version)
     }
     let replay = Replay(response.body)
-    loop: while true {
-      switch await replay.take() {
-      case .chunk(let chunk):
-        digester.update(chunk)
-        if replay.count > limit { break loop }
-      case .end:
-        head.headerFields[.eTag] = Self.tag(try digester.finish())
-        break loop
-      case .failure(let error as CancellationError): throw error
-      case .failure: break loop
-      }
+    do {
+      while replay.count <= limit, let chunk = try await replay.take() { digester.update(chunk) }
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      // The reader of the body gets the error after what came before it.
     }
+    if replay.isWhole { head.headerFields[.eTag] = Self.tag(try digester.finish()) }
     return TransportResponse(head: head, body: replay.body, version: response.version)
   }
 
@@ -56,12 +52,6 @@ struct ContentTags: HTTPTransporting {
 
 /// A body whose buffered beginning can be read again.
 private final class Replay: Sendable {
-  enum Step {
-    case chunk([UInt8])
-    case end
-    case failure(any Error)
-  }
-
   private struct State {
     var chunks: Deque<[UInt8]> = []
     var count = 0
@@ -78,21 +68,24 @@ private final class Replay: Sendable {
   /// The number of buffered bytes.
   var count: Int { state.withLock(\.count) }
 
-  /// Buffers the next chunk.
-  func take() async -> Step {
+  /// `true` if all of the body is buffered.
+  var isWhole: Bool { state.withLock { if case .success? = $0.end { true } else { false } } }
+
+  /// Buffers the next chunk; returns `nil` at the end.
+  func take() async throws -> [UInt8]? {
     do {
       guard let chunk = try await reader.nextChunk() else {
         state.withLock { $0.end = .success(()) }
-        return .end
+        return nil
       }
       state.withLock { state in
         state.chunks.append(chunk)
         state.count += chunk.count
       }
-      return .chunk(chunk)
+      return chunk
     } catch {
       state.withLock { $0.end = .failure(error) }
-      return .failure(error)
+      throw error
     }
   }
 

@@ -87,7 +87,7 @@ package struct Gateway: Sendable {
     let limit = MaxForwards(of: request.head)
     let routes = current.routes
     guard let origin = try origin(for: request.head, version: version, limit, routes) else {
-      return TerminalResponse.to(request.head, version: version)
+      return Self.terminalResponse(to: request.head, version: version)
     }
     var head = request.head
     limit.apply(to: &head.headerFields)
@@ -255,15 +255,15 @@ enum MaxForwards: Equatable {
   }
 }
 
-/// The gateway's own response to a TRACE or OPTIONS request at its last hop. RFC 9110 §9.3.7, §9.3.8.
-enum TerminalResponse {
+extension Gateway {
   /// The fields with credentials, which TRACE must not send back.
   private static let secret: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
 
-  static func to(_ head: HTTPRequest, version: RequestVersion) -> Response {
+  /// The gateway's own response to a TRACE or OPTIONS request at its last hop. RFC 9110 §9.3.7, §9.3.8.
+  static func terminalResponse(to head: HTTPRequest, version: RequestVersion) -> Response {
     guard head.method == .trace else { return Response(status: .ok, headers: [.contentLength: "0"]) }
     let host = head.authority.map { ["Host: \($0)"] } ?? []
-    let fields = head.headerFields.filter { !secret.contains($0.name) }.map { "\($0.name.rawName): \($0.value)" }
+    let fields = head.headerFields.filter { !Self.secret.contains($0.name) }.map { "\($0.name.rawName): \($0.value)" }
     let lines = ["TRACE \(head.path ?? "*") HTTP/\(version.rawValue)"] + host + fields
     let text = lines.joined(separator: "\r\n") + "\r\n\r\n"
     let body = ByteBuffer(bytes: OpaqueText.bytes(of: text.utf8))

@@ -40,9 +40,8 @@ package final class GatewayOrigin: Sendable {
       store: responses, memoryCapacity: settings.memory, freshLimit: Self.freshLimit,
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
     let transport = try Self.transport(settings)
-    let timed = TimedTransport(
-      transport: ViaDateTransport(base: ServersTransport(base: transport, servers: servers), now: now),
-      record: self.record)
+    let timed = OriginTransport(
+      base: ServersTransport(base: transport, servers: servers), record: self.record, now: now)
     loader = ResourceLoader(
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
@@ -175,8 +174,30 @@ package final class GatewayOrigin: Sendable {
     let result = GatewayResult(loaded)
     record.answered(result)
     sender.note?.change { $0["cache"] = result.rawValue }
-    GatewayReplay.offer(loaded, to: head, from: sender) { [record] in record.answered(result, replay: $0) }
+    offerReplays(of: loaded, result, to: head, from: sender)
     return result
+  }
+
+  /// Lets the gateway's listener answer identical request heads with recorded bytes, for as long as the origins are these.
+  private func offerReplays(
+    of loaded: Resource, _ result: GatewayResult, to request: HTTPRequest, from sender: ClientInfo
+  ) {
+    // Its channel may be one whose responses are not recorded.
+    guard let context = sender.replay, let replay = loaded.replay,
+      !replay.chosenBy.contains(where: Self.isOfClient),
+      !request.headerFields.contains(.authorization)
+    else { return }
+    let (current, generation) = (sender.current, sender.generation)
+    context.allow(aging: { current.isCurrent(generation) ? replay.age() : nil })
+    context.onReplay { [record] event in
+      replay.use()
+      record.answered(result, replay: event)
+    }
+  }
+
+  /// The fields that depend on more than the request's head: the client's address, or values made for each request.
+  private static func isOfClient(_ name: String) -> Bool {
+    ["forwarded", "x-real-ip", "traceparent", "tracestate"].contains(name) || name.hasPrefix("x-forwarded-")
   }
 
   private func response(
@@ -218,21 +239,22 @@ extension OriginSettings {
 
 /// A request's body on its way to the origin: each piece is read from the client after the one before it was sent.
 final class ForwardedBody: Sendable {
-  let stream: RequestStream
-  private let course: Course
+  private let body: RequestBody
+  private let length: Int64?
+  private let state = Mutex<(failure: (any Error)?, isWhole: Bool)>((nil, false))
 
   /// The error that ended the client's body; `nil` if the body was complete or was not read.
-  var failure: (any Error)? { course.read(\.failure) }
+  var failure: (any Error)? { state.withLock { $0.failure } }
   /// `true` once the whole body was read.
-  var isWhole: Bool { course.read(\.isWhole) }
+  var isWhole: Bool { state.withLock { $0.isWhole } }
+  /// The body for the request to the origin. It has one reader.
+  var stream: RequestStream { RequestStream(Pieces(whole: self), length: length) }
 
   /// Returns `nil` if the request has no body.
   init?(_ request: Request, version: RequestVersion) {
     let length = request.headers[.contentLength].flatMap { Int64($0) }
     guard length.map({ $0 > 0 }) ?? Self.mayFollow(request, version) else { return nil }
-    let course = Course()
-    self.course = course
-    stream = RequestStream(Pieces(body: request.body, course: course), length: length)
+    (body, self.length) = (request.body, length)
   }
 
   /// Returns `true` if the request may have a body of unknown length.
@@ -243,36 +265,23 @@ final class ForwardedBody: Sendable {
       ? ![.get, .head, .options, .trace].contains(request.method) : request.headers.contains(.transferEncoding)
   }
 
-  private final class Course: Sendable {
-    struct State {
-      var failure: (any Error)?
-      var isWhole = false
-    }
-
-    private let state = Mutex(State())
-
-    func read<Value: Sendable>(_ value: (State) -> Value) -> Value { state.withLock { value($0) } }
-    func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
-  }
-
   private struct Pieces: AsyncSequence, Sendable {
-    let body: RequestBody
-    let course: Course
+    let whole: ForwardedBody
 
-    func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), course: course) }
+    func makeAsyncIterator() -> Iterator { Iterator(body: whole.body.makeAsyncIterator(), whole: whole) }
 
     struct Iterator: AsyncIteratorProtocol {
       var body: RequestBody.AsyncIterator
-      let course: Course
+      let whole: ForwardedBody
 
       mutating func next() async throws -> [UInt8]? {
         do {
           let piece = try await body.next()
           // After a cancellation, unread pieces may remain.
-          if piece == nil, !Task.isCancelled { course.change { $0.isWhole = true } }
+          if piece == nil, !Task.isCancelled { whole.state.withLock { $0.isWhole = true } }
           return piece.map { Array(buffer: $0) }
         } catch let error where !(error is CancellationError) {
-          course.change { $0.failure = error }
+          whole.state.withLock { $0.failure = error }
           throw error
         }
       }
@@ -308,32 +317,5 @@ final class InterimHeads: Sendable {
     let fields = GatewayFields.response(head.headerFields)
     let part = HTTPResponsePart.head(HTTPResponse(status: head.status, headerFields: fields))
     channel.writeAndFlush(part, promise: nil)
-  }
-}
-
-/// Lets the gateway's listener answer identical request heads with recorded bytes.
-enum GatewayReplay {
-  /// The fields that depend on more than the request's head: the client's address, or values made for each request.
-  private static func isOfClient(_ name: String) -> Bool {
-    ["forwarded", "x-real-ip", "traceparent", "tracestate"].contains(name) || name.hasPrefix("x-forwarded-")
-  }
-
-  /// - Parameters:
-  ///   - sender: its context takes the offer, if responses are recorded on its channel. Other origins end the offer.
-  ///   - note: is called for each replay.
-  static func offer(
-    _ loaded: Resource, to request: HTTPRequest, from sender: ClientInfo,
-    note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
-  ) {
-    guard let context = sender.replay, let replay = loaded.replay,
-      !replay.chosenBy.contains(where: isOfClient),
-      !request.headerFields.contains(.authorization)
-    else { return }
-    let (current, generation) = (sender.current, sender.generation)
-    context.allow(aging: { current.isCurrent(generation) ? replay.age() : nil })
-    context.onReplay { event in
-      replay.use()
-      note(event)
-    }
   }
 }

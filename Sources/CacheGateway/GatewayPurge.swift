@@ -259,25 +259,21 @@ package struct PurgeAnswer: Codable, Equatable, Sendable {
   }
 }
 
-/// `POST /admin/gateway/purge`, which answers with a ``PurgeAnswer``.
-package struct PurgeRoute: Sendable {
-  /// Purges; `nil` if there is no gateway.
-  let purge: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)?
-
-  package init(
-    purge: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)?
-  ) {
-    self.purge = purge
-  }
-
+extension GatewayPurge {
   private static let bodyLimit = 256 << 10
 
-  package func add(to router: some RouterMethods<HostRequestContext>) {
+  /// Adds `POST /admin/gateway/purge`, which answers with a ``PurgeAnswer``.
+  ///
+  /// - Parameter purge: purges; `nil` if there is no gateway.
+  package static func addRoute(
+    to router: some RouterMethods<HostRequestContext>,
+    purge: (@Sendable (PurgeOrder) async throws -> PurgeAnswer)?
+  ) {
     router.post("gateway/purge") { request, context in
       guard let purge else {
         throw PurgeError("this host has no gateway to purge; it is started with --gateway", status: .notFound)
       }
-      let order = try PurgeOrder(json: try await request.bytes(upTo: Self.bodyLimit))
+      let order = try PurgeOrder(json: try await request.bytes(upTo: bodyLimit))
       do {
         let answer = try await purge(order)
         context.requestLogger.notice(

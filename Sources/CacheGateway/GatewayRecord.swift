@@ -52,19 +52,6 @@ struct GatewayRecord: Sendable {
   func answeredByOrigin(after time: Duration) { self.time.recordNanoseconds(Int64(time / .nanoseconds(1))) }
 }
 
-/// Measures the response times of an origin.
-struct TimedTransport: HTTPTransporting {
-  let transport: any HTTPTransporting
-  let record: GatewayRecord
-
-  func send(_ request: TransportRequest) async throws -> TransportResponse {
-    let start = ContinuousClock.now
-    let response = try await transport.send(request)
-    record.answeredByOrigin(after: ContinuousClock.now - start)
-    return response
-  }
-}
-
 extension FailureLog.Kind {
   /// A failed request to an origin behind the gateway.
   package static let origin = Self("origin")

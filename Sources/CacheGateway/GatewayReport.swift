@@ -8,13 +8,12 @@ import Synchronization
 package struct GatewayReport: Sendable {
   let gateway: Gateway
   let metrics: HostMetrics
-  private let evictions = EvictionCounts()
-  private let gone = GoneOrigins()
+  private let known = Known()
 
   package init(gateway: Gateway, metrics: HostMetrics) { (self.gateway, self.metrics) = (gateway, metrics) }
 
   package func updateMetrics() async {
-    for origin in gone.names(besides: gateway.origins) { forget(origin) }
+    for origin in known.removed(besides: gateway.origins) { forget(origin) }
     for origin in gateway.origins {
       await updateCache(of: origin)
       metrics.gatewayOriginUp(origin: origin.settings.name).set(origin.isUp ? 1 : 0)
@@ -36,7 +35,8 @@ package struct GatewayReport: Sendable {
       metrics.gatewayCache("entries", origin: name, tier: tier).set(entries)
       metrics.gatewayCache("bytes", origin: name, tier: tier).set(bytes)
       metrics.gatewayCache("capacity_bytes", origin: name, tier: tier).set(capacity)
-      metrics.gatewayEvictions(origin: name, tier: tier).increment(by: evictions.new(count, of: "\(name) \(tier)"))
+      metrics.gatewayEvictions(origin: name, tier: tier).increment(
+        by: known.increment(to: count, of: "\(name) \(tier)"))
     }
   }
 
@@ -51,27 +51,25 @@ package struct GatewayReport: Sendable {
     }
   }
 
-  /// Finds the origins that were there before, by their names.
-  private final class GoneOrigins: Sendable {
-    private let known = Mutex<[String: OriginSettings]>([:])
+  /// The origins and the counts of the last update.
+  private final class Known: Sendable {
+    private let origins = Mutex<[String: OriginSettings]>([:])
+    private let counts = Mutex<[String: Int]>([:])
 
-    func names(besides origins: [GatewayOrigin]) -> [OriginSettings] {
-      known.withLock { known in
+    /// Returns the origins that were there before.
+    func removed(besides origins: [GatewayOrigin]) -> [OriginSettings] {
+      self.origins.withLock { known in
         let present = Dictionary(origins.map { ($0.settings.name, $0.settings) }) { first, _ in first }
         defer { known = present }
         return known.values.filter { present[$0.name] == nil }
       }
     }
-  }
 
-  /// Computes the increments of counts that other types keep.
-  private final class EvictionCounts: Sendable {
-    private let known = Mutex<[String: Int]>([:])
-
-    func new(_ count: Int, of name: String) -> Int {
-      known.withLock { known in
-        defer { known[name] = count }
-        return max(0, count - (known[name] ?? 0))
+    /// Returns the increment of a count that another type keeps.
+    func increment(to count: Int, of name: String) -> Int {
+      counts.withLock { counts in
+        defer { counts[name] = count }
+        return max(0, count - (counts[name] ?? 0))
       }
     }
   }

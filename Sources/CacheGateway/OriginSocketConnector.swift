@@ -13,12 +13,8 @@ import Synchronization
 /// Opens connections to one origin that request a web socket. Each is for one client and is never reused, so that an
 /// origin that does not switch cannot take a client's bytes for another request.
 struct OriginSocketConnector: Sendable {
-  /// A response, and the connection that it arrived on.
-  struct Opening: Sendable {
-    let head: HTTPResponseHead
-    let bytes: BytePipe
-    let channel: any Channel
-  }
+  /// A response, its bytes, and the connection that it arrived on.
+  typealias Opening = (head: HTTPResponseHead, bytes: BytePipe, channel: any Channel)
 
   private let settings: OriginSettings
   private let servers: OriginServers
@@ -108,7 +104,7 @@ struct OriginSocketConnector: Sendable {
                 case .end: .end
                 }
               })
-            return Opening(head: head, bytes: bytes, channel: channel)
+            return (head, bytes, channel)
           }
         }))
     configuration.leftOverBytesStrategy = .forwardBytes
@@ -162,8 +158,19 @@ private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
   /// RFC 6455 §4.1. A server that switches without the key does not speak the web socket protocol, and might take the
   /// client's bytes for requests.
   func shouldAllowUpgrade(upgradeResponse head: HTTPResponseHead) -> Bool {
-    guard let key, let expected = SocketAccept.value(for: key) else { return false }
+    guard let key, let expected = Self.accepted(key) else { return false }
     return head.headers["Sec-WebSocket-Accept"] == [expected]
+  }
+
+  /// The `Sec-WebSocket-Accept` that answers a key. RFC 6455 §4.2.2.
+  ///
+  /// - Returns: `nil` if libcrypto refuses SHA-1.
+  private static func accepted(_ key: String) -> String? {
+    let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
+    var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var count: UInt32 = 0
+    guard EVP_Digest(text, text.count, &digest, &count, EVP_sha1(), nil) == 1 else { return nil }
+    return Data(digest.prefix(Int(count))).base64EncodedString()
   }
 
   func upgrade(
@@ -172,7 +179,7 @@ private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
     channel.eventLoop.makeCompletedFuture {
       try channel.pipeline.syncOperations.addHandler(
         PipeHandler<ByteBuffer>(bytes, endingWith: .success(())) { .bytes($0) })
-      return OriginSocketConnector.Opening(head: head, bytes: bytes, channel: channel)
+      return (head, bytes, channel)
     }
   }
 }
@@ -207,17 +214,3 @@ private final class IdleSocketHandler: ChannelInboundHandler {
 
 /// Neither side has sent a byte within the idle time.
 struct IdleSocketError: Error {}
-
-/// Computes the value by which a server accepts the opening request of a web socket.
-enum SocketAccept {
-  /// The `Sec-WebSocket-Accept` that answers a key. RFC 6455 §4.2.2.
-  ///
-  /// - Returns: `nil` if libcrypto refuses SHA-1.
-  static func value(for key: String) -> String? {
-    let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
-    var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-    var count: UInt32 = 0
-    guard EVP_Digest(text, text.count, &digest, &count, EVP_sha1(), nil) == 1 else { return nil }
-    return Data(digest.prefix(Int(count))).base64EncodedString()
-  }
-}

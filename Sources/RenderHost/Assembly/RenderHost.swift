@@ -183,7 +183,7 @@ extension HostServer {
     whenRunning: @escaping @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
   ) {
     var server = controls.server
-    server.adminRoutes.append { [purge = controls.purge] in PurgeRoute(purge: purge).add(to: $0) }
+    server.adminRoutes.append { [purge = controls.purge] in GatewayPurge.addRoute(to: $0, purge: purge) }
     server.adminRoutes.append { [setHalted = controls.setHalted] in HaltRoutes(setHalted: setHalted).add(to: $0) }
     let history = TrafficHistory(metrics.registry)
     let status = StatusRoutes(status: controls.status, checks: server.checks, history: history)
