@@ -63,7 +63,7 @@ struct RenderHostParts: Sendable {
   let pages: PageParts?
   let gateway: GatewayServer?
   /// The fleet that the host belongs to; `nil` for a host of its own.
-  let fleet: HostFleet?
+  let fleet: FleetMember?
   private let settings: Settings
   private let logger: Logger
   private let started = Date()
@@ -74,9 +74,9 @@ struct RenderHostParts: Sendable {
   /// - Throws: the errors of the settings and of opening files.
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
     (self.settings, self.logger) = (settings, logger)
-    fleet = try HostFleet(settings, logger: logger)
+    fleet = try FleetMember(settings, logger: logger)
     pages = try PageParts(
-      settings, record: record, executable: executable, fleet: fleet?.member, logger: logger)
+      settings, record: record, executable: executable, fleet: fleet, logger: logger)
     guard settings.gateway.address != nil, !settings.gateway.origins.isEmpty else {
       gateway = nil
       ownership = Self.ownership(of: settings, logger)
@@ -84,8 +84,8 @@ struct RenderHostParts: Sendable {
     }
     let gateway = try Gateway(
       settings.gateway.origins, store: settings.store, isSecure: settings.certificate != nil, record: record,
-      logger: logger, proxies: settings.proxies, storedUse: fleet?.storedUse ?? ResourceLoader.Configuration().storedUse
-    )
+      logger: logger, proxies: settings.proxies,
+      storedUse: { [fleet] in fleet?.storedUse(at: $0) ?? .unlimited })
     self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
     ownership = Self.ownership(of: settings, logger)
   }
@@ -104,7 +104,7 @@ struct RenderHostParts: Sendable {
     fleet.map {
       let report = gatewayReport
       return FleetService(
-        member: $0.member,
+        member: $0,
         host: FleetHost(
           gateway: gateway?.gateway, purge: purge, serving: pages?.serving, hits: { report?.hitRatio }, logger: logger))
     }
@@ -148,7 +148,7 @@ struct RenderHostParts: Sendable {
       updateMetrics: { [fleet, record, commit, store = settings.store] in
         record.metrics.build(version: HostVersion.current, commit: commit).set(1)
         if let free = try? store.availableBytes() { record.metrics.storeFree.set(Double(free)) }
-        if let fleet { record.metrics.update(fleet.member.status) }
+        if let fleet { record.metrics.update(fleet.status) }
         await pageReport?.updateMetrics()
         await gatewayReport?.updateMetrics()
       })
@@ -159,7 +159,7 @@ struct RenderHostParts: Sendable {
         status.servesBundles = pageReport != nil
         await pageReport?.fill(&status)
         status.origins = gatewayReport?.origins
-        status.fleet = fleet?.member.status
+        status.fleet = fleet?.status
         status.failures = record.failures.latest
         return status
       },
@@ -184,7 +184,9 @@ extension HostServer {
   ) {
     var server = controls.server
     server.adminRoutes.append { [purge = controls.purge] in GatewayPurge.addRoute(to: $0, purge: purge) }
-    server.adminRoutes.append { [setHalted = controls.setHalted] in HaltRoutes(setHalted: setHalted).add(to: $0) }
+    server.adminRoutes.append { [setHalted = controls.setHalted] in
+      ReleaseHalts.addRoutes(to: $0, setHalted: setHalted)
+    }
     let history = TrafficHistory(metrics.registry)
     let status = StatusRoutes(status: controls.status, checks: server.checks, history: history)
     let report = SettingsReport(settings, sources: sources)

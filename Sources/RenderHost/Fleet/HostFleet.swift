@@ -10,24 +10,16 @@ import Logging
 import ServerKit
 import ServiceLifecycle
 
-/// The host as one of a fleet.
-struct HostFleet: Sendable {
-  let member: FleetMember
-
+extension FleetMember {
   /// - Returns: `nil` if the settings name no journal.
   /// - Throws: ``JournalError``.
-  init?(_ settings: Settings, logger: Logger) throws {
+  convenience init?(_ settings: Settings, logger: Logger) throws {
     guard let servers = settings.fleet.servers else { return nil }
     let host = settings.fleet.host ?? .ofThisMachine
-    var configuration = FleetMember.Configuration(name: host, positionFile: settings.store.path + "/gateway/fleet.json")
+    var configuration = Configuration(name: host, positionFile: settings.store.path + "/gateway/fleet.json")
     configuration.servesWhenCutOff = settings.fleet.whenCutOff == .serve
-    member = FleetMember(
+    self.init(
       configuration, journal: try NATSJournal(servers, fleet: settings.fleet.name, host: host), logger: logger)
-  }
-
-  /// Which stored responses the gateway may use at a time.
-  var storedUse: @Sendable (HTTPDate) -> StoredUse {
-    { [member] in member.storedUse(at: $0) }
   }
 
   /// Purges the gateways of all hosts.
@@ -37,7 +29,7 @@ struct HostFleet: Sendable {
     try local.check(order)
     if order.isLocal { return PurgeAnswer(purged: try await local(order)) }
     do {
-      let receipt = try await member.give(.purge(order.json), waiting: order.wait)
+      let receipt = try await give(.purge(order.json), waiting: order.wait)
       return PurgeAnswer(purged: receipt.purged, confirmed: receipt.confirmed, missing: receipt.missing)
     } catch let error as JournalError {
       throw PurgeError(

@@ -163,12 +163,7 @@ final class PageNumbers: Sendable {
     let longAnswers = FairGate<Int>(width: 1)
   }
 
-  private struct State {
-    var pages: [UInt64: Page] = [:]
-    var last: UInt64 = 0
-  }
-
-  private let state = Mutex(State())
+  private let state = Mutex<(pages: [UInt64: Page], last: UInt64)>(([:], 0))
 
   func add(_ page: Page) -> UInt64 {
     state.withLock { state in

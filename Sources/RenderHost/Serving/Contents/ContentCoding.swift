@@ -16,9 +16,9 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
   /// Encodes bytes. Returns `nil` if the library refuses.
   func encode(_ content: [UInt8]) -> [UInt8]? {
     switch self {
-    case .brotli: BrotliEncoding.encode(content)
-    case .zstd: ZstdEncoding.encode(content)
-    case .gzip: GzipEncoding.encode(content)
+    case .brotli: Self.brotli(content)
+    case .zstd: Self.zstd(content)
+    case .gzip: Self.gzip(content)
     case .identity: content
     }
   }
@@ -26,12 +26,11 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
 
 // MARK: - Encoders
 
-/// RFC 7932 through libbrotli.
-enum BrotliEncoding {
-  /// Contents larger than this many bytes would take too long at the best quality.
-  private static let patience = 256 << 10
-
-  static func encode(_ content: [UInt8]) -> [UInt8]? {
+extension ContentCoding {
+  /// RFC 7932 through libbrotli.
+  private static func brotli(_ content: [UInt8]) -> [UInt8]? {
+    // Larger contents would take too long at the best quality.
+    let patience = 256 << 10
     let quality: Int32 = content.count <= patience ? 11 : content.count <= patience * 8 ? 9 : 5
     let bound = BrotliEncoderMaxCompressedSize(content.count)
     guard bound > 0 else { return nil }
@@ -45,14 +44,11 @@ enum BrotliEncoding {
     }
     return isDone ? encoded : nil
   }
-}
 
-/// RFC 8878 through libzstd.
-enum ZstdEncoding {
-  /// Contents larger than this many bytes would take too long at a high level.
-  private static let patience = 2 << 20
-
-  static func encode(_ content: [UInt8]) -> [UInt8]? {
+  /// RFC 8878 through libzstd.
+  private static func zstd(_ content: [UInt8]) -> [UInt8]? {
+    // Larger contents would take too long at a high level.
+    let patience = 2 << 20
     guard let context = ZSTD_createCCtx() else { return nil }
     defer { ZSTD_freeCCtx(context) }
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, content.count <= patience ? 19 : 6)
@@ -67,11 +63,9 @@ enum ZstdEncoding {
     }
     return isDone ? encoded : nil
   }
-}
 
-/// RFC 1952 through zlib, at the highest level.
-enum GzipEncoding {
-  static func encode(_ content: [UInt8]) -> [UInt8]? {
+  /// RFC 1952 through zlib, at the highest level.
+  private static func gzip(_ content: [UInt8]) -> [UInt8]? {
     guard content.count <= UInt32.max else { return nil }
     var stream = z_stream()
     guard pk_deflate_init_level(&stream, 15 + 16, 9) == Z_OK else { return nil }  // 16: gzip's header and trailer

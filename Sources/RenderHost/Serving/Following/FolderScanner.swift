@@ -27,7 +27,7 @@ package struct FolderSource: Sendable {
   /// Replaces the manifest.
   ///
   /// - Throws: ``StoreError``; the former manifest stays.
-  func write(_ manifest: Manifest) throws { try store.write(ServedJSON.bytes(manifest), to: manifestNames) }
+  func write(_ manifest: Manifest) throws { try store.write(manifest.servedJSON(), to: manifestNames) }
 
   /// The manifest for a ``HostConfiguration``; `nil` if the path cannot be written as a URL.
   package var manifest: PageURL? { PageURL(filePath: manifestPath) }

@@ -27,7 +27,7 @@ struct ReleaseSigner: Hashable, Sendable {
     var manifest = manifest
     manifest.setTimes(signed: now, expires: now.advanced(by: validity))
     try manifest.checkSignable()
-    let bytes = try ServedJSON.bytes(manifest)
+    let bytes = try manifest.servedJSON()
     var file = try SignatureFile(of: bytes, as: .manifest)
     file.add(try await command.sign(bytes, as: .manifest))
     return SignedContents(

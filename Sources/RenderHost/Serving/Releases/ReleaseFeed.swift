@@ -232,7 +232,7 @@ struct ReleaseEvent: Hashable, Sendable, Encodable {
     sequence = release.stored.sequence
     status = release.statusSequence
     isStatus = release.id == former?.id
-    since = Timestamp.text(release.since.secondsSinceEpoch)
+    since = Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)).formatted(.iso8601)
     bundles = release.entries.count { $0.bundle.kind == .bundle }
     files = release.entries.count - bundles
     guard let former else {
@@ -247,12 +247,5 @@ struct ReleaseEvent: Hashable, Sendable, Encodable {
     self.removed = removed.prefix(Self.changesLimit).map(\.bundle.name)
     isTruncated =
       changed.dropFirst(Self.changesLimit).first != nil || removed.dropFirst(Self.changesLimit).first != nil
-  }
-}
-
-/// Formats times as RFC 3339, in whole seconds of UTC.
-enum Timestamp {
-  static func text(_ secondsSinceEpoch: Int64) -> String {
-    Date(timeIntervalSince1970: Double(secondsSinceEpoch)).formatted(.iso8601)
   }
 }

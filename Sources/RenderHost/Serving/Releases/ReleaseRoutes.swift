@@ -37,7 +37,7 @@ struct ReleaseRoutes: Sendable {
       let history: [ReleaseEvent]
     }
     let history = feed.history
-    let bytes = try ServedJSON.bytes(List(current: history.last, history: history.reversed()))
+    let bytes = try List(current: history.last, history: history.reversed()).servedJSON()
     let content = try ServedContent(json: bytes)
     let representation = Representation(ByteBuffer(bytes: bytes), digests: content.digests)
     let answer = ContentAnswer(
@@ -71,7 +71,7 @@ struct ReleaseRoutes: Sendable {
     _ event: ReleaseEvent, _ writer: inout any ResponseBodyWriter, _ seen: inout ReleaseEvent.ID?
   ) async throws {
     // Without line breaks the event is one line of data.
-    let data = String(decoding: try ServedJSON.bytes(event), as: UTF8.self)
+    let data = String(decoding: try event.servedJSON(), as: UTF8.self)
     try await writer.write(
       ByteBuffer(string: "event: \(event.isStatus ? "status" : "release")\nid: \(event.id)\ndata: \(data)\n\n"))
     seen = event.id

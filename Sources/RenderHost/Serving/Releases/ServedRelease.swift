@@ -78,10 +78,10 @@ final class ServedRelease: Sendable {
     otherwise = signed == nil ? written.otherwise : nil
     if halt != nil, otherwise != nil { written.rollout = Rollout(percent: 0, salt: written.rollout?.salt ?? "halted") }
     isHalted = signed == nil ? halt != nil && otherwise != nil : status?.isHalted == true
-    manifest = try ServedContent(json: signed?.manifest ?? ServedJSON.bytes(written))
+    manifest = try ServedContent(json: signed?.manifest ?? written.servedJSON())
     signedFiles = try signed?.files() ?? [:]
     self.byLocation = byLocation
-    self.checksums = try ServedContent(json: ServedJSON.bytes(checksums))
+    self.checksums = try ServedContent(json: checksums.servedJSON())
     byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
     byDigest = Dictionary(
       entries.indices.compactMap { index in entries[index].blob.map { ($0.sha256, index) } },

@@ -144,14 +144,15 @@ final class ReleaseHalts: Sendable {
   func clear(_ subject: Subject) { state.withLock { _ = $0.said.removeValue(forKey: subject) } }
 }
 
-/// The admin's routes that halt the release that is served, and lift the halt.
-struct HaltRoutes: Sendable {
-  /// Returns the release's name; `nil` without bundles.
-  let setHalted: (@Sendable (Bool) async throws -> String)?
-
-  func add(to router: RouterGroup<HostRequestContext>) {
+extension ReleaseHalts {
+  /// Adds the admin's routes that halt the release that is served, and lift the halt.
+  ///
+  /// - Parameter setHalted: returns the release's name; `nil` without bundles.
+  static func addRoutes(
+    to router: RouterGroup<HostRequestContext>, setHalted: (@Sendable (Bool) async throws -> String)?
+  ) {
     for (path, isHalted) in [("release/halt", true), ("release/resume", false)] as [(RouterPath, Bool)] {
-      router.post(path) { [setHalted] _, context in
+      router.post(path) { _, context in
         guard let setHalted else {
           throw ServedError.notFound("this host has no releases: it is started with --bundles or --manifest")
         }
