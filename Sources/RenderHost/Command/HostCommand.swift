@@ -69,7 +69,7 @@ package struct HostCommand: AsyncParsableCommand {
   package func run() async throws {
     let merged = try merged()
     if checkConfig { return try check(merged) }
-    LogOutput.bootstrap(merged.settings.server)
+    LogLevels.shared.bootstrap(merged.settings.server)
     let logger = Logger(label: "renderhost")
     for variable in merged.unknownVariables {
       logger.warning("\(variable) is set, but is not the variable of any setting")

@@ -68,11 +68,8 @@ struct SecureChannel: ServerChildChannel {
 ///
 /// Hummingbird's own set-up makes a channel and a task for every request.
 struct StreamsChannel: Sendable {
-  struct Value: Sendable {
-    let channel: any Channel
-    /// Those that answer requests.
-    let tasks: RunningTasks
-  }
+  /// The connection, and the tasks that answer its requests.
+  typealias Value = (channel: any Channel, tasks: RunningTasks)
 
   private let http1: HTTP1Channel
   private let idle: Duration
@@ -101,7 +98,7 @@ struct StreamsChannel: Sendable {
       NIOHTTP2Handler(mode: .server, connectionConfiguration: .init(), streamConfiguration: .init()), replay,
       multiplexer, IdleStreamsHandler(idle: TimeAmount(idle)),
     ])
-    return Value(channel: channel, tasks: tasks)
+    return (channel, tasks)
   }
 
   /// A stream carries one request, as a connection of HTTP/1 may.

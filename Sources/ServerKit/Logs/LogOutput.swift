@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Logging
 import Synchronization
 
@@ -38,11 +39,10 @@ package final class LogLevels: Sendable {
   }
 }
 
-/// Writes log lines to standard error.
-package enum LogOutput {
-  /// May be called only once in a process.
-  package static func bootstrap(_ settings: ServerSettings) {
-    LogLevels.shared.current = settings.logLevels
+extension LogLevels {
+  /// Has all loggers write lines to standard error from these levels on. May be called only once in a process.
+  package func bootstrap(_ settings: ServerSettings) {
+    current = settings.logLevels
     let format = settings.logFormat
     LoggingSystem.bootstrap { label in
       let base: any LogHandler =
@@ -50,7 +50,7 @@ package enum LogOutput {
         case .text: StreamLogHandler.standardError(label: label)
         case .json: JSONLogHandler(label: label) { FileHandle.standardError.write($0) }
         }
-      return HostLogHandler(base, levels: .shared)
+      return HostLogHandler(base, levels: self)
     }
   }
 }
@@ -120,47 +120,28 @@ struct JSONLogHandler: LogHandler {
 
   /// One object and a newline.
   func line(_ event: LogEvent, at now: Date) -> Data? {
-    var fields: [String: LogField] = [:]
-    for (key, value) in (metadataProvider?.get() ?? [:]) { fields[key] = LogField(value) }
-    for (key, value) in metadata { fields[key] = LogField(value) }
-    for (key, value) in event.metadata ?? [:] { fields[key] = LogField(value) }
-    fields["time"] = .text(now.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true)) + "Z")
-    fields["level"] = .text(event.level.rawValue)
-    fields["logger"] = .text(label)
-    fields["message"] = .text(event.message.description)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard var line = try? encoder.encode(fields) else { return nil }
-    line.append(0x0A)
-    return line
+    var fields: [String: JSONValue] = [:]
+    for (key, value) in (metadataProvider?.get() ?? [:]) { fields[key] = JSONValue(value) }
+    for (key, value) in metadata { fields[key] = JSONValue(value) }
+    for (key, value) in event.metadata ?? [:] { fields[key] = JSONValue(value) }
+    fields["time"] = .string(now.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true)) + "Z")
+    fields["level"] = .string(event.level.rawValue)
+    fields["logger"] = .string(label)
+    fields["message"] = .string(event.message.description)
+    var writer = JSONWriter()
+    return writer.write(.object(fields)) ? Data(writer.bytes + [0x0A]) : nil
   }
 }
 
-/// A value of a log line.
-private enum LogField: Encodable {
-  case text(String)
-  case number(Double)
-  case list([LogField])
-  case fields([String: LogField])
-
-  init(_ value: Logger.Metadata.Value) {
+extension JSONValue {
+  fileprivate init(_ value: Logger.Metadata.Value) {
     switch value {
-    case .string(let text): self = .text(text)
-    case .stringConvertible(let number as Int): self = .number(Double(number))
+    case .string(let text): self = .string(text)
+    case .stringConvertible(let number as Int): self = .integer(Int64(number))
     case .stringConvertible(let number as Double): self = .number(number)
-    case .stringConvertible(let value): self = .text(value.description)
-    case .array(let values): self = .list(values.map(LogField.init))
-    case .dictionary(let values): self = .fields(values.mapValues(LogField.init))
-    }
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    switch self {
-    case .text(let text): try container.encode(text)
-    case .number(let number): try container.encode(number)
-    case .list(let values): try container.encode(values)
-    case .fields(let values): try container.encode(values)
+    case .stringConvertible(let value): self = .string(value.description)
+    case .array(let values): self = .array(values.map { JSONValue($0) })
+    case .dictionary(let values): self = .object(values.mapValues { JSONValue($0) })
     }
   }
 }

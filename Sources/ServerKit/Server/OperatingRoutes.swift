@@ -27,7 +27,7 @@ struct OperatingRoutes: Sendable {
         await text(.init(accept: request.headers[.accept]), tls)
       }
     }
-    routes.add(.admin) { AdminRoutes(controls: controls, report: report, authenticator: authenticator).add(to: $0) }
+    routes.add(.admin) { addAdmin(to: $0) }
   }
 
   /// - Parameter withReasons: `true` to give the problems, which name folders and servers.
@@ -57,13 +57,9 @@ struct OperatingRoutes: Sendable {
   }
 }
 
-/// The routes `/admin/…`, which require the token. If no token is set, they do not exist and the answer is 404.
-struct AdminRoutes: Sendable {
-  let controls: ServerControls
-  let report: @Sendable () -> SettingsReport
-  let authenticator: AdminAuthenticator?
-
-  func add(to router: some RouterMethods<HostRequestContext>) {
+extension OperatingRoutes {
+  /// Adds the routes `/admin/…`, which require the token. If no token is set, they do not exist and the answer is 404.
+  private func addAdmin(to router: some RouterMethods<HostRequestContext>) {
     guard let authenticator else { return }
     let admin = router.group("admin").add(middleware: AdminMiddleware(authenticator: authenticator))
     admin.get("settings") { _, _ in JSONAnswer.json(["settings": report().lines]) }
