@@ -78,7 +78,7 @@ package struct HostCommand: AsyncParsableCommand {
     do {
       if let problem = ProcessLimits.current.problem { throw SettingsError.combination(problem) }
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
-      try await RenderHost(merged.settings, sources: merged.sources, logger: logger, reread: reader.merged).run()
+      try await RenderHostParts(merged.settings, logger: logger).run(sources: merged.sources, reread: reader.merged)
     } catch {
       logger.critical("\(error.sentence)")
       throw ExitCode.failure

@@ -144,7 +144,7 @@ struct SettingsFile {
       guard let setting = Settings.setting(SettingKey(name)) else {
         throw SettingsError.unknownKey(key: name, file: path)
       }
-      guard let entry = Entry(value, isSwitch: setting.form == .toggle) else {
+      guard let entry = Self.entry(value, isSwitch: setting.form == .toggle) else {
         let expected = setting.form == .toggle ? "true or false" : "a text, a number or a list of texts"
         throw SettingsError.badValue(key: name, value: "not a text", source: path, expected: expected)
       }
@@ -155,30 +155,24 @@ struct SettingsFile {
     }
   }
 
-  /// One value of the file.
-  private struct Entry {
-    var texts: [String]
-    var isList = false
-
-    /// Returns `nil` for a value of a type that the setting cannot have.
-    init?(_ value: JSONValue, isSwitch: Bool) {
-      switch value {
-      case .bool(let value) where isSwitch: texts = ["\(value)"]
-      case .string(let text): texts = [text]
-      case .integer(let number): texts = ["\(number)"]
-      case .number(let number): texts = ["\(number)"]
-      case .object(let pairs):
-        texts = pairs.map { name, value in
-          let text = if case .string(let text) = value { text } else { String(decoding: value.text, as: UTF8.self) }
-          return "\(name)=\(text)"
-        }.sorted()
-        isList = true
-      case .array(let values):
-        texts = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
-        guard texts.count == values.count else { return nil }
-        isList = true
-      case .null, .bool: return nil
+  /// The texts of one value of the file, and whether it is a list; `nil` for a value of a type that the setting cannot
+  /// have.
+  private static func entry(_ value: JSONValue, isSwitch: Bool) -> (texts: [String], isList: Bool)? {
+    switch value {
+    case .bool(let value) where isSwitch: return (["\(value)"], false)
+    case .string(let text): return ([text], false)
+    case .integer(let number): return (["\(number)"], false)
+    case .number(let number): return (["\(number)"], false)
+    case .object(let pairs):
+      let texts = pairs.map { name, value in
+        let text = if case .string(let text) = value { text } else { String(decoding: value.text, as: UTF8.self) }
+        return "\(name)=\(text)"
       }
+      return (texts.sorted(), true)
+    case .array(let values):
+      let texts = values.compactMap { value -> String? in if case .string(let text) = value { text } else { nil } }
+      return texts.count == values.count ? (texts, true) : nil
+    case .null, .bool: return nil
     }
   }
 }

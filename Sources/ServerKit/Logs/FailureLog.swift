@@ -38,13 +38,8 @@ package final class FailureLog: Sendable {
   package static let limit = 10
   static let textLimit = 1_000
 
-  private struct Entry: Sendable {
-    let failure: Failure
-    let cause: String
-  }
-
-  /// The entries, newest first.
-  private let state = Mutex<[Kind: [Entry]]>([:])
+  /// The failures with their causes, newest first.
+  private let state = Mutex<[Kind: [(failure: Failure, cause: String)]]>([:])
 
   package init() {}
 
@@ -58,15 +53,17 @@ package final class FailureLog: Sendable {
     let failure = Failure(
       time: time, kind: kind.name, message: String(message.prefix(Self.textLimit)),
       subject: subject.map { String($0.prefix(Self.textLimit)) })
-    let entry = Entry(failure: failure, cause: cause ?? failure.message)
+    let cause = cause ?? failure.message
     state.withLock { state in
-      let others = (state[kind] ?? []).filter { $0.cause != entry.cause || $0.failure.subject != failure.subject }
-      state[kind] = [entry] + others.prefix(Self.limit - 1)
+      let others = (state[kind] ?? []).filter { $0.cause != cause || $0.failure.subject != failure.subject }
+      state[kind] = [(failure, cause)] + others.prefix(Self.limit - 1)
     }
   }
 
   /// The failures of all kinds, newest first.
   package var latest: [Failure] {
-    state.withLock { $0.values.flatMap { $0.map(\.failure) } }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
+    state.withLock { $0.values.flatMap { $0.map { $0.failure } } }.sorted {
+      ($0.time, $0.message) > ($1.time, $1.message)
+    }
   }
 }

@@ -1,3 +1,4 @@
+import Bundles
 import DiskStorage
 import Foundation
 import Synchronization
@@ -30,7 +31,7 @@ final class DirectoryEvents: Sendable {
   init(_ folder: String) throws {
     self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
     descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-    guard descriptor >= 0 else { throw WatchError(path: folder, code: errno) }
+    guard descriptor >= 0 else { throw FolderError.unwatched(folder, code: errno) }
     (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     stopper = Pipe()
     // Events may come at any time, and waiting for them blocks.
@@ -61,16 +62,16 @@ final class DirectoryEvents: Sendable {
   /// no change between the scan and the watch is lost.
   ///
   /// - Returns: `true` if folders were added: writers in them may have started before the watch.
-  /// - Throws: ``WatchError`` if a folder cannot be watched; the others are watched.
+  /// - Throws: ``FolderError`` if a folder cannot be watched; the others are watched.
   func prepareToLook(at now: ContinuousClock.Instant) throws -> Bool {
     state.withLock { $0.activity.look(at: now) }
     var watched: [Int32: String?] = [:]
-    var failure: WatchError?
+    var failure: FolderError?
     func add(_ path: String, mask: UInt32, as name: String?) -> Bool {
       let watch = inotify_add_watch(descriptor, path, mask | UInt32(IN_ONLYDIR))
       if watch < 0 {
         // The parent folder reports files that were removed meanwhile.
-        if errno != ENOENT, errno != ENOTDIR { failure = WatchError(path: path, code: errno) }
+        if errno != ENOENT, errno != ENOTDIR { failure = FolderError.unwatched(path, code: errno) }
         return false
       }
       watched[watch] = .some(name)
@@ -136,16 +137,16 @@ final class DirectoryEvents: Sendable {
   }
 }
 
-/// A folder that cannot be watched, and the reason.
-struct WatchError: Error, Hashable, CustomStringConvertible {
-  let path: String
-  let code: Int32
-
-  var description: String {
+extension FolderError {
+  /// A folder that cannot be watched.
+  ///
+  /// - Parameter code: of the system's error.
+  fileprivate static func unwatched(_ path: String, code: Int32) -> FolderError {
     let reason = String(cString: strerror(code))
-    return code == ENOSPC || code == EMFILE
-      ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; until then it is polled"
-      : "\(path) cannot be watched: \(reason)"
+    return FolderError(
+      code == ENOSPC || code == EMFILE
+        ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; until then it is polled"
+        : "\(path) cannot be watched: \(reason)")
   }
 }
 
