@@ -200,7 +200,7 @@ let package = Package(
     .target(
       name: "ServerKit",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
+        "Containers", "DiskStorage", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -260,7 +260,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
+        "DiskStorage", "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -466,8 +466,8 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
           .product(name: "NIOHTTP1", package: "swift-nio"),
         ],
         sources: [
-          "Limits/RequestBytesHandler.swift", "Limits/RequestHeadHandler.swift",
-          "Limits/RequestTargetForm.swift", "Server/BytePipe.swift",
+          "Connections/BytePipe.swift", "Connections/RequestBytesHandler.swift",
+          "Connections/RequestHeadHandler.swift",
         ], swiftSettings: counted),
       .executableTarget(
         name: "Fuzzing",

@@ -5,6 +5,7 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
 import ServerKit
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, stores in its own stores, and fetches with libcurl.
@@ -86,7 +87,7 @@ package struct Gateway: Sendable {
     let limit = MaxForwards(of: request.head)
     let routes = current.routes
     guard let origin = try origin(for: request.head, version: version, limit, routes) else {
-      return TerminalResponse.to(request.head, version: version)
+      return Self.terminalResponse(to: request.head, version: version)
     }
     var head = request.head
     limit.apply(to: &head.headerFields)
@@ -150,5 +151,124 @@ package struct Gateway: Sendable {
       throw HTTPError(.notFound, message: "no origin is configured for the path \(path.quotedForMessage)")
     }
     return routes.origins[index]
+  }
+}
+
+/// The client of a request, and how the request arrived.
+struct ClientInfo: Sendable {
+  /// The fields that describe the client to the origin.
+  let client: ForwardedFields
+  /// The HTTP version of the request.
+  let version: RequestVersion
+  /// The disconnection of the client, which ends the work for it.
+  let disconnection: ClientDisconnection
+  /// The note for the access log.
+  var note: AccessLogNote?
+  /// Takes the offer to replay the response; `nil` on channels whose responses are not recorded.
+  var replay: ReplayContext?
+  /// The trace of the request, as it is sent to the origin.
+  let trace: TraceParent
+  /// The gateway's origins, and the generation of those that answer.
+  let current: GatewayOrigins
+  let generation: Int
+}
+
+/// Finds parts of a request's head that are ambiguous, or cannot be forwarded unchanged.
+enum RequestValidation {
+  /// Returns `nil` for a head without such parts.
+  static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {
+    if let host = head.host, !isAuthority(host) { return "the request's host is not a valid name or address" }
+    // RFC 9113 §8.3.1.
+    if let host = head.host?.lowercased(), head.hostFields.contains(where: { $0.lowercased() != host }) {
+      return "the request names two hosts"
+    }
+    if let field = head.headerFields.first(where: { isUnclear($0.value, version) }) {
+      return "the field \(field.name.rawName) has bytes that are not UTF-8, and cannot be forwarded"
+    }
+    return nil
+  }
+
+  private static func isUnclear(_ text: String, _ version: RequestVersion) -> Bool {
+    // A replacement character stands for lost bytes, so that two different fields would be the same. After
+    // ``RequestBytesHandler`` only such fields have it that were received with it.
+    if text.utf8.contains(0xEF), text.contains("\u{FFFD}") { return true }
+    // HTTP/2 fields arrive as UTF-8 only, so that opaque bytes would be ambiguous.
+    return version == .http2 && OpaqueText.hasEscapes(text)
+  }
+
+  /// RFC 9110 §7.2, RFC 3986 §3.2.2 and §3.2.3.
+  static func isAuthority(_ text: String) -> Bool {
+    let (host, port) = parts(ofAuthority: text)
+    guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      return host.dropFirst().dropLast().utf8.allSatisfy { isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }
+    }
+    return host.utf8.allSatisfy {
+      isLetterOrDigit($0) || "-._~%!$&'()*+,;=".utf8.contains($0)
+    }
+  }
+
+  /// Splits an authority. An IPv6 address keeps its brackets; the port is empty if there is none.
+  static func parts(ofAuthority text: String) -> (host: Substring, port: Substring) {
+    guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text[...], "") }
+    return (text[..<colon], text[text.index(after: colon)...])
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
+  }
+}
+
+/// The number of further hops of a TRACE or OPTIONS request. RFC 9110 §7.6.2.
+enum MaxForwards: Equatable {
+  /// The request is forwarded unchanged.
+  case unbounded
+  /// The request is forwarded with this number of further hops.
+  case forward(Int64)
+  /// The gateway answers the request.
+  case answer
+
+  private static let field = HTTPField.Name("Max-Forwards")
+
+  init(of head: HTTPRequest) {
+    guard [.trace, .options].contains(head.method), let name = Self.field, let text = head.headerFields[name],
+      !text.isEmpty, text.allSatisfy({ ("0"..."9").contains($0) })
+    else {
+      self = .unbounded
+      return
+    }
+    // A number that overflows becomes the largest one.
+    guard let count = Int64(text) else {
+      self = .forward(.max)
+      return
+    }
+    self = count == 0 ? .answer : .forward(count - 1)
+  }
+
+  func apply(to fields: inout HTTPFields) {
+    guard case .forward(let count) = self, let name = Self.field else { return }
+    fields[name] = String(count)
+  }
+}
+
+extension Gateway {
+  /// The fields with credentials, which TRACE must not send back.
+  private static let secret: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
+
+  /// The gateway's own response to a TRACE or OPTIONS request at its last hop. RFC 9110 §9.3.7, §9.3.8.
+  static func terminalResponse(to head: HTTPRequest, version: RequestVersion) -> Response {
+    guard head.method == .trace else { return Response(status: .ok, headers: [.contentLength: "0"]) }
+    let host = head.authority.map { ["Host: \($0)"] } ?? []
+    let fields = head.headerFields.filter { !Self.secret.contains($0.name) }.map { "\($0.name.rawName): \($0.value)" }
+    let lines = ["TRACE \(head.path ?? "*") HTTP/\(version.rawValue)"] + host + fields
+    let text = lines.joined(separator: "\r\n") + "\r\n\r\n"
+    let body = ByteBuffer(bytes: OpaqueText.bytes(of: text.utf8))
+    return Response(
+      status: .ok, headers: [.contentType: "message/http", .contentLength: "\(body.readableBytes)"],
+      body: ResponseBody(byteBuffer: body))
   }
 }

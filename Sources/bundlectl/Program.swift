@@ -1,3 +1,4 @@
+import DiskStorage
 import Dispatch
 import Foundation
 import PageWorkers
@@ -7,7 +8,7 @@ enum Program {
   /// A worker confines itself before any thread starts, so this function never awaits.
   static func main() {
     if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
-    if let problem = AddressSpace.problem(least: AddressSpace.least) {
+    if let problem = AddressSpace.problem(least: AddressSpace.leastToRun) {
       Terminal.error.line("bundlectl: \(problem)")
       exit(1)
     }

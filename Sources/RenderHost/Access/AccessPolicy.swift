@@ -1,5 +1,6 @@
 import PageKit
 import ServerKit
+import Synchronization
 
 /// Decides which URLs the daemon fetches for pages and callers: only those of named origins.
 ///
@@ -67,4 +68,165 @@ struct AccessPolicy: Hashable, Sendable {
     }
     return isNamed ? nil : AccessRefusal(url: host, rule: .address(address.text, kind))
   }
+}
+
+/// The rule that forbids a fetch.
+struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+  enum Rule: Hashable, Sendable {
+    /// The origin is not permitted.
+    case origin(String)
+    /// The address is not public, and no setting names it.
+    case address(String, AddressKind)
+    /// The file is outside of the release's folder.
+    case folder
+    /// The URL is not an HTTP URL.
+    case notAURL
+  }
+
+  let url: String
+  let rule: Rule
+
+  /// The name of the rule in responses.
+  var name: String {
+    switch rule {
+    case .origin: "origin"
+    case .address: "address"
+    case .folder: "folder"
+    case .notAURL: "url"
+    }
+  }
+
+  var description: String {
+    switch rule {
+    case .origin(let origin):
+      "\(url) is not fetched: its origin (\(origin)) is neither the manifest's nor allowed; allow it with --allow-origin"
+    case .address(let address, let kind):
+      "\(url) is not fetched: \(address) is a \(kind.rawValue) address that was not named; name it with --allow-origin \(address)"
+    case .folder: "\(url) is not read: it is outside the folder of bundles"
+    case .notAURL: "\(url) is not fetched: it is not an http or https URL"
+    }
+  }
+}
+
+/// An error of a setting that is neither an origin nor a network.
+enum AccessError: Error, Hashable, CustomStringConvertible {
+  case notAnOrigin(String)
+
+  var description: String {
+    switch self {
+    case .notAnOrigin(let text):
+      "\"\(text)\" is neither an origin (https://api.example.com) nor a network (10.1.0.0/16)"
+    }
+  }
+}
+
+/// The scheme, host and port of a URL, normalised so that each origin has one spelling. RFC 6454 §4.
+struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
+  let scheme: String
+  /// The host in lower case without a trailing dot; an address in its shortest form, without brackets.
+  let host: String
+  let port: Int
+
+  /// Returns `nil` if the text is not an `http` or `https` URL, or if its authority has a user, an escape or a
+  /// backslash.
+  init?(_ text: String) {
+    guard let url = PageURL(text) else { return nil }
+    self.init(url)
+  }
+
+  init?(_ url: PageURL) {
+    guard !url.isFile, let slashes = url.text.firstRange(of: "://") else { return nil }
+    scheme = String(url.text[..<slashes.lowerBound])
+    var authority = url.text[slashes.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.contains("@"), !authority.contains("%"), !authority.contains("\\") else { return nil }
+    var port = scheme == "https" ? 443 : 80
+    if let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") {
+      guard let given = Int(authority[authority.index(after: colon)...]), (1...65_535).contains(given) else {
+        return nil
+      }
+      port = given
+      authority = authority[..<colon]
+    }
+    self.port = port
+    if let address = HostAddress(host: String(authority)) {
+      host = address.text
+    } else {
+      let name = authority.hasSuffix(".") ? authority.dropLast() : authority
+      guard !name.isEmpty, !name.hasPrefix("[") else { return nil }
+      host = name.lowercased()
+    }
+  }
+
+  var description: String {
+    let host = SettingText.bracketed(host)
+    return "\(scheme)://\(host)" + (port == (scheme == "https" ? 443 : 80) ? "" : ":\(port)")
+  }
+}
+
+/// Holds the current access policy and applies it to every fetch.
+final class AccessGuard: Sendable {
+  private let base: AccessPolicy
+  let record: HostRecord
+  private let state: Mutex<AccessPolicy>
+
+  /// - Parameter policy: the part of the policy that holds for every release.
+  init(_ policy: AccessPolicy, record: HostRecord = HostRecord()) {
+    self.record = record
+    base = policy
+    state = Mutex(policy)
+  }
+
+  /// Replaces the origins of the previous release with those of a new one.
+  func follow(_ release: [PageBundle]) {
+    var policy = base
+    policy.add(
+      release.flatMap { bundle in
+        [bundle.url, bundle.contentURL] + bundle.prefetch.compactMap { bundle.url.resolving($0) }
+      })
+    self.policy = policy
+  }
+
+  var policy: AccessPolicy {
+    get { state.withLock(\.self) }
+    set { state.withLock { $0 = newValue } }
+  }
+
+  /// - Throws: ``AccessRefusal``.
+  func check(_ url: PageURL) throws {
+    guard let refusal = policy.refusal(of: url) else { return }
+    record.refused(refusal)
+    throw refusal
+  }
+
+  /// A libcurl transport that checks each address it connects to against the policy, and uses no proxy of the
+  /// environment.
+  ///
+  /// - Throws: ``TransportError``.
+  func transport(_ configuration: CurlTransport.Configuration = .init()) throws -> any HTTPTransporting {
+    var configuration = configuration
+    configuration.usesEnvironmentProxies = false
+    configuration.refusal = { [weak self] host, address, port in
+      guard let self else { return "the daemon is ending" }
+      guard let refusal = policy.refusal(host: host, address: address, port: port) else { return nil }
+      record.refused(refusal)
+      return refusal.description
+    }
+    return GuardedTransport(base: try CurlTransport(configuration), access: self)
+  }
+}
+
+/// Sends the requests that the policy allows. Each redirect comes here again as a request of its own.
+struct GuardedTransport: HTTPTransporting {
+  let base: any HTTPTransporting
+  let access: AccessGuard
+
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    guard let url = PageURL(request.url, ignoring: []) else {
+      throw AccessRefusal(url: request.url, rule: .notAURL)
+    }
+    try access.check(url)
+    return try await base.send(request)
+  }
+
+  func shutDown() async { await base.shutDown() }
 }

@@ -1,8 +1,11 @@
 import ArgumentParser
+import CLinux
 import CacheGateway
 import Foundation
 import HTTPTransport
 import Logging
+import NIOCore
+import PageWorkers
 import ServerKit
 
 /// `renderhost`.
@@ -66,7 +69,7 @@ package struct HostCommand: AsyncParsableCommand {
   package func run() async throws {
     let merged = try merged()
     if checkConfig { return try check(merged) }
-    LogOutput.bootstrap(merged.settings.server)
+    LogLevels.shared.bootstrap(merged.settings.server)
     let logger = Logger(label: "renderhost")
     for variable in merged.unknownVariables {
       logger.warning("\(variable) is set, but is not the variable of any setting")
@@ -75,7 +78,7 @@ package struct HostCommand: AsyncParsableCommand {
     do {
       if let problem = ProcessLimits.current.problem { throw SettingsError.combination(problem) }
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
-      try await RenderHost(merged.settings, sources: merged.sources, logger: logger, reread: reader.merged).run()
+      try await RenderHostParts(merged.settings, logger: logger).run(sources: merged.sources, reread: reader.merged)
     } catch {
       logger.critical("\(error.sentence)")
       throw ExitCode.failure
@@ -115,4 +118,122 @@ package struct HostCommand: AsyncParsableCommand {
   }
 
   private static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+}
+
+// MARK: - Flags
+
+/// The flags of a group of settings, made from their rows in the table. Their values stay texts: the settings' reader
+/// parses them together with those of the environment and the file.
+protocol FlagOptions: ParsableArguments, CustomReflectable {
+  static var settings: [Setting<Settings>] { get }
+  /// The values that were given on the command line.
+  var given: [SettingKey: [String]] { get set }
+}
+
+extension FlagOptions {
+  /// ArgumentParser finds the flags of a type by its mirror.
+  var customMirror: Mirror {
+    Mirror(self, children: Self.settings.map { (label: $0.key.rawValue, value: $0.parsable) })
+  }
+
+  init(from decoder: any Decoder) throws {
+    self.init()
+    let values = try decoder.container(keyedBy: SettingKey.self)
+    for setting in Self.settings {
+      let key = setting.key
+      switch setting.form {
+      case .value: given[key] = try values.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
+      case .list:
+        let texts = try values.decode(Option<[String]>.self, forKey: key).wrappedValue
+        given[key] = texts.isEmpty ? nil : texts
+      case .toggle: given[key] = try values.decode(Flag<Bool>.self, forKey: key).wrappedValue ? ["true"] : nil
+      }
+    }
+  }
+}
+
+extension Setting<Settings> {
+  /// The property wrapper that ArgumentParser parses the flag with.
+  fileprivate var parsable: Any {
+    let name = NameSpecification.customLong(key.rawValue)
+    let help = ArgumentHelp(help, discussion: discussion, valueName: valueName.isEmpty ? nil : valueName)
+    return switch form {
+    case .value: Option<String?>(name: name, help: help) as Any
+    case .list: Option<[String]>(wrappedValue: [], name: name, help: help)
+    case .toggle: Flag<Bool>(wrappedValue: false, name: name, help: help)
+    }
+  }
+}
+
+extension SettingKey: CodingKey {
+  package var stringValue: String { rawValue }
+  package var intValue: Int? { nil }
+  package init?(stringValue: String) { self.init(stringValue) }
+  package init?(intValue: Int) { return nil }
+}
+
+struct ServingFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.serving + Settings.listening }
+  var given: [SettingKey: [String]] = [:]
+}
+
+struct GatewayFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.gateway }
+  var given: [SettingKey: [String]] = [:]
+}
+
+struct FleetFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.fleet }
+  var given: [SettingKey: [String]] = [:]
+}
+
+struct PageFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.pages }
+  var given: [SettingKey: [String]] = [:]
+}
+
+struct SecurityFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.security + Settings.webhook }
+  var given: [SettingKey: [String]] = [:]
+}
+
+struct LimitFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.limiting }
+  var given: [SettingKey: [String]] = [:]
+}
+
+struct LogFlags: FlagOptions {
+  static var settings: [Setting<Settings>] { Settings.logging }
+  var given: [SettingKey: [String]] = [:]
+}
+
+/// The two ways the executable starts.
+package enum HostEntry {
+  /// Runs pages for the daemon that started this process; never returns.
+  package static func runWorker() -> Never { WorkerMain.runOrCheck() }
+
+  /// Limits the arenas of the C library to one for each processor, but at least two: each keeps what is freed in it for
+  /// itself, and by default there are eight for each processor. The limit holds if no other thread was started before.
+  package static func limitArenas() { mallopt(M_ARENA_MAX, CInt(max(2, pk_usable_processors()))) }
+
+  /// Reads the flags and runs the daemon; never returns.
+  ///
+  /// - Parameter commit: the commit that the program was built from, for `--version`; `nil` if it is unknown.
+  package static func runHost(commit: String?) async -> Never {
+    ProcessLimits.raise()
+    let processors = Int(pk_usable_processors())
+    if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
+    await HostVersion.$commit.withValue(commit) { await HostCommand.main() }
+    exit(0)
+  }
+}
+
+/// The version of the daemon, as `--version` and the dashboard show it.
+enum HostVersion {
+  static let current = "0.1.0"
+  /// The commit that the program was built from; `nil` if it is unknown.
+  @TaskLocal static var commit: String?
+
+  /// The version, with the commit if it is known.
+  static var text: String { current + (commit.map { " (\($0))" } ?? "") }
 }

@@ -1,5 +1,6 @@
 import Bundles
 import CacheGateway
+import CoreMetrics
 import DiskStorage
 import Fleet
 import HTTPCaching
@@ -9,24 +10,16 @@ import Logging
 import ServerKit
 import ServiceLifecycle
 
-/// The host as one of a fleet.
-struct HostFleet: Sendable {
-  let member: FleetMember
-
+extension FleetMember {
   /// - Returns: `nil` if the settings name no journal.
   /// - Throws: ``JournalError``.
-  init?(_ settings: Settings, logger: Logger) throws {
+  convenience init?(_ settings: Settings, logger: Logger) throws {
     guard let servers = settings.fleet.servers else { return nil }
     let host = settings.fleet.host ?? .ofThisMachine
-    var configuration = FleetMember.Configuration(name: host, positionFile: settings.store.path + "/gateway/fleet.json")
+    var configuration = Configuration(name: host, positionFile: settings.store.path + "/gateway/fleet.json")
     configuration.servesWhenCutOff = settings.fleet.whenCutOff == .serve
-    member = FleetMember(
+    self.init(
       configuration, journal: try NATSJournal(servers, fleet: settings.fleet.name, host: host), logger: logger)
-  }
-
-  /// Which stored responses the gateway may use at a time.
-  var storedUse: @Sendable (HTTPDate) -> StoredUse {
-    { [member] in member.storedUse(at: $0) }
   }
 
   /// Purges the gateways of all hosts.
@@ -36,7 +29,7 @@ struct HostFleet: Sendable {
     try local.check(order)
     if order.isLocal { return PurgeAnswer(purged: try await local(order)) }
     do {
-      let receipt = try await member.give(.purge(order.json), waiting: order.wait)
+      let receipt = try await give(.purge(order.json), waiting: order.wait)
       return PurgeAnswer(purged: receipt.purged, confirmed: receipt.confirmed, missing: receipt.missing)
     } catch let error as JournalError {
       throw PurgeError(
@@ -48,53 +41,83 @@ struct HostFleet: Sendable {
 /// Carries out the orders of the fleet, for as long as the host runs.
 struct FleetService: Service {
   let member: FleetMember
-  let orders: FleetOrders
+  let host: FleetHost
 
   func run() async throws {
-    await cancelWhenGracefulShutdown { await member.run(orders) }
+    await cancelWhenGracefulShutdown { await member.run(host) }
   }
 }
 
-/// Carries out the orders of a fleet on this host.
-struct FleetOrders: FleetHost {
-  let gateway: Gateway?
-  let purge: GatewayPurge?
-  let serving: Serving?
-  /// The share of the gateway's answers that came from its cache.
-  let hits: @Sendable () -> Double?
-  let logger: Logger
-
-  func carryOut(_ task: FleetOrder.Task) async throws -> Int {
-    switch task {
-    case .purge(let json):
-      guard let purge else { return 0 }
-      do {
-        return try await purge(PurgeOrder(json: json.text))
-      } catch let error as PurgeError {
-        // Another host has other origins, or another version.
-        logger.notice("An order of the fleet is not for this host", metadata: ["reason": "\(error)"])
-        return 0
+extension FleetHost {
+  /// - Parameter hits: returns the share of the gateway's answers that came from its cache.
+  init(
+    gateway: Gateway?, purge: GatewayPurge?, serving: Serving?, hits: @escaping @Sendable () -> Double?, logger: Logger
+  ) {
+    self.init { task in
+      switch task {
+      case .purge(let json):
+        guard let purge else { return 0 }
+        do {
+          return try await purge(PurgeOrder(json))
+        } catch let error as PurgeError {
+          // Another host has other origins, or another version.
+          logger.notice("An order of the fleet is not for this host", metadata: ["reason": "\(error)"])
+          return 0
+        }
+      case .release: serving?.look()
+      // A host of the version before has given it.
+      case .report(let report): _ = try await serving?.count([report])
+      case .halt(let halt): try await serving?.setHalted(halt)
+      case .unknown: break
       }
-    case .release: serving?.look()
-    // A host of the version before has given it.
-    case .report(let report): _ = try await serving?.count([report])
-    case .halt(let halt): try await serving?.setHalted(halt)
-    case .unknown: break
+      return 0
+    } count: { reports in
+      try await serving?.count(reports) ?? []
+    } settle: {
+      try await gateway?.settle()
+    } reconnect: {
+      gateway?.forgetFailures()
+      serving?.reconnect()
+    } report: {
+      let release = serving?.feed.current
+      return FleetMessage.Report(release: release?.name, isHalted: release?.isHalted, hits: hits())
     }
-    return 0
+  }
+}
+
+/// The metrics of a host in a fleet.
+extension HostMetrics {
+  /// `renderhost_fleet_sequence`: the last order of the fleet that was carried out.
+  var fleetSequence: Meter { Meter(label: "renderhost_fleet_sequence", factory: registry) }
+
+  /// `renderhost_fleet_behind`: the orders that are known of, and not carried out yet.
+  var fleetBehind: Meter { Meter(label: "renderhost_fleet_behind", factory: registry) }
+
+  /// `renderhost_fleet_phase`: 1 for what the host is now, otherwise 0: `current`, `behind`, `cut-off`.
+  func fleetPhase(_ phase: FleetPosition.Phase) -> Meter {
+    Meter(label: "renderhost_fleet_phase", dimensions: [("phase", phase.rawValue)], factory: registry)
   }
 
-  func count(_ reports: [FleetOrder.Report]) async throws -> [String] { try await serving?.count(reports) ?? [] }
+  /// `renderhost_fleet_hosts`: the hosts that were heard of in the last ten minutes, with this one.
+  var fleetHosts: Meter { Meter(label: "renderhost_fleet_hosts", factory: registry) }
 
-  func settle() async throws { try await gateway?.settle() }
+  /// `renderhost_fleet_silence_seconds`: the time since the host that has been silent for longest was heard of.
+  var fleetSilence: Meter { Meter(label: "renderhost_fleet_silence_seconds", factory: registry) }
 
-  func reconnect() {
-    gateway?.forgetFailures()
-    serving?.reconnect()
-  }
+  static let fleetDescriptions: [String: MetricDescription] = [
+    "renderhost_fleet_sequence": .init(help: "The last order of the fleet that was carried out."),
+    "renderhost_fleet_behind": .init(help: "Orders of the fleet that are not carried out yet."),
+    "renderhost_fleet_phase": .init(help: "1 for what the host knows of the fleet's orders, otherwise 0."),
+    "renderhost_fleet_hosts": .init(help: "Hosts of the fleet."),
+    "renderhost_fleet_silence_seconds": .init(help: "Time since the most silent host was heard of."),
+  ]
 
-  func report() async -> FleetMessage.Report {
-    let release = serving?.feed.current
-    return FleetMessage.Report(release: release?.name, isHalted: release?.isHalted, hits: hits())
+  /// Sets the metrics that are read only when they are scraped.
+  func update(_ fleet: FleetStatus) {
+    fleetSequence.set(Double(fleet.sequence))
+    fleetBehind.set(Double(fleet.behind))
+    for phase in FleetPosition.Phase.allCases { fleetPhase(phase).set(phase == fleet.phase ? 1 : 0) }
+    fleetHosts.set(Double(fleet.peers.count))
+    fleetSilence.set(Double(fleet.peers.map(\.silent).max() ?? 0))
   }
 }

@@ -2,6 +2,7 @@ import HTTPTypes
 import PageKit
 import PageWorkers
 import ServerKit
+import Synchronization
 
 /// Answers the requests of pages in workers from the daemon's loader and stores, within the access policy.
 struct HostAnswers: Sendable {
@@ -147,4 +148,32 @@ struct StorageLimitError: Error, CustomStringConvertible {
   let reason: String
 
   var description: String { "the value is not stored: \(reason)" }
+}
+
+/// The pages by the numbers that workers use for them.
+final class PageNumbers: Sendable {
+  struct Page: Sendable {
+    let url: PageURL
+    /// The release that the page sees.
+    let view: ReleaseView?
+    /// The public URL.
+    let location: String
+    let log: EventLog?
+    /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
+    let longAnswers = FairGate<Int>(width: 1)
+  }
+
+  private let state = Mutex<(pages: [UInt64: Page], last: UInt64)>(([:], 0))
+
+  func add(_ page: Page) -> UInt64 {
+    state.withLock { state in
+      state.last += 1
+      state.pages[state.last] = page
+      return state.last
+    }
+  }
+
+  func remove(_ number: UInt64) { state.withLock { _ = $0.pages.removeValue(forKey: number) } }
+
+  subscript(number: UInt64) -> Page? { state.withLock { $0.pages[number] } }
 }

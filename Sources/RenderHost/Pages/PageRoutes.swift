@@ -189,3 +189,155 @@ struct PageRoutes: Sendable {
     return Self.response(page, tree)
   }
 }
+
+extension PageRoutes {
+  /// Reads a request's body as JSON.
+  ///
+  /// - Parameter shape: the expected shape, for the error.
+  /// - Throws: ``PageFailure/badRequest(_:)``, `HTTPError`.
+  func json<Value: Decodable & Sendable>(of request: Request, shape: String) async throws -> Value {
+    let bytes = try await request.bytes(upTo: bodyLimit)
+    do {
+      return try await JSONValue.decode(Value.self, from: bytes)
+    } catch {
+      throw PageFailure.badRequest("the body is not \(shape): \(error.jsonReason)")
+    }
+  }
+
+  static func format(of request: Request, default format: PageView.Format) throws -> PageView.Format {
+    if let name = request.uri.queryParameters["format"] {
+      guard let format = PageView.Format(rawValue: String(name)) else {
+        let known = PageView.Format.allCases.map(\.rawValue).joined(separator: ", ")
+        throw PageFailure.badRequest("there is no format \"\(name)\": use one of \(known)")
+      }
+      return format
+    }
+    guard let accepted = request.headers[.accept] else { return format }
+    // RFC 9110 §12.5.1, for three types: the first one that the field names.
+    for range in accepted.split(separator: ",") {
+      switch range.split(separator: ";").first?.trimmingCharacters(in: [" "]).lowercased() {
+      case "application/json": return .json
+      case "text/plain": return .outline
+      case "text/html": return .html
+      default: continue
+      }
+    }
+    return format
+  }
+
+  static func view(_ format: PageView.Format, _ request: Request) -> PageView {
+    PageView(format: format, withStyles: request.uri.queryParameters["styles"] != nil)
+  }
+
+  /// The origin that a browser has requested, from which the preview loads its pictures; `nil` if it is unknown.
+  static func origin(of request: Request) -> String? {
+    guard let host = request.head.authority, !host.isEmpty,
+      host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".:-[]".contains($0)) })
+    else { return nil }
+    return "\(request.head.scheme ?? "http")://\(host)"
+  }
+
+  static func response(
+    _ page: OpenedPage, _ tree: [UInt8], status: HTTPResponse.Status = .ok
+  ) -> Response {
+    // The tree is JSON already and is inserted as it is.
+    var bytes = JSONValue.object(page.json).text.dropLast()
+    if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
+    bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}".utf8)
+    return JSONAnswer.text(Array(bytes), status: status)
+  }
+
+  static func response(text: [UInt8]) -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: text + [10])))
+  }
+
+  /// - Parameter pictures: the origin that pictures and fonts may come from besides the document's own.
+  static func response(html: [UInt8], pictures: String) -> Response {
+    let sources = "data: \(pictures)".trimmingCharacters(in: [" "])
+    let policy =
+      "default-src 'none'; style-src 'unsafe-inline'; img-src \(sources); font-src \(sources); "
+      + "base-uri 'none'; form-action 'none'; sandbox"
+    var headers: HTTPFields = [
+      .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .contentSecurityPolicy: policy,
+      .xContentTypeOptions: "nosniff",
+    ]
+    if let name = HTTPField.Name("Referrer-Policy") { headers[name] = "no-referrer" }
+    return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: html)))
+  }
+}
+
+/// `/resources`: the pictures and files that a page's elements refer to, for its preview.
+struct ResourceRoutes: Sendable {
+  let directory: PageDirectory
+
+  /// The limit of one resource in bytes.
+  private static let limit: Int64 = 32 << 20
+
+  func add(to router: some RouterMethods<HostRequestContext>) {
+    router.get("/resources") { request, _ in
+      do {
+        return try await answer(request)
+      } catch {
+        return PageFailure(error, url: "").withoutPaths(directory.locations).response
+      }
+    }
+  }
+
+  private func answer(_ request: Request) async throws -> Response {
+    let parameters = request.uri.queryParameters
+    guard let reference = parameters["url"].map(String.init), !reference.isEmpty else {
+      throw PageFailure.badRequest("give a url")
+    }
+    let page = try await parameters["page"].asyncMap { try await directory.page(String($0)) }
+    var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
+    wanted.snapshot = page?.bundle.view
+    wanted = try directory.answers.permitted(wanted)
+    let loaded: Resource
+    do {
+      loaded = try await directory.answers.host.resources.response(for: wanted)
+    } catch {
+      throw PageFailure(error, url: reference)
+    }
+    directory.record.answered(from: loaded.source, kind: HostRecord.previewKind)
+    return Response(
+      status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded), body: Self.body(loaded.body))
+  }
+
+  /// Streams the resource as fast as its client reads. Beyond the limit the body ends, and its connection is closed.
+  private static func body(_ body: Body) -> ResponseBody {
+    if let bytes = body.bytesInMemory, bytes.count <= Body.chunkSize {
+      return ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+    }
+    return ResponseBody { writer in
+      let reader = body.reader()
+      var count: Int64 = 0
+      while let chunk = try await reader.nextChunk() {
+        count += Int64(chunk.count)
+        guard count <= limit else { throw TransportError.tooLarge(url: body.url, limit: limit) }
+        try await writer.write(ByteBuffer(bytes: chunk))
+      }
+      try await writer.finish(nil)
+    }
+  }
+
+  /// The media type and the freshness; other fields of the server are not forwarded. The policy keeps a picture with
+  /// scripts harmless when it is opened by itself, since it would have this daemon's origin.
+  private static func fields(_ loaded: Resource) -> HTTPFields {
+    var fields: HTTPFields = [
+      .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", .xContentTypeOptions: "nosniff",
+    ]
+    for name: HTTPField.Name in [.contentType, .eTag, .lastModified, .cacheControl] {
+      fields[name] = loaded.response.headerFields[name]
+    }
+    return fields
+  }
+}
+
+extension Optional {
+  fileprivate func asyncMap<Result>(_ body: (Wrapped) async throws -> Result) async rethrows -> Result? {
+    guard let self else { return nil }
+    return try await body(self)
+  }
+}

@@ -20,7 +20,6 @@ struct Serving: Sendable {
   private let releases: ReleaseRoutes
   private let hook: ReleaseHook?
   /// `nil` if no key for reports is set.
-  private let reports: ReportRoutes?
   private let desk: ReportDesk?
   private let publisher: ReleasePublisher
   /// Halts the release that is served, or lifts the halt. Returns the release's name.
@@ -30,16 +29,16 @@ struct Serving: Sendable {
 
   /// Returns the manifest that a host with these settings has as its source.
   ///
-  /// - Throws: ``ServingSettingsError`` unless exactly one of folder and manifest is set.
+  /// - Throws: ``SettingsError/combination(_:)`` unless exactly one of folder and manifest is set.
   static func source(_ settings: Settings) throws -> PageURL {
     switch (settings.bundles, settings.manifest) {
     case (let folder?, nil):
       guard let url = try FolderSource(folder: folder, store: settings.store).manifest else {
-        throw ServingSettingsError("the folder \(folder.quotedForMessage) cannot be written as a URL")
+        throw SettingsError.combination("the folder \(folder.quotedForMessage) cannot be written as a URL")
       }
       return url
     case (nil, let url?): return url
-    default: throw ServingSettingsError("give either a folder of bundles or a manifest")
+    default: throw SettingsError.combination("give either a folder of bundles or a manifest")
     }
   }
 
@@ -89,7 +88,6 @@ struct Serving: Sendable {
       metrics: record.metrics)
     releases = ReleaseRoutes(feed: feed)
     desk = try ReportDesk(settings, publisher: publisher, record: record, fleet: fleet, logger: logger)
-    reports = desk.map(ReportRoutes.init)
     if let desk { services.append(desk) }
     self.publisher = publisher
     setHalted = { isHalted in
@@ -113,7 +111,7 @@ struct Serving: Sendable {
 
   /// The counts of a release's reports; `nil` if none are taken and nobody has halted it.
   func reportCounts(of release: ServedRelease) async -> HostStatus.Release.Reports? {
-    guard reports != nil || release.isHalted, let tally = try? await store.tally(of: release.identity) else {
+    guard desk != nil || release.isHalted, let tally = try? await store.tally(of: release.identity) else {
       return nil
     }
     return .init(good: tally.good, bad: tally.bad, isHalted: release.isHalted)
@@ -143,13 +141,6 @@ struct Serving: Sendable {
     routes.add(to: router)
     releases.add(to: router)
     hook?.add(to: router)
-    reports?.add(to: router)
+    desk?.add(to: router)
   }
-}
-
-/// An error of settings that cannot be combined.
-struct ServingSettingsError: Error, Hashable, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
 }

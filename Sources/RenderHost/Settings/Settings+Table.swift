@@ -51,16 +51,20 @@ extension SettingKey {
 extension Settings {
   /// All settings, in the order of the report.
   static let table: [Setting<Settings>] =
-    ServerSettings.listening.map { $0.at(\.server) } + serving + GatewaySettings.table.map { $0.at(\.gateway) }
-    + FleetSettings.table.map { $0.at(\.fleet) } + pages
-    + ServerSettings.security.map { $0.at(\.server) } + webhook + ServerSettings.limiting.map { $0.at(\.server) }
-    + ServerSettings.logging.map { $0.at(\.server) }
+    listening + serving + gateway + fleet + pages + security + webhook + limiting + logging
+
+  static let listening: [Setting<Settings>] = ServerSettings.listening.map { $0.at(\.server) }
+  static let gateway: [Setting<Settings>] = GatewaySettings.table.map { $0.at(\.gateway) }
+  static let fleet: [Setting<Settings>] = FleetSettings.table.map { $0.at(\.fleet) }
+  static let security: [Setting<Settings>] = ServerSettings.security.map { $0.at(\.server) }
+  static let limiting: [Setting<Settings>] = ServerSettings.limiting.map { $0.at(\.server) }
+  static let logging: [Setting<Settings>] = ServerSettings.logging.map { $0.at(\.server) }
 
   private static let rows = Dictionary(uniqueKeysWithValues: table.map { ($0.key, $0) })
 
   static func setting(_ key: SettingKey) -> Setting<Settings>? { rows[key] }
 
-  private static let serving: [Setting<Settings>] = [
+  static let serving: [Setting<Settings>] = [
     Setting(.bundles, help: "The folder of bundles to serve, and to watch.", valueName: "dir") {
       $1.bundles = try $0.path()
     } show: {
@@ -187,7 +191,7 @@ extension Settings {
     },
   ]
 
-  private static let pages: [Setting<Settings>] = [
+  static let pages: [Setting<Settings>] = [
     Setting(
       .workers,
       help: "The number of processes that run pages; 0 for a host without pages. (default: one for each core)",
@@ -273,7 +277,7 @@ extension Settings {
     },
   ]
 
-  private static let webhook: [Setting<Settings>] = [
+  static let webhook: [Setting<Settings>] = [
     Setting(
       .webhookSecret, help: "The secret that signs webhook calls, 16 bytes or more; without it there is no webhook.",
       discussion: "Prefer RENDERHOST_WEBHOOK_SECRET or a file.", valueName: "secret", isSecret: true

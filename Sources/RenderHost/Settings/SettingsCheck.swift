@@ -1,6 +1,7 @@
 import CacheGateway
 import Foundation
 import HTTPTransport
+import PageKit
 import PageWorkers
 import ServerKit
 
@@ -109,5 +110,60 @@ package enum SettingsCheck {
   private static func isFolder(_ path: String) -> Bool {
     var isFolder: ObjCBool = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+}
+
+/// The effects of this process's limits on its workers.
+extension ProcessLimits {
+  /// The reason why workers may not become ready; `nil` if there is none.
+  var addressSpaceProblem: String? {
+    addressSpace.map {
+      "the address space of a process is limited to \($0 >> 20) MiB (ulimit -v), and the script engine reserves more than "
+        + "it uses: remove that limit, --worker-memory bounds what workers use"
+    }
+  }
+
+  /// The warnings at the start, each one sentence.
+  func warnings(_ settings: Settings) -> [String] {
+    let hasWorkers = settings.bundles != nil || settings.manifest != nil
+    return warnings(settings.server) + (hasWorkers ? [addressSpaceProblem].compactMap(\.self) : [])
+  }
+}
+
+/// The framework files and preludes that settings name.
+enum FrameworkFiles {
+  /// The names of the known types.
+  static var known: String {
+    let names = BundleType.allCases.map(\.rawValue)
+    return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+  }
+
+  /// Reads the files of types.
+  ///
+  /// - Parameters:
+  ///   - files: paths by the names of types.
+  ///   - key: the setting that names them.
+  /// - Throws: ``SettingsError/combination(_:)`` for the first that cannot be used.
+  static func read(_ files: [String: String], of key: SettingKey) throws -> [BundleType: String] {
+    var texts: [BundleType: String] = [:]
+    for (name, file) in files.sorted(by: { $0.key < $1.key }) {
+      let (type, text) = try read(name, file, of: key)
+      texts[type] = text
+    }
+    return texts
+  }
+
+  /// - Throws: ``SettingsError/combination(_:)``.
+  static func read(_ name: String, _ file: String, of key: SettingKey) throws -> (BundleType, String) {
+    guard let type = BundleType(named: name) else {
+      throw SettingsError.combination("\(key.flag): there is no type \"\(name)\": use \(known)")
+    }
+    guard let data = FileManager.default.contents(atPath: file) else {
+      throw SettingsError.combination("\(key.flag): the file \(file) of \(name) cannot be read")
+    }
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw SettingsError.combination("\(key.flag): the file \(file) of \(name) is not UTF-8")
+    }
+    return (type, text)
   }
 }

@@ -1,5 +1,6 @@
 import CacheGateway
 import Foundation
+import HTTPTransport
 import ServerKit
 
 /// Merges flags, environment and file into ``Settings``. Flags win over the environment, the environment over the file.
@@ -109,5 +110,90 @@ package struct SettingsReader: Sendable {
     case flags, environment, file
 
     static func < (a: Layer, b: Layer) -> Bool { a.rawValue < b.rawValue }
+  }
+}
+
+/// The settings in a JSON file: an object whose keys are the names of flags, and `origins`.
+struct SettingsFile {
+  private(set) var values: [SettingKey: [String]] = [:]
+  /// The origins of the gateway; `nil` if the file has none.
+  private(set) var origins: [OriginSettings]?
+
+  /// - Throws: ``SettingsError`` if the file cannot be read, is not an object, or names an unknown setting.
+  init(at path: String) throws {
+    let data: Data
+    do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
+      throw SettingsError.unreadableFile(path: path, reason: "the file cannot be read (\(error.plainReason))")
+    }
+    try self.init(data, path: path)
+  }
+
+  init(_ data: Data, path: String) throws {
+    let object: [String: JSONValue]
+    do { object = try JSONValue(reading: Array(data)).decoded() } catch {
+      throw SettingsError.unreadableFile(path: path, reason: "expected a JSON object of settings: \(error.jsonReason)")
+    }
+    for (name, value) in object.sorted(by: { $0.key < $1.key }) {
+      if name == "origins" {
+        guard case .array(let list) = value else {
+          throw SettingsError.badValue(key: name, value: "not a list", source: path, expected: "a list of origins")
+        }
+        origins = try OriginsFile.origins(in: list, path: path)
+        continue
+      }
+      guard let setting = Settings.setting(SettingKey(name)) else {
+        throw SettingsError.unknownKey(key: name, file: path)
+      }
+      guard let entry = Self.entry(value, isSwitch: setting.form == .toggle) else {
+        let expected = setting.form == .toggle ? "true or false" : "a text, a number or a list of texts"
+        throw SettingsError.badValue(key: name, value: "not a text", source: path, expected: expected)
+      }
+      guard setting.form == .list || !entry.isList else {
+        throw SettingsError.badValue(key: name, value: "a list", source: path, expected: "one value")
+      }
+      values[setting.key] = entry.texts
+    }
+  }
+
+  /// The texts of one value of the file, and whether it is a list; `nil` for a value of a type that the setting cannot
+  /// have.
+  private static func entry(_ value: JSONValue, isSwitch: Bool) -> (texts: [String], isList: Bool)? {
+    switch value {
+    case .bool(let value) where isSwitch: return (["\(value)"], false)
+    case .string(let text): return ([text], false)
+    case .integer(let number): return (["\(number)"], false)
+    case .number(let number): return (["\(number)"], false)
+    case .object(let pairs):
+      let texts = pairs.map { name, value in
+        let text = if case .string(let text) = value { text } else { String(decoding: value.text, as: UTF8.self) }
+        return "\(name)=\(text)"
+      }
+      return (texts.sorted(), true)
+    case .array(let values):
+      let texts = values.compactMap { value -> String? in if case .string(let text) = value { text } else { nil } }
+      return texts.count == values.count ? (texts, true) : nil
+    case .null, .bool: return nil
+    }
+  }
+}
+
+extension SettingsReport {
+  /// The report of all settings. The origins of the settings' file have a line each, in the place of `--origin`.
+  ///
+  /// - Parameter sources: the flag, the variable or the file that gave each setting.
+  package init(_ settings: Settings, sources: [SettingKey: String] = [:]) {
+    var lines = SettingsReport(Settings.table, of: settings, sources: sources).lines
+    if sources[.origin] == nil {
+      for index in lines.indices where lines[index].key == SettingKey.origin.rawValue { lines[index].value = nil }
+      lines += settings.gateway.origins.map(Self.line)
+    }
+    self.init(lines)
+  }
+
+  private static func line(_ origin: OriginSettings) -> Line {
+    let places = (origin.hosts.isEmpty ? ["any host"] : origin.hosts) + origin.prefixes
+    return Line(
+      key: "origins[\(origin.name)]", value: "\(origin.url.origin) for \(places.joined(separator: ", "))",
+      source: "file")
   }
 }

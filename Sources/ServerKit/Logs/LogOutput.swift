@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Logging
 import Synchronization
 
@@ -38,11 +39,10 @@ package final class LogLevels: Sendable {
   }
 }
 
-/// Writes log lines to standard error.
-package enum LogOutput {
-  /// May be called only once in a process.
-  package static func bootstrap(_ settings: ServerSettings) {
-    LogLevels.shared.current = settings.logLevels
+extension LogLevels {
+  /// Has all loggers write lines to standard error from these levels on. May be called only once in a process.
+  package func bootstrap(_ settings: ServerSettings) {
+    current = settings.logLevels
     let format = settings.logFormat
     LoggingSystem.bootstrap { label in
       let base: any LogHandler =
@@ -50,7 +50,7 @@ package enum LogOutput {
         case .text: StreamLogHandler.standardError(label: label)
         case .json: JSONLogHandler(label: label) { FileHandle.standardError.write($0) }
         }
-      return HostLogHandler(base, levels: .shared)
+      return HostLogHandler(base, levels: self)
     }
   }
 }
@@ -92,5 +92,99 @@ struct HostLogHandler: LogHandler {
     // Hummingbird's own line says what the host's line says with its address.
     guard !event.message.description.hasPrefix("Server started and listening on ") else { return }
     base.log(event: event)
+  }
+}
+
+/// Writes each log line as one JSON object: `time`, `level`, `logger`, `message`, and the metadata beside them.
+struct JSONLogHandler: LogHandler {
+  let label: String
+  var logLevel = Logger.Level.info
+  var metadata: Logger.Metadata = [:]
+  var metadataProvider: Logger.MetadataProvider?
+  private let write: @Sendable (Data) -> Void
+
+  init(label: String, write: @escaping @Sendable (Data) -> Void) {
+    self.label = label
+    self.write = write
+  }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    guard let line = line(event, at: Date()) else { return }
+    write(line)
+  }
+
+  /// One object and a newline.
+  func line(_ event: LogEvent, at now: Date) -> Data? {
+    var fields: [String: JSONValue] = [:]
+    for (key, value) in (metadataProvider?.get() ?? [:]) { fields[key] = JSONValue(value) }
+    for (key, value) in metadata { fields[key] = JSONValue(value) }
+    for (key, value) in event.metadata ?? [:] { fields[key] = JSONValue(value) }
+    fields["time"] = .string(now.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true)) + "Z")
+    fields["level"] = .string(event.level.rawValue)
+    fields["logger"] = .string(label)
+    fields["message"] = .string(event.message.description)
+    var writer = JSONWriter()
+    return writer.write(.object(fields)) ? Data(writer.bytes + [0x0A]) : nil
+  }
+}
+
+extension JSONValue {
+  fileprivate init(_ value: Logger.Metadata.Value) {
+    switch value {
+    case .string(let text): self = .string(text)
+    case .stringConvertible(let number as Int): self = .integer(Int64(number))
+    case .stringConvertible(let number as Double): self = .number(number)
+    case .stringConvertible(let value): self = .string(value.description)
+    case .array(let values): self = .array(values.map { JSONValue($0) })
+    case .dictionary(let values): self = .object(values.mapValues { JSONValue($0) })
+    }
+  }
+}
+
+/// Logs a frequent event the first time, and then at intervals with the number of occurrences.
+struct LogThrottle: Hashable, Sendable {
+  /// The shortest time between two log lines.
+  let interval: Duration
+  private var count = 0
+  private var lastSaid: ContinuousClock.Instant?
+
+  init(every interval: Duration) { self.interval = interval }
+
+  /// Records one event.
+  ///
+  /// - Returns: the number of events since the last log line, including this one; `nil` if no line is due.
+  mutating func note(at now: ContinuousClock.Instant) -> Int? {
+    count += 1
+    if let lastSaid, now - lastSaid < interval { return nil }
+    defer { (lastSaid, count) = (now, 0) }
+    return count
+  }
+}
+
+/// Several throttles, each with a name.
+///
+/// Events after the last line are in the metrics, and in the log when the next one occurs.
+package final class LogThrottles: Sendable {
+  /// The limit of names that are counted separately; all further names share one counter.
+  package static let limit = 100
+
+  private let interval: Duration
+  private let state = Mutex<[String: LogThrottle]>([:])
+
+  package init(every interval: Duration = .seconds(10)) { self.interval = interval }
+
+  /// Records one event.
+  ///
+  /// - Returns: the number of events since the last log line, including this one; `nil` if no line is due.
+  package func note(_ name: String, at now: ContinuousClock.Instant) -> Int? {
+    state.withLock { state in
+      let name = state.count < Self.limit || state[name] != nil ? name : ""
+      return state[name, default: LogThrottle(every: interval)].note(at: now)
+    }
   }
 }

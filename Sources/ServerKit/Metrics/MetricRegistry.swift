@@ -1,4 +1,5 @@
 import CoreMetrics
+import Foundation
 import Synchronization
 
 /// A backend of swift-metrics that keeps values to be scraped.
@@ -132,5 +133,117 @@ package final class MetricRegistry: MetricsFactory, Sendable {
         }
       }
     }
+  }
+}
+
+/// A number that only grows.
+package final class CounterSeries: CounterHandler, Sendable {
+  private let count = Atomic<Int64>(0)
+  package var value: Int64 { count.load(ordering: .relaxed) }
+
+  package func increment(by amount: Int64) {
+    guard amount > 0 else { return }
+    count.wrappingAdd(amount, ordering: .relaxed)
+  }
+
+  package func reset() { count.store(0, ordering: .relaxed) }
+}
+
+/// A number that goes up and down.
+package final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
+  private let number = Mutex(0.0)
+  var value: Double { number.withLock { $0 } }
+
+  package func set(_ value: Int64) { number.withLock { $0 = Double(value) } }
+  package func set(_ value: Double) { number.withLock { $0 = value } }
+  package func record(_ value: Int64) { set(value) }
+  package func record(_ value: Double) { set(value) }
+  package func increment(by amount: Double) { number.withLock { $0 += amount } }
+  package func decrement(by amount: Double) { number.withLock { $0 -= amount } }
+}
+
+/// The number of values in each bucket.
+package final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
+  package struct Value: Equatable, Sendable {
+    /// The number of values in each bucket, and in the one above the last bound; not cumulated.
+    package var counts: [UInt64]
+    var sum = 0.0
+
+    package init(counts: [UInt64]) { self.counts = counts }
+
+    package var total: UInt64 { counts.reduce(0, +) }
+  }
+
+  /// The upper bounds, ascending.
+  package let bounds: [Double]
+  private let state: Mutex<Value>
+  package var value: Value { state.withLock { $0 } }
+
+  package init(bounds: [Double]) {
+    self.bounds = bounds
+    state = Mutex(Value(counts: Array(repeating: 0, count: bounds.count + 1)))
+  }
+
+  package func record(_ value: Int64) { record(Double(value)) }
+
+  package func record(_ value: Double) {
+    guard value.isFinite else { return }
+    let index = bounds.firstIndex { value <= $0 } ?? bounds.count
+    state.withLock { state in
+      state.counts[index] += 1
+      state.sum += value
+    }
+  }
+
+  /// Times are kept in seconds, the base unit of Prometheus.
+  package func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
+}
+
+extension HistogramSeries.Value {
+  /// Interpolates linearly in the bucket of a quantile, as PromQL's `histogram_quantile` does.
+  ///
+  /// - Parameter bounds: the upper bounds of the buckets.
+  /// - Returns: `nil` without values.
+  package func quantile(_ quantile: Double, bounds: [Double]) -> Double? {
+    guard total > 0, let last = bounds.last else { return nil }
+    let rank = quantile * Double(total)
+    var below: UInt64 = 0
+    for (index, count) in counts.enumerated() {
+      if Double(below + count) >= rank, count > 0 {
+        guard index < bounds.count else { return last }
+        let lower = index > 0 ? bounds[index - 1] : 0
+        return lower + (bounds[index] - lower) * (rank - Double(below)) / Double(count)
+      }
+      below += count
+    }
+    return last
+  }
+}
+
+extension MetricRegistry {
+  /// Sets the metrics of this process from the kernel, under the names that Prometheus' clients use.
+  func updateProcess() {
+    #if os(Linux)
+      // proc(5): after the name in parentheses come the state (3rd field) and the rest.
+      guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
+        let close = stat.lastIndex(of: ")")
+      else { return }
+      let fields = stat[close...].split(separator: " ").map(String.init)
+      let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+      func field(_ number: Int) -> Double? { fields.indices.contains(number - 2) ? Double(fields[number - 2]) : nil }
+      func set(_ name: String, _ value: Double) { makeMeter(label: name, dimensions: []).set(value) }
+      if let user = field(14), let system = field(15) { total("process_cpu_seconds").set((user + system) / ticks) }
+      if let pages = field(24) { set("process_resident_memory_bytes", pages * Double(sysconf(Int32(_SC_PAGESIZE)))) }
+      if let start = field(22), let boot = Self.bootTime { set("process_start_time_seconds", boot + start / ticks) }
+      if let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+        set("process_open_fds", Double(open.count))
+      }
+    #endif
+  }
+
+  private static var bootTime: Double? {
+    let stat = try? String(contentsOfFile: "/proc/stat", encoding: .utf8)
+    let line = stat?.split(separator: "\n").first { $0.hasPrefix("btime ") }
+    return line.flatMap { Double($0.dropFirst(6)) }
   }
 }

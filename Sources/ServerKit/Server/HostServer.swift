@@ -155,3 +155,79 @@ package struct HostServer: Sendable {
       server: application, flag: listener.key.flag, address: (listener.host, listener.port))
   }
 }
+
+/// The controls of a server, which its parts register: checks, gauges, and the actions of the admin.
+package struct ServerControls: Sendable {
+  /// The checks of `/readyz`.
+  package var checks: [HealthCheck] = []
+  /// Starts a new launch, which verifies everything again. Throws the error that the caller is shown.
+  package var relaunch: @Sendable () async throws -> Void = {}
+  /// Empties the response caches.
+  package var clearCache: @Sendable () async throws -> Void = {}
+  /// Add routes behind `/admin`; their requests have been authenticated.
+  package var adminRoutes: [@Sendable (RouterGroup<HostRequestContext>) -> Void] = []
+  /// Sets the gauges that are read only when metrics are scraped.
+  package var updateMetrics: @Sendable () async -> Void = {}
+
+  package init(
+    checks: [HealthCheck] = [], relaunch: @escaping @Sendable () async throws -> Void = {},
+    clearCache: @escaping @Sendable () async throws -> Void = {},
+    adminRoutes: [@Sendable (RouterGroup<HostRequestContext>) -> Void] = [],
+    updateMetrics: @escaping @Sendable () async -> Void = {}
+  ) {
+    self.checks = checks
+    self.relaunch = relaunch
+    self.clearCache = clearCache
+    self.adminRoutes = adminRoutes
+    self.updateMetrics = updateMetrics
+  }
+}
+
+/// An error of listening on an address.
+struct ListenError: Error, CustomStringConvertible {
+  let flag: String
+  let address: (host: String, port: Int)
+  let reason: String
+
+  var description: String {
+    "\(flag): cannot listen on \(SettingText.bracketed(address.host)):\(address.port): \(reason)"
+  }
+}
+
+extension SocketAddress {
+  /// The address as settings have it, such as `127.0.0.1:8080` or `[::1]:8080`.
+  package var hostAndPort: String {
+    guard let ipAddress, let port else { return description }
+    return "\(SettingText.bracketed(ipAddress)):\(port)"
+  }
+
+  /// `true` if only this machine can reach the address.
+  package var isLoopback: Bool {
+    ipAddress.flatMap { HostAddress(host: $0) }.map { AddressKind($0) == .loopback } ?? false
+  }
+}
+
+/// A server whose errors name the address that it cannot listen on.
+package struct ListeningService: Service {
+  package let server: any Service
+  /// The setting that contains the address.
+  package let flag: String
+  package let address: (host: String, port: Int)
+
+  package init(
+    server: any Service, flag: String, address: (host: String, port: Int)
+  ) {
+    self.server = server
+    self.flag = flag
+    self.address = address
+  }
+
+  /// - Throws: ``ListenError``, and the errors of the server.
+  package func run() async throws {
+    do { try await server.run() } catch let error as IOError {
+      throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
+    } catch let error as SocketAddressError.UnknownHost {
+      throw ListenError(flag: flag, address: address, reason: error.errorDescription)
+    }
+  }
+}

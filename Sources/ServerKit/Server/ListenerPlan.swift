@@ -1,4 +1,5 @@
 import Foundation
+import Hummingbird
 
 /// Decides which addresses the daemon listens on, and which routes each of them serves.
 ///
@@ -95,5 +96,68 @@ package struct ListenerPlan: Equatable, Sendable {
       )
     }
     return warnings
+  }
+}
+
+/// The routes of one listener, to which others are added group by group.
+///
+/// Routes of groups that a listener does not serve are unknown there.
+package struct ListenerRoutes {
+  package let router: Router<HostRequestContext>
+  package let listener: ListenerPlan.Listener
+  package let rules: SiteRules
+  /// Checks the token; `nil` if none is set.
+  let authenticator: AdminAuthenticator?
+  package let metrics: HostMetrics
+  /// The certificate of the listeners with TLS; `nil` if there is none.
+  package let tls: TLSReloader?
+
+  package func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
+
+  /// Adds a group's routes behind its access checks if the listener serves the group.
+  package func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
+    guard carries(group) else { return }
+    let routes = router.group()
+    if !group.isOpen {
+      routes.add(
+        middleware: CallerMiddleware(
+          rules: rules, group: group, authenticator: authenticator,
+          // Administration always checks the token itself.
+          asksToken: listener.asksToken && group != .admin, metrics: metrics))
+    }
+    add(routes)
+  }
+}
+
+/// A group of routes. A listener has all routes of a group or none.
+package enum RouteGroup: String, CaseIterable, Sendable {
+  /// Bundles and files of releases, the manifest, the checksums, the releases and their events, and the webhook, which
+  /// is signed.
+  case bundles
+  /// `/healthz` and `/readyz`.
+  case health
+  /// Pages and their previews, `/render`, and `/resources` for what previews refer to.
+  case pages
+  /// `/`
+  case dashboard
+  case status
+  case metrics
+  /// `/admin`, which requires the token on every listener.
+  case admin
+
+  /// `true` if any listener may serve its routes to everybody.
+  package var isOpen: Bool { self == .bundles || self == .health }
+
+  /// The groups that a public listener serves only if the settings name them.
+  package static let guarded = allCases.filter { !$0.isOpen }
+}
+
+extension Sequence where Element == RouteGroup {
+  /// The groups as a list in a sentence, in their order: `pages, status and metrics`.
+  package var list: String {
+    let names = Set(self)
+    let words = RouteGroup.allCases.filter(names.contains).map(\.rawValue)
+    guard words.count > 1, let last = words.last else { return words.first ?? "" }
+    return words.dropLast().joined(separator: ", ") + " and " + last
   }
 }

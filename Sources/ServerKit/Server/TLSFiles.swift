@@ -1,5 +1,6 @@
 import Foundation
 import NIOSSL
+import Synchronization
 
 /// The PEM files of a server: its certificate with the chain, and its key.
 package struct TLSFiles: Sendable {
@@ -24,17 +25,17 @@ package struct TLSFiles: Sendable {
   private func chain() throws -> [NIOSSLCertificate] {
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMFile(certificate) } catch {
-      throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "is not a PEM file with a certificate")
+      throw SettingsError.combination("--tls-cert: \(certificate) is not a PEM file with a certificate")
     }
     guard !chain.isEmpty else {
-      throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "has no certificate")
+      throw SettingsError.combination("--tls-cert: \(certificate) has no certificate")
     }
     return chain
   }
 
   /// The time in which the certificate and those of its chain are all valid.
   ///
-  /// - Throws: ``TLSFilesError``.
+  /// - Throws: ``SettingsError/combination(_:)``.
   package func validity() throws -> CertificateValidity {
     let chain = try chain()
     func date(_ time: time_t) -> Date { Date(timeIntervalSince1970: Double(time)) }
@@ -45,12 +46,12 @@ package struct TLSFiles: Sendable {
 
   /// Reads both files and checks that they belong together.
   ///
-  /// - Throws: ``TLSFilesError``.
+  /// - Throws: ``SettingsError/combination(_:)``.
   package func context() throws -> NIOSSLContext {
     let chain = try chain()
     let key: NIOSSLPrivateKey
     do { key = try NIOSSLPrivateKey(file: privateKey, format: .pem) } catch {
-      throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "is not a PEM file with a private key")
+      throw SettingsError.combination("--tls-key: \(privateKey) is not a PEM file with a private key")
     }
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
@@ -59,7 +60,7 @@ package struct TLSFiles: Sendable {
     configuration.cipherSuiteValues = Self.suites
     configuration.applicationProtocols = SecureChannel.protocols
     do { return try NIOSSLContext(configuration: configuration) } catch {
-      throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "does not belong to \(certificate)")
+      throw SettingsError.combination("--tls-key: \(privateKey) does not belong to \(certificate)")
     }
   }
 }
@@ -80,11 +81,27 @@ package struct CertificateValidity: Equatable, Sendable {
   }
 }
 
-/// A certificate or a key that cannot be used.
-struct TLSFilesError: Error, CustomStringConvertible {
-  let flag: String
-  let file: String
-  let reason: String
+/// Holds the certificate and reads it again on request. Open connections keep theirs.
+package final class TLSReloader: Sendable {
+  private let current: Mutex<(files: TLSFiles, context: NIOSSLContext, validity: CertificateValidity)>
 
-  var description: String { "\(flag): \(file) \(reason)" }
+  /// - Throws: ``SettingsError/combination(_:)``.
+  package init(_ files: TLSFiles) throws {
+    current = Mutex((files, try files.context(), try files.validity()))
+  }
+
+  /// For new connections.
+  var context: NIOSSLContext { current.withLock { $0.context } }
+  /// The validity of the certificate for new connections.
+  package var validity: CertificateValidity { current.withLock { $0.validity } }
+
+  /// Reads the files for new connections. If they cannot be used, the former certificate stays.
+  ///
+  /// - Parameter other: other files, which are read from now on; the same ones by default.
+  /// - Throws: ``SettingsError/combination(_:)``.
+  package func reload(_ other: TLSFiles? = nil) throws {
+    let files = other ?? current.withLock { $0.files }
+    let (context, validity) = (try files.context(), try files.validity())
+    current.withLock { $0 = (files, context, validity) }
+  }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 
 /// The settings of a server: its listeners, its limits, its secrets and its log.
@@ -76,4 +77,277 @@ package struct ServerSettings: Sendable {
   }
 
   package init() {}
+}
+
+extension SettingKey {
+  package static let listen = Self("listen")
+  package static let adminListen = Self("admin-listen")
+  package static let publicRoutes = Self("public")
+  package static let host = Self("host")
+  package static let tlsCert = Self("tls-cert")
+  package static let tlsKey = Self("tls-key")
+  package static let adminToken = Self("admin-token")
+  package static let adminTokenFile = Self("admin-token-file")
+  package static let insecureAdmin = Self("insecure-admin")
+  package static let trustedProxies = Self("trusted-proxies")
+  package static let proxyProtocol = Self("proxy-protocol")
+  package static let maxBody = Self("max-body")
+  package static let maxHeader = Self("max-header")
+  package static let maxURL = Self("max-url")
+  package static let maxConnections = Self("max-connections")
+  package static let connectionsPerAddress = Self("connections-per-address")
+  package static let headTime = Self("head-time")
+  package static let bodyTime = Self("body-time")
+  package static let idleTime = Self("idle-time")
+  package static let shutdownTime = Self("shutdown-time")
+  package static let logLevel = Self("log-level")
+  package static let accessLogLevel = Self("access-log-level")
+  package static let logFormat = Self("log-format")
+}
+
+/// The rows of the table of settings for a server.
+extension ServerSettings {
+  package static let listening: [Setting<ServerSettings>] = [
+    Setting(
+      .listen, help: "The address of bundles, releases and health, for everybody. (default: 127.0.0.1:8080)",
+      valueName: "host:port"
+    ) { value, settings in
+      (settings.address, settings.port) = try value.address(like: "127.0.0.1:8080 or [::1]:8080")
+    } show: {
+      "\(SettingText.bracketed($0.address)):\($0.port)"
+    },
+    Setting(
+      .adminListen, help: "The address of pages, dashboard, status, metrics and administration.",
+      discussion:
+        "Default: that of --listen if it is loopback, else 127.0.0.1 and a free port, which the log names. "
+        + "An address beyond loopback requires the admin token.", valueName: "host:port"
+    ) { value, settings in
+      settings.adminListen = try value.address(like: "127.0.0.1:9090 or [::1]:9090")
+    } show: {
+      ListenerPlan($0).admin?.address
+    },
+    Setting(
+      .publicRoutes, form: .list,
+      help: "Further groups of routes on --listen: \(RouteGroup.guarded.list), separated by commas; may be repeated.",
+      valueName: "names"
+    ) { value, settings in
+      settings.publicRoutes = try value.groups().union(value.isFirst ? [] : settings.publicRoutes)
+    } show: { settings in
+      let groups = RouteGroup.allCases.filter(settings.publicRoutes.contains)
+      return groups.isEmpty ? nil : groups.map(\.rawValue).joined(separator: ", ")
+    },
+    Setting(
+      .host, form: .list,
+      help: "A name by which clients call this server, besides localhost and IP addresses; may be repeated.",
+      discussion: "Pages, status and administration answer to no other name.", valueName: "name"
+    ) { value, settings in
+      settings.hosts = (value.isFirst ? [] : settings.hosts) + [try value.host()]
+    } show: {
+      $0.hosts.isEmpty ? nil : $0.hosts.joined(separator: ", ")
+    },
+  ]
+
+  package static let security: [Setting<ServerSettings>] = [
+    Setting(
+      .tlsCert,
+      help: "The certificate and its chain, PEM; enables TLS with HTTP/2, also for the gateway. SIGHUP reads it again.",
+      valueName: "file"
+    ) {
+      $1.certificate = try $0.path()
+    } show: {
+      $0.certificate
+    },
+    Setting(.tlsKey, help: "The certificate's key, PEM.", valueName: "file") {
+      $1.privateKey = try $0.path()
+    } show: {
+      $0.privateKey
+    },
+    Setting(
+      .adminToken,
+      help: "The token for admin routes, and beyond loopback for pages, status and metrics; 16 bytes or more.",
+      discussion: "Arguments are visible in ps: prefer RENDERHOST_ADMIN_TOKEN or a file.", valueName: "token",
+      isSecret: true
+    ) {
+      $1.adminTokens = try $0.secrets()
+    } show: {
+      $0.adminTokens.isEmpty ? nil : $0.adminTokens.joined(separator: "\n")
+    },
+    Setting(
+      .adminTokenFile, help: "A file with the token in it, or several, each on a line. SIGHUP reads it again.",
+      valueName: "file", contentOf: .adminToken
+    ) {
+      $1.adminTokens = try $0.secretsOfFile()
+    },
+    Setting(
+      .insecureAdmin, form: .toggle,
+      help: "Let pages, dashboard, status and metrics answer other machines without the token."
+    ) {
+      $1.allowsInsecureAdmin = try $0.truth()
+    } show: {
+      "\($0.allowsInsecureAdmin)"
+    },
+    Setting(
+      .trustedProxies, form: .list,
+      help: "The addresses of proxies in front, such as 10.0.0.0/8, separated by commas; may be repeated.",
+      discussion:
+        "Their X-Forwarded-For (or else Forwarded) names the client in the log and where clients take turns, and the "
+        + "gateway passes their fields on. From others the gateway replaces X-Forwarded-For, Forwarded and X-Real-IP.",
+      valueName: "addresses"
+    ) { value, settings in
+      let former = value.isFirst ? [] : settings.proxies.ranges
+      settings.proxies = TrustedProxies(former + (try value.ranges()))
+    } show: {
+      $0.proxies.isEmpty ? nil : $0.proxies.ranges.map(\.description).joined(separator: ", ")
+    },
+    Setting(
+      .proxyProtocol, form: .list,
+      help: "Listeners where connections of trusted proxies begin with a PROXY header (version 1 or 2): "
+        + "\(ProxiedListener.allCases.map(\.rawValue).joined(separator: ", ")); may be repeated.",
+      discussion: "A connection of a trusted proxy without one is closed there.", valueName: "listeners"
+    ) { value, settings in
+      settings.proxyListeners = try value.listeners().union(value.isFirst ? [] : settings.proxyListeners)
+    } show: { settings in
+      let listeners = ProxiedListener.allCases.filter(settings.proxyListeners.contains)
+      return listeners.isEmpty ? nil : listeners.map(\.rawValue).joined(separator: ", ")
+    },
+  ]
+
+  package static let limiting: [Setting<ServerSettings>] = [
+    Setting(.maxBody, help: "The limit of a request's body; over it: 413. (default: 1MB)", valueName: "size") {
+      $1.limits.body = Int(try $0.size(atLeast: 1024))
+    } show: {
+      "\($0.limits.body)"
+    },
+    Setting(.maxHeader, help: "The limit of all header fields; over it: 431. (default: 16KB)", valueName: "size") {
+      $1.limits.header = Int(try $0.size(atLeast: 1024, atMost: 1 << 20))
+    } show: {
+      "\($0.limits.header)"
+    },
+    Setting(.maxURL, help: "The limit of a URL; over it: 414. (default: 8KB)", valueName: "size") {
+      $1.limits.url = Int(try $0.size(atLeast: 256, atMost: 64 << 10))
+    } show: {
+      "\($0.limits.url)"
+    },
+    Setting(
+      .maxConnections,
+      help: "The limit of connections, bounded by ulimit -n too; more wait to be accepted. (default: 4096)",
+      valueName: "n"
+    ) {
+      $1.limits.connections = try $0.count(in: 1...1_000_000)
+    } show: {
+      "\(ProcessLimits.current.connections($0))"
+    },
+    Setting(
+      .connectionsPerAddress, help: "The limit of connections from one address; over it: 429. (default: 64)",
+      valueName: "n"
+    ) {
+      $1.limits.connectionsPerAddress = try $0.count(in: 1...1_000_000)
+    } show: {
+      "\($0.limits.connectionsPerAddress)"
+    },
+    Setting(
+      .headTime, help: "The time limit of the TLS handshake and the first head. (default: 15)",
+      valueName: "seconds"
+    ) {
+      $1.limits.headTime = try $0.duration(atLeast: .milliseconds(100))
+    } show: {
+      SettingText.text($0.limits.headTime)
+    },
+    Setting(.bodyTime, help: "The time limit of sending a body. (default: 60)", valueName: "seconds") {
+      $1.limits.bodyTime = try $0.duration(atLeast: .milliseconds(100))
+    } show: {
+      SettingText.text($0.limits.bodyTime)
+    },
+    Setting(.idleTime, help: "The time limit of an idle connection. (default: 60)", valueName: "seconds") {
+      $1.limits.idle = try $0.duration(atLeast: .milliseconds(100))
+    } show: {
+      SettingText.text($0.limits.idle)
+    },
+    Setting(
+      .shutdownTime, help: "The time limit of requests under way at shutdown. (default: 30)",
+      valueName: "seconds"
+    ) {
+      $1.shutdownTime = try $0.duration(atLeast: .zero)
+    } show: {
+      SettingText.text($0.shutdownTime)
+    },
+  ]
+
+  package static let logging: [Setting<ServerSettings>] = [
+    Setting(
+      .logLevel, help: "trace, debug, info, notice, warning, error or critical. (default: info)", valueName: "level"
+    ) { value, settings in
+      settings.logLevels.log = try value.level()
+    } show: {
+      $0.logLevels.log.rawValue
+    },
+    Setting(
+      .accessLogLevel, help: "The same of the access log: info has all answers, warning those from 500 on.",
+      discussion: "Default: that of --log-level.", valueName: "level"
+    ) { value, settings in
+      settings.logLevels.access = try value.level()
+    } show: {
+      $0.logLevels.access?.rawValue
+    },
+    Setting(
+      .logFormat, help: "text or json, one line each, to standard error. (default: text)", valueName: "format"
+    ) { value, settings in
+      guard let format = LogFormat(rawValue: value.text) else { throw value.bad("text or json") }
+      settings.logFormat = format
+    } show: {
+      $0.logFormat.rawValue
+    },
+  ]
+}
+
+extension GivenValue {
+  fileprivate func level() throws -> Logger.Level {
+    guard let level = Logger.Level(rawValue: text) else {
+      throw bad("one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return level
+  }
+
+  /// Reads names of groups, separated by commas.
+  fileprivate func groups() throws -> Set<RouteGroup> {
+    Set(
+      try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+        let name = part.trimmingCharacters(in: .whitespaces)
+        guard let group = RouteGroup(rawValue: name), !group.isOpen else {
+          throw bad("one or several of \(RouteGroup.guarded.list)", given: name)
+        }
+        return group
+      })
+  }
+
+  /// Reads addresses and ranges, separated by commas.
+  fileprivate func ranges() throws -> [AddressRange] {
+    try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+      let text = part.trimmingCharacters(in: .whitespaces)
+      guard let range = AddressRange(text) else {
+        throw bad("addresses or ranges of them, like 10.0.0.0/8 or 2001:db8::/32", given: text)
+      }
+      return range
+    }
+  }
+
+  /// Reads names of listeners, separated by commas.
+  fileprivate func listeners() throws -> Set<ServerSettings.ProxiedListener> {
+    Set(
+      try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+        let name = part.trimmingCharacters(in: .whitespaces)
+        guard let listener = ServerSettings.ProxiedListener(rawValue: name) else {
+          let names = ServerSettings.ProxiedListener.allCases.map(\.rawValue).joined(separator: ", ")
+          throw bad("one or several of \(names)", given: name)
+        }
+        return listener
+      })
+  }
+
+  fileprivate func host() throws -> String {
+    guard !text.isEmpty, text.utf8.count <= 253,
+      text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == ".") })
+    else { throw bad("a host name without a port, like pages.example.com") }
+    return text
+  }
 }

@@ -17,6 +17,27 @@ struct FleetOrderTests {
   }
 
   @Test(
+    "an order has the bytes that hosts of other versions read",
+    arguments: [
+      (
+        FleetOrder.Task.purge(.object(["tags": .array([.string("a/b"), .string("ü\"")]), "soft": .bool(true)])),
+        #"{"host":"a","id":"1","purge":{"soft":true,"tags":["a/b","ü\""]}}"#
+      ),
+      (.release("r1"), #"{"host":"a","id":"1","release":"r1"}"#),
+      (
+        .report(FleetOrder.Report(release: "ab", isBad: true, install: "cd")),
+        #"{"host":"a","id":"1","report":{"install":"cd","isBad":true,"release":"ab"}}"#
+      ),
+      (
+        .halt(FleetOrder.Halt(release: "ab", isHalted: true, isKept: true)),
+        #"{"halt":{"isHalted":true,"isKept":true,"release":"ab"},"host":"a","id":"1"}"#
+      ),
+    ])
+  func bytes(_ task: FleetOrder.Task, _ text: String) {
+    #expect(String(decoding: FleetOrder(task, from: "a", id: "1").bytes, as: UTF8.self) == text)
+  }
+
+  @Test(
     "what is no order of this version is an unknown one",
     arguments: [
       "", "[]", "{", "{}", #"{"id": 1}"#, #"{"purge": {}, "release": "r1"}"#, #"{"report": {}}"#, #"{"halt": 1}"#,

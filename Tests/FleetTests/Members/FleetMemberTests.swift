@@ -15,7 +15,7 @@ struct FleetMemberTests {
   init() throws { folder = try TemporaryDirectory() }
 
   /// What a host was told to do.
-  final class Host: FleetHost {
+  final class Host: Sendable {
     let done = Monitor<[FleetOrder.Task]>([])
     let settled = Monitor(0)
     let reconnected = Monitor(0)
@@ -47,6 +47,10 @@ struct FleetMemberTests {
     func settle() async throws { settled.change { $0 += 1 } }
     func reconnect() { reconnected.change { $0 += 1 } }
     func report() async -> FleetMessage.Report { FleetMessage.Report(release: "r1") }
+
+    var fleetHost: FleetHost {
+      FleetHost(carryOut: carryOut, count: count, settle: settle, reconnect: reconnect, report: report)
+    }
   }
 
   struct StoreIsFull: Error {}
@@ -66,7 +70,7 @@ struct FleetMemberTests {
   ) async throws {
     let hosts = try names.map { (member: try member($0), host: Host()) }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for (member, host) in hosts { group.addTask { await member.run(host) } }
+      for (member, host) in hosts { group.addTask { await member.run(host.fleetHost) } }
       defer { group.cancelAll() }
       for (member, _) in hosts {
         try await eventually("\(member.name) knows all") {
@@ -80,7 +84,7 @@ struct FleetMemberTests {
   @Test("all hosts carry out all orders in one order, and the answer names those that have")
   func orders() async throws {
     try await running(["a", "b", "c"]) { hosts in
-      let receipts = try await withThrowingTaskGroup(of: FleetMember.Receipt.self) { group in
+      let receipts = try await withThrowingTaskGroup(of: FleetStatus.Order.self) { group in
         for number in 0..<30 {
           group.addTask { try await hosts[number % 3].member.give(.release("r\(number)"), waiting: .seconds(30)) }
         }
@@ -179,7 +183,7 @@ struct FleetMemberTests {
   func sharedName() async throws {
     let (one, other) = (try member("a"), try member("b", as: "a"))
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for member in [one, other] { group.addTask { await member.run(Host()) } }
+      for member in [one, other] { group.addTask { await member.run(Host().fleetHost) } }
       defer { group.cancelAll() }
       for member in [one, other] {
         try await eventually("it is told") { member.status.problems.contains { $0.contains("called a too") } }

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -49,6 +50,20 @@ struct PurgeRouteTests {
   func purgeOrders(_ body: String, _ order: PurgeOrder) async throws {
     let answer = try await purge(body)
     #expect((answer.status, answer.text, answer.orders) == (200, #"{"purged":7}"#, [order]))
+  }
+
+  @Test(
+    "an order travels to other hosts as they read it",
+    arguments: [
+      (#"{"url": "/a?b", "wait": 1}"#, #"{"url":"/a?b"}"#),
+      (#"{"prefix": "/a/", "soft": true, "local": true}"#, #"{"prefix":"/a/","soft":true}"#),
+      (#"{"tag": " a ", "soft": false}"#, #"{"tags":["a"]}"#), (#"{"tags": ["b", "a"]}"#, #"{"tags":["a","b"]}"#),
+      (#"{"all": true}"#, #"{"all":true}"#),
+    ])
+  func travellingOrders(_ body: String, _ sent: String) throws {
+    let order = try PurgeOrder(json: Array(body.utf8))
+    #expect(String(decoding: order.json.text, as: UTF8.self) == sent)
+    #expect(try PurgeOrder(order.json).json == order.json)
   }
 
   @Test(

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost
@@ -78,7 +79,43 @@ struct DashboardTests {
     #expect(dom.contains("Ready") && dom.contains("killed 2 times") && dom.contains("barred"))
     // Texts of others are shown as text.
     #expect(dom.contains("&lt;img src=x") && !dom.contains("<img"))
+    #expect(TrafficSample(host.metrics.registry).requests == 0)
     try await host.stop()
+  }
+
+  @Test("what an open dashboard requests is no traffic")
+  func ownRequests() async throws {
+    let script = Script.page(
+      "b.appendChild(d.createElement('image', { attr: { src: 'a.png' }, style: { width: 9, height: 9 } }))")
+    try await PageFarm.running(["page": script], files: ["a.png": "a picture"], workers: 1) { farm in
+      let registry = farm.record.metrics.registry
+      let directory = farm.running.directory
+      let host = try await LiveHost(
+        Settings(), metrics: farm.record.metrics,
+        adding: { routes in
+          routes.add(.pages) { router in
+            PageRoutes(directory: directory, bodyLimit: 1 << 20).add(to: router)
+            ResourceRoutes(directory: directory).add(to: router)
+          }
+        })
+      func ask(_ path: String) async throws -> String {
+        let client = try RawClient(port: host.port)
+        client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        return try await client.readToEnd()
+      }
+      let id = try await farm.open("page")
+      let before = TrafficSample(registry)
+      #expect(try await ask("/pages/\(id)/preview").contains("/resources?page=\(id)"))
+      for path in ["/", "/status", "/resources?page=\(id)&url=a.png"] {
+        #expect(try await ask(path).hasPrefix("HTTP/1.1 200 "), "\(path)")
+      }
+      let point = TrafficSample(registry).point(since: before, interval: 5, at: Date())
+      #expect(point.requests == 0 && point.faults == 0 && point.hits == nil && point.median == nil)
+      // The same host counts what others request.
+      #expect(try await ask("/pages/\(id)").hasPrefix("HTTP/1.1 200 "))
+      #expect(TrafficSample(registry).requests == before.requests + 1)
+      try await host.stop()
+    }
   }
 
   @Test("an empty host is shown as empty")

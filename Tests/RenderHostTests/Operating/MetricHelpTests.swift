@@ -12,8 +12,8 @@ struct MetricHelpTests {
     let root = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../..").standardizedFileURL
     let parts = [
       ("ServerKit/Metrics/HostMetrics.swift", HostMetrics.descriptions),
-      ("RenderHost/Pages/HostMetrics+Pages.swift", HostMetrics.pageDescriptions),
-      ("CacheGateway/HostMetrics+Gateway.swift", HostMetrics.gatewayDescriptions),
+      ("RenderHost/Pages/PageRecord.swift", HostMetrics.pageDescriptions),
+      ("CacheGateway/GatewayReport.swift", HostMetrics.gatewayDescriptions),
     ]
     for (path, descriptions) in parts {
       let text = try String(contentsOf: root.appendingPathComponent("Sources/\(path)"), encoding: .utf8)

@@ -91,7 +91,7 @@ struct MetricsTextTests {
     metrics.workers("ready").set(2)
     metrics.workerMemory(slot: 0).set(Int64(90 << 20))
     metrics.kills("time").increment()
-    ProcessMetrics(metrics.registry).update()
+    metrics.registry.updateProcess()
     for format in [PrometheusText.Format.prometheus, .openMetrics] {
       let parsed = try StrictMetrics(PrometheusText(format: format).text(metrics.registry))
       #expect(parsed.value("renderhost_saved_bytes_total", ["how": "encoding"]) == 10_000)

@@ -43,6 +43,6 @@ struct TrafficHistoryTests {
       (0.5, [0, 10, 0], 1.5),
     ] as [(Double, [UInt64], Double?)])
   func quantiles(_ quantile: Double, _ counts: [UInt64], _ value: Double?) {
-    #expect(Quantile.of(quantile, counts: counts, bounds: [1, 2]) == value)
+    #expect(HistogramSeries.Value(counts: counts).quantile(quantile, bounds: [1, 2]) == value)
   }
 }

@@ -68,8 +68,8 @@ struct ServingFixture: Sendable {
     let serving = try Serving(settings, host: PageHost(configuration), record: record, fleet: fleet, logger: logger)
     let router = Router(context: HostRequestContext.self)
     serving.add(to: router)
-    let orders = FleetOrders(gateway: nil, purge: nil, serving: serving, hits: { nil }, logger: logger)
-    let services = serving.services + [fleet.map { FleetService(member: $0, orders: orders) }].compactMap(\.self)
+    let fleetHost = FleetHost(gateway: nil, purge: nil, serving: serving, hits: { nil }, logger: logger)
+    let services = serving.services + [fleet.map { FleetService(member: $0, host: fleetHost) }].compactMap(\.self)
     let application = Application(router: router, services: services, logger: logger)
     let transport = try CurlTransport(.init(connectionsPerHost: 64))
     try await application.serve { client in

@@ -1,6 +1,7 @@
 import CBrotli.Encoding
 import CZlib
 import CZstd
+import HTTPCaching
 
 /// The content coding of a representation. RFC 9110 §8.4.1, RFC 7932, RFC 8878.
 enum ContentCoding: String, Hashable, Sendable, CaseIterable {
@@ -15,9 +16,9 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
   /// Encodes bytes. Returns `nil` if the library refuses.
   func encode(_ content: [UInt8]) -> [UInt8]? {
     switch self {
-    case .brotli: BrotliEncoding.encode(content)
-    case .zstd: ZstdEncoding.encode(content)
-    case .gzip: GzipEncoding.encode(content)
+    case .brotli: Self.brotli(content)
+    case .zstd: Self.zstd(content)
+    case .gzip: Self.gzip(content)
     case .identity: content
     }
   }
@@ -25,12 +26,11 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
 
 // MARK: - Encoders
 
-/// RFC 7932 through libbrotli.
-enum BrotliEncoding {
-  /// Contents larger than this many bytes would take too long at the best quality.
-  private static let patience = 256 << 10
-
-  static func encode(_ content: [UInt8]) -> [UInt8]? {
+extension ContentCoding {
+  /// RFC 7932 through libbrotli.
+  private static func brotli(_ content: [UInt8]) -> [UInt8]? {
+    // Larger contents would take too long at the best quality.
+    let patience = 256 << 10
     let quality: Int32 = content.count <= patience ? 11 : content.count <= patience * 8 ? 9 : 5
     let bound = BrotliEncoderMaxCompressedSize(content.count)
     guard bound > 0 else { return nil }
@@ -44,14 +44,11 @@ enum BrotliEncoding {
     }
     return isDone ? encoded : nil
   }
-}
 
-/// RFC 8878 through libzstd.
-enum ZstdEncoding {
-  /// Contents larger than this many bytes would take too long at a high level.
-  private static let patience = 2 << 20
-
-  static func encode(_ content: [UInt8]) -> [UInt8]? {
+  /// RFC 8878 through libzstd.
+  private static func zstd(_ content: [UInt8]) -> [UInt8]? {
+    // Larger contents would take too long at a high level.
+    let patience = 2 << 20
     guard let context = ZSTD_createCCtx() else { return nil }
     defer { ZSTD_freeCCtx(context) }
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, content.count <= patience ? 19 : 6)
@@ -66,11 +63,9 @@ enum ZstdEncoding {
     }
     return isDone ? encoded : nil
   }
-}
 
-/// RFC 1952 through zlib, at the highest level.
-enum GzipEncoding {
-  static func encode(_ content: [UInt8]) -> [UInt8]? {
+  /// RFC 1952 through zlib, at the highest level.
+  private static func gzip(_ content: [UInt8]) -> [UInt8]? {
     guard content.count <= UInt32.max else { return nil }
     var stream = z_stream()
     guard pk_deflate_init_level(&stream, 15 + 16, 9) == Z_OK else { return nil }  // 16: gzip's header and trailer
@@ -88,5 +83,21 @@ enum GzipEncoding {
       }
     }
     return isWhole ? encoded : nil
+  }
+}
+
+extension AcceptedCodings {
+  /// The codings that may be sent, the one with the highest weight first; at equal weights the one with the smallest
+  /// result first. `identity` comes last at equal weights, and is included unless the client forbids it.
+  func ordered(among offered: [ContentCoding] = ContentCoding.allCases) -> [ContentCoding] {
+    // No field: any coding is acceptable, and the client prefers none.
+    guard let weights else { return offered.filter { $0 == .identity } }
+    let weighted = offered.compactMap { coding -> (coding: ContentCoding, weight: Int)? in
+      if let weight = weights[coding.token] ?? weights["*"] { return weight > 0 ? (coding, weight) : nil }
+      // `identity` is acceptable without being named, but a client that names others prefers those.
+      return coding == .identity ? (coding, 0) : nil
+    }
+    return weighted.enumerated()
+      .sorted { ($1.element.weight, $0.offset) < ($0.element.weight, $1.offset) }.map(\.element.coding)
   }
 }

@@ -1,4 +1,6 @@
 import Bundles
+import Foundation
+import HTTPCache
 import HTTPTransport
 import NIOCore
 
@@ -17,7 +19,7 @@ struct ServedContent: Sendable {
 
   init(_ blob: Blob, of bundle: PageBundle, in release: StoredRelease, path: String) {
     digests = ContentDigests(md5: blob.md5, sha256: blob.sha256, size: blob.size)
-    mediaType = ServedMediaType.of(path: path)
+    mediaType = Self.mediaType(of: path)
     origin = .blob(blob, of: bundle, in: release)
   }
 
@@ -34,6 +36,32 @@ struct ServedContent: Sendable {
 
   /// The encodings that may make the content smaller.
   var codings: [ContentCoding] {
-    ServedMediaType.isCompressible(mediaType) ? ContentCoding.allCases : [.identity]
+    Self.isCompressible(mediaType) ? ContentCoding.allCases : [.identity]
+  }
+}
+
+extension ServedContent {
+  /// The media type for a path. Text types are sent as UTF-8: scripts were checked to be, and other texts are assumed
+  /// to be.
+  private static func mediaType(of path: String) -> String {
+    let type = MediaType.of(path: path)
+    return type.hasPrefix("text/") ? "\(type); charset=utf-8" : type
+  }
+
+  /// Returns `false` for pictures, videos and web fonts, which are compressed already.
+  private static func isCompressible(_ type: String) -> Bool {
+    let name = MediaType(type).name
+    return name.hasPrefix("text/") || name.hasSuffix("json") || name.hasSuffix("xml")
+      || ["application/wasm", "font/ttf", "font/otf", "application/octet-stream", "image/vnd.microsoft.icon"]
+        .contains(name)
+  }
+}
+
+extension Encodable {
+  /// The value as this host serves it: JSON without line breaks, its members sorted.
+  func servedJSON() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(self))
   }
 }

@@ -1,3 +1,4 @@
+import Bundles
 import DiskStorage
 import Foundation
 import Synchronization
@@ -30,7 +31,7 @@ final class DirectoryEvents: Sendable {
   init(_ folder: String) throws {
     self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
     descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-    guard descriptor >= 0 else { throw WatchError(path: folder, code: errno) }
+    guard descriptor >= 0 else { throw FolderError.unwatched(folder, code: errno) }
     (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     stopper = Pipe()
     // Events may come at any time, and waiting for them blocks.
@@ -61,16 +62,16 @@ final class DirectoryEvents: Sendable {
   /// no change between the scan and the watch is lost.
   ///
   /// - Returns: `true` if folders were added: writers in them may have started before the watch.
-  /// - Throws: ``WatchError`` if a folder cannot be watched; the others are watched.
+  /// - Throws: ``FolderError`` if a folder cannot be watched; the others are watched.
   func prepareToLook(at now: ContinuousClock.Instant) throws -> Bool {
     state.withLock { $0.activity.look(at: now) }
     var watched: [Int32: String?] = [:]
-    var failure: WatchError?
+    var failure: FolderError?
     func add(_ path: String, mask: UInt32, as name: String?) -> Bool {
       let watch = inotify_add_watch(descriptor, path, mask | UInt32(IN_ONLYDIR))
       if watch < 0 {
         // The parent folder reports files that were removed meanwhile.
-        if errno != ENOENT, errno != ENOTDIR { failure = WatchError(path: path, code: errno) }
+        if errno != ENOENT, errno != ENOTDIR { failure = FolderError.unwatched(path, code: errno) }
         return false
       }
       watched[watch] = .some(name)
@@ -136,15 +137,108 @@ final class DirectoryEvents: Sendable {
   }
 }
 
-/// A folder that cannot be watched, and the reason.
-struct WatchError: Error, Hashable, CustomStringConvertible {
-  let path: String
-  let code: Int32
-
-  var description: String {
+extension FolderError {
+  /// A folder that cannot be watched.
+  ///
+  /// - Parameter code: of the system's error.
+  fileprivate static func unwatched(_ path: String, code: Int32) -> FolderError {
     let reason = String(cString: strerror(code))
-    return code == ENOSPC || code == EMFILE
-      ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; until then it is polled"
-      : "\(path) cannot be watched: \(reason)"
+    return FolderError(
+      code == ENOSPC || code == EMFILE
+        ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; until then it is polled"
+        : "\(path) cannot be watched: \(reason)")
+  }
+}
+
+/// One `struct inotify_event`, inotify(7).
+struct InotifyRecord: Hashable, Sendable {
+  let watch: Int32
+  let mask: UInt32
+  /// The path of the file in the watched folder; empty for the folder itself.
+  let name: String
+
+  func has(_ flag: Int32) -> Bool { mask & UInt32(bitPattern: flag) != 0 }
+
+  /// The records of one read, up to the first incomplete one.
+  static func all(in bytes: UnsafeRawBufferPointer) -> [InotifyRecord] {
+    let headSize = 16  // wd, mask, cookie and len, of four bytes each
+    var records: [InotifyRecord] = []
+    var offset = 0
+    while offset + headSize <= bytes.count {
+      let length = Int(bytes.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
+      let end = offset + headSize + length
+      guard end <= bytes.count else { break }
+      // The name is padded with zeros.
+      let name = bytes[(offset + headSize)..<end].prefix { $0 != 0 }
+      records.append(
+        InotifyRecord(
+          watch: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self),
+          mask: bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self),
+          name: String(decoding: name, as: UTF8.self)))
+      offset = end
+    }
+    return records
+  }
+}
+
+/// Decides when a changing folder may be scanned: not during a burst of events, and not while files are being written.
+struct FolderActivity: Equatable, Sendable {
+  enum Event: Hashable, Sendable {
+    /// A file was created or written to, and its writer may continue.
+    case writing(String)
+    /// A file was closed after writing, moved or removed.
+    case settled(String)
+    /// Another change, or one of an unknown kind.
+    case changed
+    /// Events were lost.
+    case overflow
+  }
+
+  enum Decision: Equatable, Sendable {
+    case rest
+    case wait(Duration)
+    case look
+  }
+
+  /// The time without an event after which a burst has ended.
+  static let quiet: Duration = .milliseconds(100)
+  /// The longest burst: after this time the folder is scanned even if events continue.
+  static let patience: Duration = .seconds(2)
+  /// The time after which a writer that has a file open without writing is no longer waited for.
+  static let writerPatience: Duration = .seconds(10)
+  /// The longest time that writers can delay a scan.
+  static let writersPatience: Duration = .seconds(60)
+  /// The limit of open files that are tracked.
+  static let writersLimit = 10_000
+
+  private var first: ContinuousClock.Instant?
+  private var last: ContinuousClock.Instant?
+  private var writers: [String: ContinuousClock.Instant] = [:]
+
+  mutating func note(_ event: Event, at now: ContinuousClock.Instant) {
+    first = first ?? now
+    last = now
+    switch event {
+    case .writing(let path): if writers.count < Self.writersLimit { writers[path] = now }
+    case .settled(let path): writers[path] = nil
+    case .changed: break
+    case .overflow: writers = [:]
+    }
+  }
+
+  func decision(at now: ContinuousClock.Instant) -> Decision {
+    guard let first, let last else { return .rest }
+    var due = min(last + Self.quiet, first + Self.patience)
+    if let newest = writers.values.max() {
+      // The closing of the file is an event of its own; this limit applies if that event never comes.
+      due = max(due, min(newest + Self.writerPatience, first + Self.writersPatience))
+    }
+    return due <= now ? .look : .wait(due - now)
+  }
+
+  /// Starts a scan: later events count as new.
+  mutating func look(at now: ContinuousClock.Instant) {
+    (first, last) = (nil, nil)
+    writers = writers.filter { $0.value + Self.writerPatience > now }
   }
 }

@@ -30,14 +30,14 @@ struct ReleasePublisher: Sendable {
   private let source: PageURL
   private let preloader: Preloader
 
-  /// - Throws: ``ServingSettingsError`` if the host has no manifest.
+  /// - Throws: ``SettingsError/combination(_:)`` if the host has no manifest.
   init(
     host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, deltas: DeltaStore, record: HostRecord,
     signer: ReleaseSigner? = nil, statusSigner: StatusSigner? = nil,
     haltsOfFleet: (@Sendable (SHA256Digest) async throws -> Bool)? = nil, logger: Logger
   ) throws {
     guard let source = host.configuration.manifest, let preloader = host.preloader else {
-      throw ServingSettingsError("a manifest is needed to serve releases")
+      throw SettingsError.combination("a manifest is needed to serve releases")
     }
     (self.host, self.feed, self.representations, self.deltas) = (host, feed, representations, deltas)
     (self.record, self.signer, self.statusSigner, self.logger) = (record, signer, statusSigner, logger)

@@ -1,4 +1,6 @@
+import Bundles
 import Logging
+import PageKit
 import ServiceLifecycle
 
 /// Follows another server's manifest: checks it at the start, then at intervals, and at every report of a change.
@@ -32,4 +34,14 @@ package struct FollowSignal: Sendable {
   }
 
   package func send() { continuation.yield() }
+}
+
+/// Restores the release after the store was removed or damaged.
+struct StoreRenewal: Service {
+  let store: BundleStore
+  let signal: FollowSignal
+
+  func run() async throws {
+    for await _ in store.renewals.cancelOnGracefulShutdown() { signal.send() }
+  }
 }

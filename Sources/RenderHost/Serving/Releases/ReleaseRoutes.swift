@@ -37,7 +37,7 @@ struct ReleaseRoutes: Sendable {
       let history: [ReleaseEvent]
     }
     let history = feed.history
-    let bytes = try ServedJSON.bytes(List(current: history.last, history: history.reversed()))
+    let bytes = try List(current: history.last, history: history.reversed()).servedJSON()
     let content = try ServedContent(json: bytes)
     let representation = Representation(ByteBuffer(bytes: bytes), digests: content.digests)
     let answer = ContentAnswer(
@@ -70,7 +70,7 @@ struct ReleaseRoutes: Sendable {
     _ event: ReleaseEvent, _ writer: inout any ResponseBodyWriter, _ seen: inout ReleaseEvent.ID?
   ) async throws {
     // Without line breaks the event is one line of data.
-    let data = String(decoding: try ServedJSON.bytes(event), as: UTF8.self)
+    let data = String(decoding: try event.servedJSON(), as: UTF8.self)
     try await writer.write(
       ByteBuffer(string: "event: \(event.isStatus ? "status" : "release")\nid: \(event.id)\ndata: \(data)\n\n"))
     seen = event.id
@@ -80,4 +80,29 @@ struct ReleaseRoutes: Sendable {
 extension HTTPField.Name {
   /// HTML, “Server-sent events”.
   fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .range
+}
+
+/// Yields an element after each change, and at intervals without one.
+struct WakeStream: Sendable {
+  enum Wake: Sendable {
+    case change
+    case heartbeat
+  }
+
+  let stream: AsyncStream<Wake>
+  private let tasks: [Task<Void, Never>]
+
+  init(_ changes: AsyncStream<Void>, every period: Duration) {
+    let (stream, continuation) = AsyncStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(2))
+    self.stream = stream
+    tasks = [
+      Task {
+        for await _ in changes { continuation.yield(.change) }
+        continuation.finish()
+      },
+      Task { while (try? await Task.sleep(for: period)) != nil { continuation.yield(.heartbeat) } },
+    ]
+  }
+
+  func stop() { for task in tasks { task.cancel() } }
 }

@@ -78,10 +78,10 @@ final class ServedRelease: Sendable {
     otherwise = signed == nil ? written.otherwise : nil
     if halt != nil, otherwise != nil { written.rollout = Rollout(percent: 0, salt: written.rollout?.salt ?? "halted") }
     isHalted = signed == nil ? halt != nil && otherwise != nil : status?.isHalted == true
-    manifest = try ServedContent(json: signed?.manifest ?? ServedJSON.bytes(written))
+    manifest = try ServedContent(json: signed?.manifest ?? written.servedJSON())
     signedFiles = try signed?.files() ?? [:]
     self.byLocation = byLocation
-    self.checksums = try ServedContent(json: ServedJSON.bytes(checksums))
+    self.checksums = try ServedContent(json: checksums.servedJSON())
     byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
     byDigest = Dictionary(
       entries.indices.compactMap { index in entries[index].blob.map { ($0.sha256, index) } },
@@ -187,4 +187,78 @@ struct ServedEntry: Sendable {
 
   /// The path as it is written in a URL.
   var location: String { "/bundles/" + URLPath.escaped(path) }
+}
+
+/// A signed manifest and the files beside it, byte for byte: other bytes than these would not be what was signed.
+struct SignedContents: Sendable {
+  let manifest: [UInt8]
+  /// The bytes of the signature file.
+  let signatures: [UInt8]
+  let roots: [PublishedRoot]
+  /// The status beside it as it is served; `nil` if there is none.
+  var status: PublishedStatus?
+  /// The status of the folder or of the other server, which this host may sign anew; `nil` if there is none.
+  var published: PublishedStatus?
+  /// The times of the status, if this host has signed it.
+  var ownStatus: OwnStatus?
+  /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
+  /// if all entries are below `/bundles/`.
+  var paths: [String?] = []
+  /// The time at which this host signs it anew; `nil` if another has signed it.
+  var renewed: SignedTime?
+
+  /// Returns `true` if both have the same bytes.
+  func isSame(as other: SignedContents?) -> Bool {
+    manifest == other?.manifest && signatures == other?.signatures && roots == other?.roots
+      && (status?.isSame(as: other?.status) ?? (other?.status == nil))
+  }
+
+  /// The status as hosts read it; `nil` if there is none, or it cannot be read.
+  var readStatus: ReleaseStatus? { status.flatMap { try? ReleaseStatus(reading: $0.bytes) } }
+
+  /// The files by their paths, without the manifest.
+  func files() throws -> [String: ServedContent] {
+    var files = ["manifest.json" + SignatureFile.suffix: try ServedContent(json: signatures)]
+    if let status {
+      files[ReleaseStatus.fileName] = try ServedContent(json: status.bytes)
+      if let signatures = status.signatures {
+        files[ReleaseStatus.fileName + SignatureFile.suffix] = try ServedContent(json: signatures)
+      }
+    }
+    for root in roots {
+      let name = PublishedRoot.name(of: root.version)
+      files[name] = try ServedContent(json: root.bytes)
+      if let signatures = root.signatures {
+        files[name + SignatureFile.suffix] = try ServedContent(json: signatures)
+      }
+    }
+    return files
+  }
+
+  /// The ``paths`` of a manifest that another server has signed.
+  static func paths(of manifest: Manifest) throws -> [String?] {
+    // Any origin does: only references are resolved.
+    guard let url = PageURL("http://host.invalid/manifest.json") else { return [] }
+    let prefix = url.origin + "/"
+    return try manifest.located(at: url).map { entry in
+      let text = entry.contentURL.text
+      return text.hasPrefix(prefix) ? URLPath.unescaped(text.dropFirst(prefix.count)) : nil
+    }
+  }
+}
+
+/// Escapes and unescapes the paths of manifests for URLs.
+enum URLPath {
+  /// Removes the escapes. Returns `nil` if the result is not UTF-8.
+  static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
+
+  static func escaped(_ path: String) -> String {
+    path.percentEncoded { $0.isPathCharacter }
+  }
+
+  /// A path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
+  static func pattern(of path: String) -> String? {
+    let escaped = escaped(path)
+    return escaped.contains { "*:+?(){}\\".contains($0) } ? nil : escaped
+  }
 }

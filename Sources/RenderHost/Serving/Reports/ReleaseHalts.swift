@@ -2,6 +2,7 @@ import Bundles
 import CoreMetrics
 import Fleet
 import HTTPTransport
+import Hummingbird
 import Logging
 import ServerKit
 import Synchronization
@@ -141,4 +142,26 @@ final class ReleaseHalts: Sendable {
 
   /// Forgets what was said about a subject that is in order again.
   func clear(_ subject: Subject) { state.withLock { _ = $0.said.removeValue(forKey: subject) } }
+}
+
+extension ReleaseHalts {
+  /// Adds the admin's routes that halt the release that is served, and lift the halt.
+  ///
+  /// - Parameter setHalted: returns the release's name; `nil` without bundles.
+  static func addRoutes(
+    to router: RouterGroup<HostRequestContext>, setHalted: (@Sendable (Bool) async throws -> String)?
+  ) {
+    for (path, isHalted) in [("release/halt", true), ("release/resume", false)] as [(RouterPath, Bool)] {
+      router.post(path) { _, context in
+        guard let setHalted else {
+          throw ServedError.notFound("this host has no releases: it is started with --bundles or --manifest")
+        }
+        let release = try await setHalted(isHalted)
+        context.requestLogger.notice(
+          isHalted ? "A release was halted by hand" : "The halt of a release was lifted by hand",
+          metadata: ["release": "\(release)"])
+        return JSONAnswer.json(["release": release])
+      }
+    }
+  }
 }

@@ -1,8 +1,10 @@
 import Bundles
+import Containers
 import CoreMetrics
 import Fleet
 import HTTPTransport
 import HTTPTypes
+import Hummingbird
 import Logging
 import PageKit
 import ServerKit
@@ -22,16 +24,10 @@ final class ReportDesk: Service {
   private let rate = Mutex(ReportRate())
   /// The reports that are checked and counted at once. The clients of the others take turns.
   private let gate = FairGate<String>(width: 8, limit: 256)
-  private let halting = Mutex(Halting())
+  /// The attempts to publish a halt, and the end of the last one. Reports do not wait for them.
+  private let halting = Mutex<(isRunning: Bool, last: ContinuousClock.Instant?)>((false, nil))
   /// The attempts to publish a halt, until the host ends.
   private let tasks = RunningTasks()
-
-  /// The attempts to publish a halt. Reports do not wait for them.
-  private struct Halting {
-    var isRunning = false
-    /// The end of the last attempt.
-    var last: ContinuousClock.Instant?
-  }
 
   /// The least time between two attempts: each may run a command.
   private static let pause: Duration = .seconds(5)
@@ -45,6 +41,15 @@ final class ReportDesk: Service {
     guard !keys.isEmpty else { return nil }
     bound = settings.haltBound
     (self.publisher, self.record, self.fleet, self.logger) = (publisher, record, fleet, logger)
+  }
+
+  /// Adds the route to which installs report if a release is good or bad on them.
+  func add(to router: some RouterMethods<HostRequestContext>) {
+    router.post("/reports") { [self] request, context in
+      let body = try await request.bytes(upTo: ReleaseReport.byteLimit)
+      let isCounted = try await take(body, authorization: request.headers[.authorization], from: context.client)
+      return JSONAnswer.json(["counted": isCounted], status: .accepted)
+    }
   }
 
   /// Counts a report.
@@ -71,13 +76,10 @@ final class ReportDesk: Service {
     }
   }
 
-  /// A report that was checked, and counted unless there is a fleet that counts it.
-  private struct Checked {
-    var isNews: Bool
-    var forFleet: FleetOrder.Report?
-  }
-
-  private func checked(_ body: [UInt8], authorization: String?, from client: String) async throws -> Checked {
+  /// Checks a report, and counts it unless there is a fleet that counts it.
+  private func checked(
+    _ body: [UInt8], authorization: String?, from client: String
+  ) async throws -> (isNews: Bool, forFleet: FleetOrder.Report?) {
     let pass = try await gate.enter(for: client, until: .now + .seconds(5))
     defer { gate.leave(pass) }
     let install = try install(authorization)
@@ -95,16 +97,15 @@ final class ReportDesk: Service {
     }
     guard let current = publisher.feed.current, current.identity == report.contents else {
       count("other")
-      return Checked(isNews: false)
+      return (false, nil)
     }
-    var checked = Checked(isNews: true)
+    var forFleet: FleetOrder.Report?
     if fleet == nil {
       let one = FleetOrder.Report(release: report.contents.hex, isBad: report.standing == .bad, install: install)
-      checked.isNews = try await countAll([one]).isNews
-      guard checked.isNews else { return checked }
+      guard try await countAll([one]).isNews else { return (false, nil) }
     } else {
       let name = try SHA256Digest(of: Array(install.utf8)).hex
-      checked.forFleet = FleetOrder.Report(
+      forFleet = FleetOrder.Report(
         release: report.contents.hex, isBad: report.standing == .bad, install: String(name.prefix(32)))
     }
     if report.standing == .bad {
@@ -112,7 +113,7 @@ final class ReportDesk: Service {
         "The release is bad on an install",
         metadata: ["release": "\(current.name)", "reason": "\((report.failure?.description ?? "").quotedForMessage)"])
     }
-    return checked
+    return (true, forFleet)
   }
 
   /// Counts reports, each install once for a release.
@@ -189,7 +190,7 @@ final class ReportDesk: Service {
       } catch {
         publisher.halts.tell(.halt, "release \(release.name) fails, and is not halted yet: \(error.sentence)")
       }
-      halting.withLock { $0 = Halting(last: .now) }
+      halting.withLock { $0 = (false, .now) }
     }
   }
 
@@ -200,4 +201,26 @@ final class ReportDesk: Service {
   }
 
   private func count(_ result: String) { record.metrics.reports(result).increment() }
+}
+
+/// Limits the reports of each install, so that one that is broken or hostile costs little.
+struct ReportRate {
+  /// The reports that an install may send in each ``period``. An app sends one for each release.
+  static let limit = 10
+  static let period: Duration = .seconds(600)
+  /// The installs that are remembered; those that have reported least recently are forgotten.
+  static let installLimit = 10_000
+
+  private var installs = LRUDictionary<String, (since: ContinuousClock.Instant, count: Int)>()
+
+  /// Returns the time until the install may report again; `nil` if it may now.
+  mutating func wait(for install: String, at now: ContinuousClock.Instant) -> Duration? {
+    var entry = installs.use(install) ?? (now, 0)
+    if now - entry.since >= Self.period { entry = (now, 0) }
+    guard entry.count < Self.limit else { return Self.period - (now - entry.since) }
+    entry.count += 1
+    installs.set(entry, for: install)
+    if installs.count > Self.installLimit, let oldest = installs.leastRecent { _ = installs.remove(oldest) }
+    return nil
+  }
 }

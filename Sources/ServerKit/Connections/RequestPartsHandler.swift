@@ -1,0 +1,314 @@
+import CoreMetrics
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+
+/// Enforces the limits of requests: a body that is sent too slowly, a head that is too long or too slow. Closes a
+/// connection after a response that says so.
+///
+/// One instance for each HTTP/1 connection and each HTTP/2 stream.
+final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPRequestPart
+  typealias InboundOut = HTTPRequestPart
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  private static let linger = TimeAmount.seconds(2)
+
+  private let bodyTime: TimeAmount
+  private let idleTime: Duration
+  private let bodyLimit: Int
+  private let metrics: HostMetrics
+  /// The header fields of this server's own responses.
+  private let ownFields: HTTPFields
+  private var connection: ConnectionHandler?
+  private var replay: ResponseReplayHandler?
+  private var isStream = false
+  private var bodyDeadline: Scheduled<Void>?
+  /// `true` if a head has come whose request may end with the bytes that are here already.
+  private var awaitsBody = false
+  /// The number of requests whose answer is incomplete; ``isLastOpen`` is `true` if the last of them has not arrived
+  /// completely.
+  private var underWay = 0
+  private var isLastOpen = false
+  /// `true` while the client waits for 100 (Continue) before it sends its body.
+  private var isExpectant = false
+  private var ending = Ending.none
+
+  /// How far the end of the connection, or of the stream, has come.
+  private enum Ending: Comparable {
+    case none
+    /// The client has announced its last request.
+    case lastRequest
+    /// A response has announced the end.
+    case lastResponse
+    /// No more is read, and the connection is closed when the client has received all that was written.
+    case closing
+  }
+
+  /// - Parameter ownFields: the fields that are added to responses without them.
+  init(limits: ServerSettings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
+    (bodyTime, idleTime) = (TimeAmount(limits.bodyTime), limits.idle)
+    (bodyLimit, self.metrics) = (limits.body, metrics)
+    self.ownFields = ownFields
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    // A stream's parent is a connection, whose parent is the listening socket.
+    isStream = context.channel.parent?.parent != nil
+    let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
+    connection = try? pipeline?.handler(type: ConnectionHandler.self)
+    guard !isStream else { return }
+    connection?.awaitHead()
+    if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
+      // They are nearer to the decoder than this handler and so are added after it.
+      try? pipeline.addHandlers([RequestHeadHandler(), LastRequestHandler()], position: .after(decoder))
+      if let connection, let encoder = try? pipeline.handler(type: HTTPResponseEncoder.self) {
+        let replay = ResponseReplayHandler(connection, idle: idleTime)
+        try? pipeline.addHandler(replay, position: .before(encoder))
+        self.replay = replay
+      }
+      try? RequestBytesHandler.add(to: pipeline)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    bodyDeadline?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // Bytes after the last answer are discarded, so that no reset hides the answer from the client.
+    guard ending < .closing, ending == .none || isLastOpen else { return }
+    switch unwrapInboundIn(data) {
+    case .head(let head):
+      underWay += 1
+      // The connection ends with such a response.
+      if head.headerFields[values: .connection].contains(where: { $0.lowercased() != "keep-alive" }) {
+        replay?.replayContext.forbid()
+      }
+      isLastOpen = true
+      if !isStream, head.headerFields[.connection] == "close" { ending = max(ending, .lastRequest) }
+      connection?.headArrived()
+      awaitsBody = true
+      isExpectant = !isStream && expectsContinue(head)
+      welcomeBody(context)
+    case .body: isExpectant = false
+    case .end:
+      isExpectant = false
+      awaitsBody = false
+      bodyDeadline?.cancel()
+      bodyDeadline = nil
+      isLastOpen = false
+      if !isStream { connection?.awaitHead() }
+    }
+    context.fireChannelRead(data)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if awaitsBody {
+      awaitsBody = false
+      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+      bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
+        let (handler, context) = bound.value
+        handler.bodyExpired(context)
+      }
+    }
+    context.fireChannelReadComplete()
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    switch unwrapOutboundIn(data) {
+    case .head(var head):
+      if head.status.kind != .informational {
+        addOwnFields(to: &head.headerFields)
+        // RFC 9112 §9.6: the last response announces the close.
+        if ending == .lastRequest, underWay == 1 { head.headerFields[.connection] = "close" }
+      }
+      if head.headerFields[.connection]?.lowercased() == "close" {
+        ending = max(ending, .lastResponse)
+        // RFC 9113 §8.2.2: HTTP/2 has no Connection field.
+        if isStream { head.headerFields[.connection] = nil }
+      }
+      context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .body: context.write(data, promise: promise)
+    case .end:
+      underWay -= 1
+      guard ending < .lastResponse || isStream else { return writeLast(context, data, promise) }
+      context.write(data, promise: promise)
+      replay?.answered(isNext: underWay == 0 && !isLastOpen && ending < .lastResponse)
+      // It was answered, or its answer follows this one.
+      if isLastOpen, underWay == 0 { isExpectant = false }
+      welcomeBody(context)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard !isStream, underWay == 0 else { return context.fireErrorCaught(error) }
+    // The request was answered: the parser may report an error twice.
+    guard ending < .closing else { return }
+    switch error {
+    case HTTPParserError.headerOverflow:
+      if connection?.hasLine == false {
+        metrics.refusals("url").increment()
+        answer(context, .uriTooLong, "the URL is too long")
+      } else {
+        metrics.refusals("header").increment()
+        answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
+      }
+    case let error as AmbiguousRequestError:
+      metrics.refusals("unclear").increment()
+      answer(context, error.status, error.reason)
+    // RFC 9110 §9.1.
+    case HTTPParserError.invalidMethod:
+      metrics.refusals("unclear").increment()
+      answer(context, .notImplemented, "the request's method is not supported")
+    // RFC 9110 §2.5, §15.6.6: the parser supports no other minor versions.
+    case HTTPParserError.invalidVersion:
+      metrics.refusals("unclear").increment()
+      answer(context, .httpVersionNotSupported, "only the versions 1.0 and 1.1 of HTTP/1 are supported")
+    case is HTTPParserError:
+      metrics.refusals("unclear").increment()
+      answer(context, .badRequest, "the request is not valid HTTP")
+    case is SlowHeadError: answer(context, .requestTimeout, "the request's head took too long")
+    default: context.fireErrorCaught(error)
+    }
+  }
+
+  /// RFC 9110 §10.1.1. A body over the limit gets its final response at once.
+  private func expectsContinue(_ head: HTTPRequest) -> Bool {
+    guard head.headerFields[.expect]?.lowercased() == "100-continue" else { return false }
+    guard let length = head.headerFields[.contentLength] else { return head.headerFields.contains(.transferEncoding) }
+    return Int(length).map { $0 > 0 && $0 <= bodyLimit } ?? false
+  }
+
+  /// Sends `100 Continue` after the earlier answers.
+  private func welcomeBody(_ context: ChannelHandlerContext) {
+    guard isExpectant, underWay == 1 else { return }
+    isExpectant = false
+    context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+  }
+
+  /// RFC 9110 §15.5.9: with 408 the connection is closed.
+  private func bodyExpired(_ context: ChannelHandlerContext) {
+    bodyDeadline = nil
+    context.close(promise: nil)
+  }
+
+  private func addOwnFields(to fields: inout HTTPFields) {
+    // RFC 9110 §6.6.1.
+    if !fields.contains(.date) { fields[.date] = HTTPDate.now.description }
+    for field in ownFields where !fields.contains(field.name) { fields.append(field) }
+  }
+
+  private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ reason: String) {
+    let body = ByteBuffer(string: #"{"error":"\#(reason)"}"#)
+    var fields: HTTPFields = [
+      .contentType: "application/json", .contentLength: "\(body.readableBytes)", .connection: "close",
+    ]
+    addOwnFields(to: &fields)
+    context.write(wrapOutboundOut(.head(HTTPResponse(status: status, headerFields: fields))), promise: nil)
+    context.write(wrapOutboundOut(.body(body)), promise: nil)
+    context.write(wrapOutboundOut(.end(nil)), promise: nil)
+    closeGently(context)
+  }
+
+  /// Writes the last response and closes the connection after the client has received all of it.
+  private func writeLast(_ context: ChannelHandlerContext, _ data: NIOAny, _ promise: EventLoopPromise<Void>?) {
+    ending = .closing
+    let sent = promise ?? context.eventLoop.makePromise()
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    sent.futureResult.whenComplete { _ in
+      let (handler, context) = bound.value
+      handler.closeGently(context)
+    }
+    context.writeAndFlush(data, promise: sent)
+    replay?.answered(isNext: false)
+  }
+
+  /// RFC 9112 §9.6: the two sides are closed one after the other, so that the client can read the last response, which
+  /// a reset would discard.
+  private func closeGently(_ context: ChannelHandlerContext) {
+    ending = .closing
+    bodyDeadline?.cancel()
+    context.flush()
+    context.close(mode: .output, promise: nil)
+    let channel = context.channel
+    context.eventLoop.scheduleTask(in: Self.linger) { channel.close(mode: .all, promise: nil) }
+  }
+}
+
+/// Marks the last request of a connection by `Connection: close` for the following handlers.
+///
+/// RFC 9112 §9.3: the option may be one of several, in any case; and an HTTP/1.0 client must ask for a persistent
+/// connection, which is not offered here. After a request for another protocol no request is read.
+final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  /// The fields that are kept even if `Connection` lists them.
+  private static let kept: Set<String> = ["host", "content-length", "transfer-encoding", "cache-control"]
+
+  /// `true` if the last request has arrived and is an HTTP/1.0 request.
+  private(set) var isOld = false
+  private var hasLast = false
+  /// The number of requests, up to the last one, whose answer is incomplete.
+  private var underWay = 0
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+    if !hasLast { underWay += 1 }
+    guard !head.isKeepAlive || head.version != .http1_1 || head.endsHTTP else { return context.fireChannelRead(data) }
+    let asksForWebSocket = head.asksForWebSocket
+    if !hasLast { (hasLast, isOld) = (true, head.version != .http1_1) }
+    // RFC 9110 §7.6.1: the listed fields end at this hop. Code that forwards the request need not know of it.
+    for option in head.headers[canonicalForm: "connection"] where !Self.kept.contains(option.lowercased()) {
+      head.headers.remove(name: String(option))
+    }
+    head.headers.replaceOrAdd(name: "Connection", value: "close")
+    // With this Connection field, Upgrade announces that the connection can become a web socket.
+    head.headers.remove(name: "Upgrade")
+    if asksForWebSocket { head.headers.add(name: "Upgrade", value: "websocket") }
+    context.fireChannelRead(wrapInboundOut(.head(head)))
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    switch unwrapOutboundIn(data) {
+    case .head(var head) where isOld && underWay == 1 && !head.headers.contains(name: "content-length"):
+      // RFC 9112 §6.1: HTTP/1.0 has no chunks. The end of the connection ends such a body.
+      head.version = .http1_0
+      context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .end:
+      underWay -= 1
+      context.write(data, promise: promise)
+    default: context.write(data, promise: promise)
+    }
+  }
+}
+
+/// The HTTP version of a request, as `Via` names it. RFC 9110 §7.6.3.
+package enum RequestVersion: String, Sendable {
+  case http10 = "1.0"
+  case http11 = "1.1"
+  case http2 = "2"
+
+  package init(of request: Request, on channel: any Channel) async {
+    // A stream's parent is a connection, whose parent is the listening socket.
+    if channel.parent?.parent != nil {
+      self = .http2
+    } else if request.headers[.connection] == "close",
+      let isOld = try? await channel.pipeline.handler(type: LastRequestHandler.self).map(\.isOld).get(), isOld
+    {
+      // Every HTTP/1.0 request is the last of its connection.
+      self = .http10
+    } else {
+      self = .http11
+    }
+  }
+}

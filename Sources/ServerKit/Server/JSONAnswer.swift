@@ -1,0 +1,80 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// Makes JSON responses with common header fields.
+package enum JSONAnswer {
+  package static func error(_ status: HTTPResponse.Status, _ reason: String, _ fields: HTTPFields = [:]) -> Response {
+    json(["error": reason], status: status, fields)
+  }
+
+  /// Times are RFC 3339.
+  package static func json(
+    _ value: some Encodable, status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]
+  ) -> Response {
+    let encoder = JSONEncoder()
+    encoder.dateEncodingStrategy = .iso8601
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(value) else { return Response(status: .internalServerError) }
+    return text(Array(data), status: status, fields)
+  }
+
+  package static func json(_ members: [String: JSONValue], status: HTTPResponse.Status = .ok) -> Response {
+    text(JSONValue.object(members).text, status: status)
+  }
+
+  /// Makes a response that caches must not store, unless the fields say otherwise, because it describes the present
+  /// state.
+  package static func text(_ text: [UInt8], status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]) -> Response {
+    var fields = fields
+    fields[.contentType] = "application/json"
+    fields[.cacheControl] = fields[.cacheControl] ?? "no-store"
+    fields[.contentLength] = "\(text.count)"
+    return Response(status: status, headers: fields, body: .init(byteBuffer: ByteBuffer(bytes: text)))
+  }
+}
+
+/// Answers every error as `{"error": "…"}`. An internal error is logged, and the client gets a general message.
+package struct JSONErrorMiddleware: RouterMiddleware {
+
+  package init() {}
+  package typealias Context = HostRequestContext
+
+  package func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    do {
+      return try await next(request, context)
+    } catch let error as HTTPError {
+      return Self.response(error, request)
+    } catch let error as any HTTPResponseError {
+      return try error.response(from: request, context: context)
+    } catch is HTTPParserError {
+      return Self.response(.invalidBody, request)
+    } catch {
+      if error is CancellationError, context.disconnection.hasHappened {
+        // No client reads this response; the connection ends.
+        context.requestLogger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
+        return JSONAnswer.error(.badRequest, "the client has disconnected", [.connection: "close"])
+      }
+      context.requestLogger.error(
+        "A request failed", metadata: ["error": "\(error.sentence)", "path": "\(request.uri.path)"])
+      return JSONAnswer.error(.internalServerError, "an internal error occurred; the log has it under the request's id")
+    }
+  }
+
+  private static func response(_ error: HTTPError, _ request: Request) -> Response {
+    var response = JSONAnswer.error(error.status, error.body ?? reason(error.status, request))
+    for field in error.headers where field.name != .contentLength { response.headers.append(field) }
+    return response
+  }
+
+  private static func reason(_ status: HTTPResponse.Status, _ request: Request) -> String {
+    status == .notFound
+      ? "there is nothing at \(request.method) \(request.uri.path.prefix(200))" : status.reasonPhrase.lowercased()
+  }
+}
