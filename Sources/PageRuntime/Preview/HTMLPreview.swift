@@ -79,14 +79,14 @@ package struct HTMLPreview: Sendable {
     var waiting: [Step] = [.element(root)]
     while let step = waiting.popLast() {
       switch step {
-      case .end(let tag): output += "</\(tag)>"
+      case .end(let text): output += text
       case .element(let ref):
         guard let element = tree[ref] else { continue }
         let shown = PreviewElement(element: element, tree: tree, screen: screen, path: path, resource: resource)
         output += shown.start
         if shown.isVoid { continue }
         if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }
-        waiting.append(.end(shown.tag))
+        waiting.append(.end(shown.end))
         waiting += element.children.reversed().map { .element($0) }
       }
     }
@@ -123,7 +123,7 @@ package struct HTMLPreview: Sendable {
     [data-bounded]{min-height:0}[data-bounded=root]{flex-shrink:1}
     img{contain:size;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
     .w-header{position:sticky;top:0;z-index:1}
-    .w-waterfall{display:block}.w-waterfall>*{break-inside:avoid;width:100%}.w-waterfall>.w-header{column-span:all}
+    .w-waterfall{display:block}.columns>*{break-inside:avoid;width:100%}.columns>.w-header{column-span:all}
     [data-scroll=down]{overflow:hidden auto}[data-scroll=across]{flex-direction:row;overflow:auto hidden}
     .w-slider,.w-cycleslider,.w-slider-neighbor{overflow:hidden}[data-hidden]{display:none!important}
     .w-indicator{flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}

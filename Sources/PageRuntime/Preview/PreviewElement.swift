@@ -24,7 +24,19 @@ struct PreviewElement {
   var isVoid: Bool { tag == "img" || tag == "input" }
 
   /// The beginning, up to its children.
-  var start: String { "<\(tag)\(attributes)>\(content)" }
+  var start: String { "<\(tag)\(attributes)>\(content)\(columns.map { "<div \($0)>" } ?? "")" }
+
+  /// The end, after its children.
+  var end: String { "\(columns == nil ? "" : "</div>")</\(tag)>" }
+
+  /// The attributes of an element around a waterfall's children: a browser that scrolls the columns themselves puts what
+  /// does not fit into further columns beside them.
+  private var columns: String? {
+    guard element.type == "waterfall" else { return nil }
+    let gap = Double(text("columnGap")).map { ";column-gap:\(StyleValue.units($0))" } ?? ""
+    let count = min(max(Int(text("columnCount")) ?? 2, 1), 20)
+    return "class=\"columns\" style=\"column-count:\(count)\(gap)\""
+  }
 
   private var content: String {
     switch element.type {
@@ -98,9 +110,7 @@ struct PreviewElement {
     if screen.scrollers.contains(element.ref), element.style["flex"] == nil, element.style["flexGrow"] == nil {
       return ["flex:1"]
     }
-    guard element.type == "waterfall" else { return [] }
-    let gap = Double(text("columnGap")).map { ["column-gap:\(StyleValue.units($0))"] } ?? []
-    return ["column-count:\(min(max(Int(text("columnCount")) ?? 2, 1), 20))"] + gap
+    return []
   }
 
   /// The direction in which an element scrolls that has a height of its own or one that follows from the screen's; others
