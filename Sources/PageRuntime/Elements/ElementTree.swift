@@ -26,6 +26,8 @@ public struct ElementTree: Hashable, Sendable {
     public internal(set) var source: SourceState?
     /// The arguments that handlers get before the event, by its type; bindings, in the template of a cell.
     var eventArguments: [String: ScriptValue] = [:]
+    /// The id of the component that an element of a cell belongs to; `nil` for others.
+    var component: String?
   }
 
   struct Limits: Hashable, Sendable {

@@ -15,6 +15,7 @@ enum DefaultComponents {
   static func register(_ table: inout ComponentTable) {
     for type in types { table.add(type) }
     for type in ["input", "textarea"] { table.add(type, methods: InputComponent.methods) }
+    table.add("recycle-list", methods: RecycleListComponent.methods)
     // These have no effect in a host without a screen.
     for type in ["scroller", "list", "waterfall", "hlist", "vlist", "recycler", "simplelist"] {
       table.add(type, methods: ["resetLoadmore": .idle])

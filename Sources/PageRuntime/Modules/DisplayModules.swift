@@ -26,6 +26,13 @@ enum DisplayModules {
         guard let callback = call.callback(at: 1) else { return }
         try await page.callback(callback, .string(page.tree.direction(of: call[0].reference ?? "")))
       })
+    // Frameworks call it for a component in a cell whose data has changed.
+    table.add(
+      "dom", "updateComponentData",
+      .deferred { call, page in
+        if let id = call[0].reference, let data = call[1].object { await page.update(data, ofComponent: id) }
+        if let callback = call.callback(at: 2) { try await page.callback(callback, ["result": "success"]) }
+      })
     for name in ["beginBatchMark", "endBatchMark"] { table.add("dom", name, .idle) }
     table.add(
       "animation", "transition",

@@ -37,6 +37,7 @@ extension PageInstance {
       await Task.yield()
       guard isRunning(in: group) else { return }
     }
+    if !outcome.componentData.isEmpty { setComponentData(outcome.componentData) }
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
     for part in outcome.missing { note(part) }
     for exception in outcome.exceptions { report(exception) }

@@ -114,6 +114,7 @@ extension PageInstance {
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
+    (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     (tree, messages, missing) = (ElementTree(), [], [])
     let isSound = hasRendered && failure == nil
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)

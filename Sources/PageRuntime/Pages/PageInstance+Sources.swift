@@ -8,12 +8,16 @@ extension PageInstance {
     for command in commands {
       switch command {
       case .createBody(let element), .addElement(_, let element, _): load(element)
-      case .updateAttributes(let ref, let changes) where changes["src"] != nil: loadSource(of: ref)
+      case .updateAttributes(let ref, let changes):
+        if changes["src"] != nil { loadSource(of: ref) }
+        // The script's later data replaces what methods have made of the former.
+        if changes["listData"] != nil { listData[ref] = nil }
       case .removeElement: hasRemovals = true
       default: break
       }
     }
     if hasRemovals { forgetSources() }
+    followComponents()
   }
 
   /// Loads the sources of a description's elements, parents first, without recursion.
@@ -22,6 +26,7 @@ extension PageInstance {
     while let next = waiting.popLast() {
       if Self.sourceTypes.contains(next.type) { loadSource(of: next.ref) }
       if !registry.components.has(next.type) { note(.component(next.type)) }
+      if next.attributes["@templateId"] != nil { hasCellComponents = true }
       waiting += next.children
     }
   }

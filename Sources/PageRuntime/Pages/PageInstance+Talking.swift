@@ -33,6 +33,10 @@ extension PageInstance {
       if let style = changes["style"].object { commands.append(.updateStyle(live, style)) }
     }
     apply(commands)
+    var event = event
+    if let component = target.component, let members = event.object {
+      event = .object(members.merging(["componentId": .string(component)]) { $1 })
+    }
     // The framework knows the arguments of an element's own events.
     let options: [ScriptValue] = isOwn ? [] : [["params": target.arguments ?? .undefined]]
     try await call("fireEvent", [.string(target.ref), .string(type), event, changes] + options)

@@ -91,6 +91,16 @@ import ScriptEngine
   var embeddingDepth = 0
   /// The documents of `web` elements, by the elements' refs.
   var documents: [String: [UInt8]] = [:]
+  /// `true` if a template has components with data of their own.
+  var hasCellComponents = false
+  /// The components in cells that the script knows, by their ids, and whether they are attached.
+  var cellComponents: [String: (component: CellComponent, isAttached: Bool)] = [:]
+  /// `true` while the script is told of components in cells.
+  var isFollowingComponents = false
+  /// The data of components in cells that has not been applied, by their ids.
+  var changedComponents: [String: [String: ScriptValue]] = [:]
+  /// The items of lists whose changes have not been applied, by the lists' refs.
+  var listData: [String: [ScriptValue]] = [:]
   /// The timers of the `timer` module, by the callbacks that they call.
   var callbackTimers: [String: PageTimer] = [:]
   /// The parts that were reported as not registered.

@@ -125,6 +125,15 @@ final class FrameworkGroup: Sendable {
     try? await group.perform { [framework] group in try group.context(framework).collectGarbage() }
   }
 
+  /// A call of a hook in the lifecycle of a component in a cell.
+  struct ComponentHook: Sendable {
+    /// The id of the component, or of its template.
+    let target: String
+    let name: String
+    let arguments: [ScriptValue]
+    let component: String
+  }
+
   /// The bundle and the arguments of an opening.
   struct Opening: Sendable {
     let id: String
@@ -194,6 +203,29 @@ final class FrameworkGroup: Sendable {
       let tasks = home.reference(to: tasks)
       if let json { try tasks["0"]["args"]["1"].set(json.name, home.reference(toJSON: json.text)) }
       try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), tasks]))
+    }
+  }
+
+  /// Calls hooks of components in cells, in order. One that throws is reported. The data of a component is what its hook
+  /// `create` or `syncState` returns.
+  func run(_ hooks: [ComponentHook], of id: String) async throws -> EntryOutcome {
+    try await enter(id) { home, page in
+      for hook in hooks {
+        let task: ScriptValue = [
+          "method": "componentHook",
+          "args": [.string(hook.target), "lifecycle", .string(hook.name), .array(hook.arguments)],
+        ]
+        do {
+          let results = try Self.check(
+            home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: [task])]))
+          guard hook.name == "create" || hook.name == "syncState" else { continue }
+          if let data = try results["0"].value().object { page.setData(data, ofComponent: hook.component) }
+        } catch ScriptError.exception(let exception) {
+          page.report(exception)
+        } catch ScriptError.notPlainData(let reason) {
+          page.report(ScriptException(message: "the data of a component in a cell is not plain data: \(reason)"))
+        }
+      }
     }
   }
 

@@ -47,7 +47,9 @@ struct NativeFunctions {
       return .undefined
     }
     try function("__updateComponentData") { page, arguments in
-      Self.answer(arguments[2], page)
+      page.later(
+        ModuleCall(
+          page: page.id, module: "dom", method: "updateComponentData", ref: nil, arguments: arguments.array ?? []))
       return .undefined
     }
     // Older frameworks use one function for everything: tasks, each for a module, a component or an element.

@@ -65,6 +65,9 @@ final class PageScript {
     if modules.modules[module] == nil { note(.module(String(module.prefix(100)))) }
   }
 
+  /// Notes the data that a hook has returned for a component in a cell.
+  func setData(_ data: [String: ScriptValue], ofComponent id: String) { outcome.componentData[id] = data }
+
   func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
 
   /// Notes a call that is made after the entry.
@@ -229,6 +232,8 @@ struct EntryOutcome: Sendable {
   var exceptions: [ScriptException] = []
   var logs: [Log] = []
   var missing: [MissingPart] = []
+  /// The data of components in cells, by their ids.
+  var componentData: [String: [String: ScriptValue]] = [:]
   /// The time at which the page's context was made; `nil` for later entries.
   var created: ContinuousClock.Instant?
   /// The time of the first command.
