@@ -227,3 +227,22 @@ extension Resource {
     "utf-16": .utf16, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,
   ]
 }
+
+extension HTTPResponse.Status {
+  /// The reason phrase of RFC 9110 §15, since HTTP/2 has none on the wire. Empty for a code that is not registered.
+  var standardPhrase: String { Self.phrases[code] ?? "" }
+
+  private static let phrases = Dictionary(
+    [
+      .continue, .switchingProtocols, .earlyHints, .ok, .created, .accepted, .nonAuthoritativeInformation, .noContent,
+      .resetContent, .partialContent, .multipleChoices, .movedPermanently, .found, .seeOther, .notModified,
+      .temporaryRedirect, .permanentRedirect, .badRequest, .unauthorized, .forbidden, .notFound, .methodNotAllowed,
+      .notAcceptable, .proxyAuthenticationRequired, .requestTimeout, .conflict, .gone, .lengthRequired,
+      .preconditionFailed, .contentTooLarge, .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable,
+      .expectationFailed, .misdirectedRequest, .unprocessableContent, .tooEarly, .upgradeRequired,
+      .preconditionRequired, .tooManyRequests, .requestHeaderFieldsTooLarge, .unavailableForLegalReasons,
+      .internalServerError, .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout,
+      .httpVersionNotSupported, .networkAuthenticationRequired,
+    ].map { (status: HTTPResponse.Status) in (status.code, status.reasonPhrase) }
+  ) { first, _ in first }
+}
