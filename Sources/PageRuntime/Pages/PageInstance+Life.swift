@@ -1,6 +1,41 @@
+import Bundles
 import Foundation
 import HTTPTransport
 import ScriptEngine
+
+/// A phase of a page's life.
+public enum PagePhase: String, Hashable, Sendable {
+  /// The page was made and not opened. Next: loading, evaluating, failed, destroyed.
+  case idle
+  /// The bundle is being found or downloaded. Next: evaluating, failed, destroyed.
+  case loading
+  /// The script runs for the first time. Next: live, empty, loading (a reload), failed, destroyed.
+  case evaluating
+  /// The script has run and made no body. It may still make one. Next: live, loading or evaluating (a reload), failed,
+  /// destroyed.
+  case empty
+  /// The page has rendered. Next: loading or evaluating (a reload), failed, destroyed.
+  case live
+  /// The page could not open, or was stopped. Next: loading or evaluating (a reload), destroyed.
+  case failed
+  /// The page was destroyed. No phase follows.
+  case destroyed
+
+  /// Returns `true` if the phase may follow this one.
+  func canMove(to next: PagePhase) -> Bool {
+    switch (self, next) {
+    case (.idle, .loading), (.idle, .evaluating), (.idle, .failed): true
+    case (.loading, .evaluating), (.loading, .failed): true
+    case (.evaluating, .live), (.evaluating, .empty), (.evaluating, .loading), (.evaluating, .failed): true
+    case (.empty, .live), (.empty, .loading), (.empty, .evaluating), (.empty, .failed): true
+    case (.live, .loading), (.live, .evaluating), (.live, .failed): true
+    case (.failed, .loading), (.failed, .evaluating): true
+    case (.destroyed, _): false
+    case (_, .destroyed): true
+    default: false
+    }
+  }
+}
 
 extension PageInstance {
   // MARK: Being shown
@@ -125,5 +160,186 @@ extension PageInstance {
     entries = nil
     let mayRunAnother = await group.close(id)
     if isSound, mayRunAnother, let purpose { await environment.frameworks.keep(group, for: purpose) }
+  }
+}
+
+extension PageInstance {
+  /// Says that the page works, so that its release is good at once. Of a page whose release is not on trial, or that shows
+  /// another release since the first one failed, nothing follows.
+  public func markReady() async { await trial?.ready() }
+
+  /// Ends the trial of an opening that is over.
+  func endTrial() {
+    trial?.abandon()
+    (trial, holdsFailures) = (nil, false)
+  }
+
+  /// Records a failure after the page had its tree.
+  func noteFailure(_ error: PageError) {
+    guard let trial, let failure = TrialFailure(error, page: trial.url) else { return }
+    Task { _ = await trial.failed(failure) }
+  }
+}
+
+extension TrialFailure {
+  /// Returns `nil` for an error that says nothing about the release.
+  init?(_ error: PageError, page: PageURL) {
+    let kind: Kind
+    switch error {
+    case .script(_, .exception), .script(_, .wrongArgument), .script(_, .notPlainData): kind = .exception
+    case .script(_, .timeLimit): kind = .timeLimit
+    case .script(_, .memoryLimit): kind = .memoryLimit
+    case .noFramework, .unknownFramework, .notABundle, .refused: kind = .exception
+    case .script(_, .closed), .script(_, .engine), .invalidURL, .bundle, .destroyed, .superseded: return nil
+    }
+    let message: String
+    if case .script(_, let script) = error { message = "\(script)" } else { message = "\(error)" }
+    self.init(kind, page: page.text, message: message)
+  }
+}
+
+extension PageInstance {
+  /// Waits until the page and the pages that it embeds have no work under way: requests, pictures, calls, and timers that
+  /// are due soon. Work that a timer starts is waited for too, and so is a timer that it sets. Intervals are not.
+  ///
+  /// - Parameters:
+  ///   - limit: the longest wait.
+  ///   - timers: the longest time to a timer's due time at which it is waited for.
+  /// - Returns: `true` if no such work was left at the end.
+  @discardableResult
+  public func settle(within limit: Duration, timers: Duration = .milliseconds(200)) async -> Bool {
+    await pendingWork(within: limit, timers: timers).isSettled
+  }
+
+  /// Waits as ``settle(within:timers:)`` does.
+  ///
+  /// - Returns: the work that was still under way at the end.
+  package func pendingWork(
+    within limit: Duration, timers: Duration = PendingWork.timerLimit
+  ) async -> PendingWork {
+    let deadline = ContinuousClock.now + limit
+    while true {
+      let now = ContinuousClock.now
+      let underway = underway(at: now)
+      guard now < deadline, let next = underway.first(where: { $0.item.isWaitedFor(timers: timers) }) else {
+        return PendingWork(underway.map(\.item), timers: timers)
+      }
+      await Self.wait(for: next.task, until: deadline)
+    }
+  }
+
+  /// The work under way, with that of embedded pages. The page's own timers come last.
+  func underway(at now: ContinuousClock.Instant) -> [(item: PendingWork.Item, task: Task<Void, Never>)] {
+    var found = sourceTasks.values.map { (item: PendingWork.Item.request, task: $0) }
+    found += calls.values.map { ($0.isRequest ? .request : .call, $0.task) }
+    for child in embedded.values { found += child.underway(at: now) }
+    for timer in [PageTimer](timers.values) + callbackTimers.values {
+      found.append((timer.repeats ? .interval : .timer(remaining: timer.due - now), timer.task))
+    }
+    return found
+  }
+
+  /// Waits for a task until a deadline. The task goes on after it.
+  static func wait(for task: Task<Void, Never>, until deadline: ContinuousClock.Instant) async {
+    let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+    let relay = Task {
+      await task.value
+      continuation.yield()
+    }
+    let alarm = Task {
+      try? await Task.sleep(until: deadline)
+      continuation.yield()
+    }
+    defer {
+      relay.cancel()
+      alarm.cancel()
+    }
+    for await _ in ends { return }
+  }
+}
+
+/// The work that a page still had under way when waiting for it ended.
+package struct PendingWork: Hashable, Sendable, Codable {
+  /// The default limit for timers that are waited for, 200 ms: enough for work that a script puts off to its next turn,
+  /// and for its pauses while a user types.
+  package static let timerLimit: Duration = .milliseconds(200)
+
+  /// The number of requests of the script, and of pictures, documents and pages that elements load.
+  package var requests = 0
+  /// The number of calls of methods that make no request.
+  package var calls = 0
+  /// The number of timers that were due within ``limit``.
+  package var dueTimers = 0
+  /// The number of timers that were due after ``limit``. They are not waited for.
+  package var laterTimers = 0
+  /// The number of timers that repeat. They are not waited for.
+  package var intervals = 0
+  /// The longest time to a timer's due time at which the timer is waited for.
+  package var limit = PendingWork.timerLimit
+
+  package init() {}
+
+  /// One thing that a page has under way.
+  enum Item: Hashable, Sendable {
+    case request
+    case call
+    case timer(remaining: Duration)
+    case interval
+
+    /// Returns `true` if a page is busy because of it.
+    func isWaitedFor(timers limit: Duration) -> Bool {
+      switch self {
+      case .request, .call: true
+      case .timer(let remaining): remaining <= limit
+      case .interval: false
+      }
+    }
+  }
+
+  init(_ items: some Sequence<Item>, timers limit: Duration) {
+    self.limit = limit
+    for item in items {
+      switch item {
+      case .request: requests += 1
+      case .call: calls += 1
+      case .timer where item.isWaitedFor(timers: limit): dueTimers += 1
+      case .timer: laterTimers += 1
+      case .interval: intervals += 1
+      }
+    }
+  }
+
+  /// `true` if no work was left that is waited for.
+  package var isSettled: Bool { requests == 0 && calls == 0 && dueTimers == 0 }
+
+  /// The work that was left: `2 requests, 1 timer`. Empty if the page had settled.
+  package var busyText: String {
+    [Self.text(requests, "request"), Self.text(calls, "call"), Self.text(dueTimers, "timer")].compactMap(\.self)
+      .joined(separator: ", ")
+  }
+
+  /// The work that was not waited for: `1 timer due in more than 200 ms, 2 intervals`. Empty if there was none.
+  package var unawaitedText: String {
+    let later = Self.text(laterTimers, "timer").map { "\($0) due in more than \(limit.inMilliseconds)" }
+    return [later, Self.text(intervals, "interval")].compactMap(\.self).joined(separator: ", ")
+  }
+
+  private static func text(_ count: Int, _ noun: String) -> String? {
+    count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")"
+  }
+
+  /// The counts as JSON, as in reports of `bundlectl render --json` and `renderhost`.
+  package var json: JSONValue {
+    .object([
+      "requests": .integer(Int64(requests)), "calls": .integer(Int64(calls)), "timers": .integer(Int64(dueTimers)),
+      "laterTimers": .integer(Int64(laterTimers)), "intervals": .integer(Int64(intervals)),
+    ])
+  }
+}
+
+extension Duration {
+  fileprivate var inMilliseconds: String {
+    let milliseconds = self / .milliseconds(1)
+    return milliseconds == milliseconds.rounded() ? "\(Int(milliseconds)) ms" : "\(milliseconds) ms"
   }
 }
