@@ -1,6 +1,7 @@
 import Foundation
 import HTTPCache
 import HTTPTransport
+import ScriptEngine
 
 /// Loads the source map that a script names at its end: in a `data:` URL, beside the script, or on the network.
 package struct SourceMapLookup: Sendable {
@@ -30,5 +31,102 @@ package struct SourceMapLookup: Sendable {
     }
     let bytes = try await loaded.body.collect(upTo: Int64(limits.bytes))
     return try SourceMap(reading: bytes, at: loaded.url ?? url, limits: limits)
+  }
+}
+
+/// The reference to a source map at the end of a script: `//# sourceMappingURL=…`.
+package enum SourceMapReference {
+  /// Returns the reference as it is written, or `nil` if there is none. Only blank lines and comments may follow it.
+  package static func find(in source: String) -> String? {
+    var rest = Substring(source).utf8
+    while let last = rest.last {
+      if Self.isSpace(last) || Self.isLineEnd(last) {
+        rest.removeLast()
+        continue
+      }
+      let start = rest.lastIndex(where: Self.isLineEnd).map { rest.index(after: $0) } ?? rest.startIndex
+      let line = rest[start...]
+      if let found = reference(in: line) { return found }
+      guard line.drop(while: Self.isSpace).starts(with: "//".utf8) else { return nil }
+      rest = rest[..<start]
+    }
+    return nil
+  }
+
+  /// ECMA-426, "Extracting a source map URL": `//#`, the older `//@`, or the same in a comment of the other kind.
+  private static func reference(in line: Substring.UTF8View) -> String? {
+    guard let name = Substring(line).ranges(of: "sourceMappingURL=").last else { return nil }
+    let before = Substring(line)[..<name.lowerBound]
+    guard before.last.map({ $0 == " " || $0 == "\t" }) ?? false else { return nil }
+    let mark = before.utf8.reversed().drop(while: isSpace).prefix(3)
+    guard ["#//", "@//", "#*/"].contains(where: { mark.elementsEqual($0.utf8) }) else { return nil }
+    var value = Substring(line)[name.upperBound...]
+    if mark.elementsEqual("#*/".utf8) {
+      guard let end = value.firstRange(of: "*/") else { return nil }
+      value = value[..<end.lowerBound]
+    }
+    let text = String(value.utf8.prefix { !isSpace($0) }) ?? ""
+    // With quotes it is a string that a script makes, not a comment.
+    guard !text.isEmpty, !text.utf8.contains(where: { "\"'`".utf8.contains($0) }) else { return nil }
+    return text
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+  private static func isLineEnd(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
+}
+
+extension ScriptException {
+  /// The exception with places in the script's sources instead of the script.
+  ///
+  /// - Parameter url: the URL of the script; places in other scripts stay.
+  package func mapped(through map: SourceMap, of url: String) -> ScriptException {
+    var result = located
+    if result.url == url, let line = result.line, let position = map.position(line: line, column: result.column) {
+      result.url = position.source
+      result.line = position.line
+      result.column = position.column
+    }
+    result.stack = stack.map { stack in
+      stack.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+        guard let call = StackCall(line), call.url == url,
+          let position = map.position(line: call.line, column: call.column)
+        else { return String(line) }
+        return call.name.map { "\($0)@\(position)" } ?? position.description
+      }.joined(separator: "\n")
+    }
+    return result
+  }
+
+  /// The exception with the place of the innermost call that has one, if the engine gave no place.
+  package var located: ScriptException {
+    guard line == nil, let call = stack?.split(separator: "\n").lazy.compactMap({ StackCall($0) }).first else {
+      return self
+    }
+    var result = self
+    (result.url, result.line, result.column) = (call.url, call.line, call.column)
+    return result
+  }
+}
+
+/// A line of a stack as JavaScriptCore writes it: `name@url:line:column`.
+struct StackCall: Hashable {
+  let name: String?
+  let url: String
+  let line: Int
+  let column: Int
+
+  /// Returns `nil` for other lines, such as those of native functions.
+  init?(_ text: Substring) {
+    // A URL may have an @ in it; names have none.
+    let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let place = parts.last else { return nil }
+    let numbers = place.split(separator: ":", omittingEmptySubsequences: false).suffix(2).map { Int($0) }
+    guard numbers.count == 2, let line = numbers[0], let column = numbers[1], line > 0, column > 0 else { return nil }
+    let url = place.split(separator: ":", omittingEmptySubsequences: false).dropLast(2).joined(separator: ":")
+    guard !url.isEmpty else { return nil }
+    name = parts.count == 2 ? String(parts[0]) : nil
+    self.url = url
+    self.line = line
+    self.column = column
   }
 }
