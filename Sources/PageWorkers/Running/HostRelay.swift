@@ -115,3 +115,128 @@ struct RelayedError: Error, CustomStringConvertible {
 
   init(_ description: String) { self.description = description }
 }
+
+/// Relays every request of a page to the daemon.
+struct RelayedResources: ResourceRequestHandling {
+  let relay: HostRelay
+  let page: UInt64
+
+  func updates(
+    for request: ResourceRequest, next: @escaping Next
+  ) -> AsyncStream<ResourceUpdate> {
+    let arrivals = relay.ask(.resource(ResourceQuestion(request)), request.body, page: page)
+    return AsyncStream { continuation in
+      let work = Task {
+        for await arrival in arrivals {
+          switch arrival {
+          case .update(let update): continuation.yield(update)
+          case .failed(let reason): continuation.yield(.failed(LoadFailure(RelayedError(reason))))
+          default: break
+          }
+        }
+        continuation.finish()
+      }
+      continuation.onTermination = { _ in work.cancel() }
+    }
+  }
+}
+
+/// Relays the storage of pages to the daemon.
+struct RelayedStorage: StorageProviding {
+  let relay: HostRelay
+  let page: UInt64
+
+  func value(for key: String) async throws -> String? {
+    if case .value(let value) = try await answer(.storedValue(key: key)) { value } else { nil }
+  }
+
+  func setValue(_ value: String, for key: String) async throws {
+    _ = try await answer(.storeValue(key: key), Array(value.utf8))
+  }
+
+  func removeValue(for key: String) async throws -> Bool {
+    if case .value(let value) = try await answer(.removeValue(key: key)) { value != nil } else { false }
+  }
+
+  func keys() async throws -> [String] {
+    if case .keys(let keys) = try await answer(.storedKeys) { keys } else { [] }
+  }
+
+  private func answer(_ question: PageQuestion, _ payload: [UInt8] = []) async throws -> HostRelay.Arrival {
+    for await arrival in relay.ask(question, payload, page: page) {
+      if case .failed(let reason) = arrival { throw RelayedError(reason) }
+      return arrival
+    }
+    throw RelayedError("the daemon did not answer")
+  }
+}
+
+/// Does not navigate: the viewer of the page gets the target.
+struct RelayedNavigation: Navigating {
+  let socket: WorkerSocket
+  let page: UInt64
+
+  func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws {
+    await tell(.object(["action": .string("push"), "url": .string(url.text), "options": options.json]))
+  }
+
+  func pop(options: ScriptValue, from page: PageInstance) async throws {
+    await tell(.object(["action": .string("pop"), "options": options.json]))
+  }
+
+  private func tell(_ event: JSONValue) async {
+    await socket.send(.event(page: page, name: "navigate"), event.text)
+  }
+}
+
+/// Workers have no network.
+struct NoTransport: HTTPTransporting {
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    throw TransportError.cannotConnect(url: request.url, reason: "a worker has no network")
+  }
+}
+
+/// A page in a worker. The daemon loads its resources, and those of embedded pages.
+final class RelayedPage: PageInstance {
+  /// The daemon's number of the page, or of the one that embeds it.
+  nonisolated let root: UInt64
+  private let relay: HostRelay
+  private nonisolated let entries: EntryTable
+  /// `true` if the daemon can see it run.
+  private var isSeen = false
+
+  init(environment: PageEnvironment, registry: PageRegistry?, root: UInt64, relay: HostRelay, entries: EntryTable) {
+    self.root = root
+    self.relay = relay
+    self.entries = entries
+    super.init(environment: environment, registry: registry)
+    // The daemon decides which other pages hear it.
+    ownChannelScope = Self.channelScope(of: root)
+    isSeen = entries.add(id, page: root)
+  }
+
+  deinit { entries.remove(id) }
+
+  /// The scope of the channels of a page and of those that it embeds or pushes.
+  nonisolated static func channelScope(of root: UInt64) -> String { "\(root)" }
+
+  override func renderByURL(
+    _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws {
+    guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
+    try begin(url)
+    try await orFallBack(options: options, data: data) {
+      let source = try await relay.bundle(url, page: root)
+      var options = options
+      options.bundleURL = options.bundleURL ?? text
+      try await render(source, options: options, data: data)
+    }
+  }
+
+  override func render(
+    _ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws {
+    guard isSeen else { throw fail(.refused("too many pages run in one worker")) }
+    try await super.render(source, options: options, data: data)
+  }
+}
