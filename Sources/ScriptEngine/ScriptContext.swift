@@ -1,4 +1,5 @@
 import CJavaScriptCore
+import Foundation
 
 /// A global object and its values. Only for the group's thread.
 package final class ScriptContext {
@@ -182,4 +183,45 @@ package protocol ScriptAttachment: AnyObject {
 extension String {
   /// The first 10,000 characters of a long text.
   fileprivate var shortened: String { utf8.count <= 10_000 ? self : prefix(10_000) + "…" }
+}
+
+/// The text of a script, and the engine's copy of it: evaluations share the copy. Only for the group's thread.
+package final class ScriptSource {
+  package let text: String
+  let raw: JSStringRef
+
+  package init(_ text: String) {
+    self.text = text
+    raw = text.makeEngineString()
+  }
+
+  deinit { JSStringRelease(raw) }
+}
+
+extension String {
+  /// Lends the engine a copy of the text. It lives until `body` returns.
+  func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
+    let string = makeEngineString()
+    defer { JSStringRelease(string) }
+    return try body(string)
+  }
+
+  /// Makes a copy of the text for the engine. The caller releases it.
+  func makeEngineString() -> JSStringRef {
+    // The engine reads up to a zero byte.
+    let plain = withCString { strlen($0) == utf8.count ? JSStringCreateWithUTF8CString($0) : nil }
+    return plain ?? Self.engineString(utf16: Array(utf16))
+  }
+
+  private static func engineString(utf16 units: [UInt16]) -> JSStringRef {
+    units.withUnsafeBufferPointer { JSStringCreateWithCharacters($0.baseAddress, $0.count) }
+  }
+
+  /// Takes over a string that a copying function of the engine returned.
+  init(consuming string: JSStringRef) {
+    defer { JSStringRelease(string) }
+    let characters = UnsafeBufferPointer(
+      start: JSStringGetCharactersPtr(string), count: JSStringGetLength(string))
+    self = String(decoding: characters, as: UTF16.self)
+  }
 }
