@@ -1,4 +1,5 @@
 import Bundles
+import CCrypto
 import CurlTransport
 import DiskStorage
 import HTTPCache
@@ -338,5 +339,16 @@ extension PageHost {
     await verifier?.shutDown()
     await pages.frameworks.shutDown()
     _ = await preloading?.report()
+  }
+}
+
+/// The libraries that PageKit uses.
+package enum Libraries {
+  /// The name and version of each, as the library reports them.
+  package static var versions: [String] {
+    [
+      CurlTransport.libraryVersion, String(cString: OpenSSL_version(OPENSSL_VERSION)),
+      "SQLite \(BundleStore.databaseVersion)",
+    ]
   }
 }
