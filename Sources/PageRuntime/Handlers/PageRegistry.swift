@@ -37,8 +37,8 @@ public final class PageRegistry: Sendable {
   /// - Parameter defaults: the handlers of the slots for which none is registered.
   package init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
-    DefaultModules.register(&snapshot.modules)
-    snapshot.components = DefaultComponents.table
+    snapshot.modules = .builtIn()
+    snapshot.components = .builtIn
     self.defaults = snapshot
     parent = nil
   }

@@ -1,8 +1,9 @@
 import ScriptEngine
 
-/// The built-in components.
-enum DefaultComponents {
-  static let types = [
+// MARK: The built-in components
+
+extension ComponentTable {
+  private static let types = [
     "div", "container", "text", "image", "richtext", "scroller", "list", "recycle-list", "waterfall", "header", "cell",
     "cell-slot", "embed", "a", "select", "switch", "input", "textarea", "video", "indicator", "slider", "cycleslider",
     "slider-neighbor", "web", "loading", "loading-indicator", "refresh", "canvas", "hlist", "vlist", "recycler",
@@ -12,10 +13,12 @@ enum DefaultComponents {
   /// The types, and other names for them.
   static let typesKnown = Set(types + ["img", "span"])
 
-  static func register(_ table: inout ComponentTable) {
+  /// The built-in components with their methods.
+  static let builtIn: ComponentTable = {
+    var table = ComponentTable()
     for type in types { table.add(type) }
-    for type in ["input", "textarea"] { table.add(type, methods: InputComponent.methods) }
-    table.add("recycle-list", methods: RecycleListComponent.methods)
+    for type in ["input", "textarea"] { table.add(type, methods: inputMethods) }
+    table.add("recycle-list", methods: recycleListMethods)
     // These have no effect in a host without a screen.
     for type in ["scroller", "list", "waterfall", "hlist", "vlist", "recycler", "simplelist"] {
       table.add(type, methods: ["resetLoadmore": .idle])
@@ -31,18 +34,15 @@ enum DefaultComponents {
         "goBack": .idle, "goForward": .idle, "postMessage": .idle,
         "reload": .deferred { call, page in page.reloadDocument(of: call.ref ?? "") },
       ])
-  }
-
-  static let table: ComponentTable = {
-    var table = ComponentTable()
-    register(&table)
     return table
   }()
 }
 
-/// The methods of `input` and `textarea`.
-enum InputComponent {
-  static let methods: [String: ModuleMethod] = [
+// MARK: - input and textarea
+
+extension ComponentTable {
+  /// The methods of `input` and `textarea`.
+  fileprivate static let inputMethods: [String: ModuleMethod] = [
     "focus": .deferred { call, page in await page.focus(call.ref) },
     "blur": .deferred { call, page in
       if page.focusedInput == call.ref { await page.focus(nil) }

@@ -2,8 +2,8 @@ import ScriptEngine
 
 /// `locale`, `deviceInfo`, `meta`, `sdk-console-log`, `dark-scheme`, `voice-over`, `clipboard` and `instanceWrap`: the
 /// device, its user and the page itself.
-enum DeviceModules {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addDevice(to table: inout ModuleTable) {
     table.add(
       "locale", "getLanguage",
       .deferred { call, page in
@@ -76,8 +76,8 @@ enum DeviceModules {
 }
 
 /// `dom`, `animation`, `webview`, `canvas` and `picker`, as a host without a screen has them.
-enum DisplayModules {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addDisplay(to table: inout ModuleTable) {
     table.add(
       "dom", "addRule",
       .deferred { call, page in

@@ -1,8 +1,8 @@
 import ScriptEngine
 
 /// `globalEvent`: events of the app.
-enum GlobalEventModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addGlobalEvents(to table: inout ModuleTable) {
     table.add(
       "globalEvent", "addEventListener",
       .deferred { call, page in
@@ -31,8 +31,8 @@ extension PageInstance {
 
 /// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
 /// channels of one page stay in its script.
-enum ChannelModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addChannels(to table: inout ModuleTable) {
     table.add(
       "broadcastChannel", "open",
       .deferred { call, page in if let name = call[0].string { page.environment.channels.open(name, page) } })

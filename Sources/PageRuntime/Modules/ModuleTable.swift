@@ -61,7 +61,7 @@ struct ComponentTable: Sendable {
   private(set) var names: [String: ScriptValue] = [:]
 
   /// Returns `true` if the type is built in or was registered.
-  func has(_ type: String) -> Bool { names[type] != nil || DefaultComponents.typesKnown.contains(type) }
+  func has(_ type: String) -> Bool { names[type] != nil || Self.typesKnown.contains(type) }
 
   subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
 
@@ -167,23 +167,27 @@ private struct CallReader {
   }
 }
 
-/// The built-in modules.
-enum DefaultModules {
-  static func register(_ table: inout ModuleTable) {
-    TimerModule.register(&table)
-    StreamModule.register(&table)
-    StorageModule.register(&table)
-    ModalModule.register(&table)
-    NavigationModules.register(&table)
-    GlobalEventModule.register(&table)
-    DeviceModules.register(&table)
-    DisplayModules.register(&table)
-    ChannelModule.register(&table)
-    WebSocketModule.register(&table)
+// MARK: - The built-in modules
+
+extension ModuleTable {
+  /// A table of the built-in modules.
+  static func builtIn() -> ModuleTable {
+    var table = ModuleTable()
+    addTimers(to: &table)
+    addStream(to: &table)
+    addStorage(to: &table)
+    addModals(to: &table)
+    addNavigation(to: &table)
+    addGlobalEvents(to: &table)
+    addDevice(to: &table)
+    addDisplay(to: &table)
+    addChannels(to: &table)
+    addWebSockets(to: &table)
     // Every module of the SDK may have events of its own. Here none fires one.
     for module in table.modules.keys {
       for name in common where table[module, name] == nil { table.add(module, name, .idle) }
     }
+    return table
   }
 
   /// The methods that every module has.

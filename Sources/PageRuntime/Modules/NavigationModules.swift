@@ -3,8 +3,8 @@ import ScriptEngine
 
 /// `navigator`, and `event` with `openURL`: going from page to page. Their callbacks are called at once with a text, as in
 /// the SDK: the outcome of the navigation is not awaited.
-enum NavigationModules {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addNavigation(to table: inout ModuleTable) {
     table.add(
       "navigator", "push",
       .deferred { call, page in try await push(call, call[0]["url"], page, answering: call.callback(at: 1)) })
@@ -94,8 +94,8 @@ extension PageInstance {
 }
 
 /// `modal`: messages and questions.
-enum ModalModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addModals(to table: inout ModuleTable) {
     add(&table, .toast) { message, call, page in
       await page.registry.handlers.modals.toast(message.text, seconds: call[0]["duration"].number ?? 3, from: page)
       return nil

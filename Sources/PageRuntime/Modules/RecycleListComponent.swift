@@ -1,12 +1,12 @@
 import Foundation
 import ScriptEngine
 
-/// The methods of `recycle-list`. Where both SDKs differ, both forms of a call have their effect.
-enum RecycleListComponent {
+extension ComponentTable {
   /// The largest number of items that the methods make a list of.
-  static let itemLimit = 100_000
+  fileprivate static let itemLimit = 100_000
 
-  static let methods: [String: ModuleMethod] = [
+  /// The methods of `recycle-list`. Where both SDKs differ, both forms of a call have their effect.
+  static let recycleListMethods: [String: ModuleMethod] = [
     "resetLoadmore": .idle,
     "setListData": changing { items, call in items = call[0].array ?? items },
     // Android takes several items, iOS one.
@@ -132,7 +132,7 @@ extension PageInstance {
     var items = listData.removeValue(forKey: ref) ?? tree[ref]?.attributes["listData"]?.array ?? []
     let count = items.count
     change(&items)
-    let isTooLong = items.count > max(count, RecycleListComponent.itemLimit)
+    let isTooLong = items.count > max(count, ComponentTable.itemLimit)
     if isTooLong { items = tree[ref]?.attributes["listData"]?.array ?? [] }
     listData[ref] = items
     if isFirst {
@@ -142,7 +142,7 @@ extension PageInstance {
         apply([.updateAttributes(ref, ["listData": .array(items)])])
       }
     }
-    if isTooLong { throw ScriptError.engine("a list may have \(RecycleListComponent.itemLimit) items") }
+    if isTooLong { throw ScriptError.engine("a list may have \(ComponentTable.itemLimit) items") }
   }
 
   // MARK: Components in cells

@@ -5,8 +5,8 @@ import HTTPTypes
 import ScriptEngine
 
 /// `stream`: the requests of scripts.
-enum StreamModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addStream(to table: inout ModuleTable) {
     table.add("stream", "fetch", .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) })
     table.add(
       "stream", "fetchWithArrayBuffer",
@@ -165,7 +165,7 @@ enum StreamModule {
       let isGood = (200..<300).contains(loaded.status)
       var value: [String: ScriptValue] = [
         "status": .number(Double(loaded.status)), "ok": .bool(isGood),
-        "statusText": .string(loaded.response.status.standardPhrase), "headers": StreamModule.headers(of: loaded),
+        "statusText": .string(loaded.response.status.standardPhrase), "headers": ModuleTable.headers(of: loaded),
       ]
       if let fromCache { value["fromCache"] = .bool(fromCache) }
       switch self {

@@ -1,8 +1,8 @@
 import ScriptEngine
 
 /// `timer`: timers of frameworks that store the functions themselves, under callback ids.
-enum TimerModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addTimers(to table: inout ModuleTable) {
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
       table.add(
         "timer", name,

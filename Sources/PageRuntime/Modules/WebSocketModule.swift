@@ -5,8 +5,8 @@ import ScriptEngine
 import Synchronization
 
 /// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
-enum WebSocketModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addWebSockets(to table: inout ModuleTable) {
     table.add(
       "webSocket", "WebSocket",
       .deferred { call, page in

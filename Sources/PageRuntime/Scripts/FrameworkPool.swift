@@ -252,7 +252,7 @@ package actor FrameworkPool {
     bootsUnderWay += 1
     defer { bootsUnderWay -= 1 }
     let group = try await FrameworkGroup.boot(
-      source, for: type, environment: configuration.environment, components: DefaultComponents.table.descriptions,
+      source, for: type, environment: configuration.environment, components: ComponentTable.builtIn.descriptions,
       isReusable: isReusable, limits: configuration.limits, turns: turns, observer: configuration.observer)
     made.removeAll { $0.group == nil }
     made.append(Made(group: group))
