@@ -171,7 +171,7 @@ extension Fault {
     case .stallBeforeHead:
       draft.saySilently(.stall)
     case .informational(let code, let fields, let next):
-      draft.lead.append(.raw(HeadText.bytes(code, fields)))
+      draft.lead.append(.raw(fields.head(of: code)))
       next.apply(to: &draft)
     case .rawHead(let text):
       draft.head = .verbatim(Array(text.utf8))

@@ -66,7 +66,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard error is HTTPParserError, exchange == nil else { return context.close(promise: nil) }
-    let head = HeadText.bytes(400, [.contentLength: "0", .connection: "close"])
+    let head = ([.contentLength: "0", .connection: "close"] as HTTPFields).head(of: 400)
     write(WirePiece(prefix: head, isLast: true), context)
     close(context)
   }
@@ -93,7 +93,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func invitesBody(_ context: ChannelHandlerContext) {
     guard assembler.awaitsContinue else { return }
     assembler.answeredContinue()
-    write(WirePiece(prefix: HeadText.bytes(100, [:]), isLast: false), context)
+    write(WirePiece(prefix: HTTPFields().head(of: 100), isLast: false), context)
   }
 
   private func response(for exchange: Exchange, on eventLoop: any EventLoop) -> EventLoopFuture<OriginResponse> {

@@ -56,7 +56,7 @@ package struct OriginContent: Sendable {
   private func isUnchanged(for request: HTTPFields) -> Bool {
     // RFC 9110 §13.2.2: If-Modified-Since counts only without If-None-Match.
     if let tags = request[.ifNoneMatch] {
-      return tags == "*" || headers[.eTag].map { EntityTag.list(tags, contains: $0) } ?? false
+      return tags == "*" || headers[.eTag].map { Self.list(tags, contains: $0) } ?? false
     }
     // RFC 9110 §13.1.3 compares dates; like many servers, this one accepts only the exact date that it has sent.
     guard let date = request[.ifModifiedSince] else { return false }
@@ -71,10 +71,11 @@ package struct OriginContent: Sendable {
   }
 }
 
-/// Comparison of entity tags.
-enum EntityTag {
+// MARK: Entity tags
+
+extension OriginContent {
   /// Returns `true` if an `If-None-Match` list contains the tag. RFC 9110 §8.8.3.2: the weak comparison ignores `W/`.
-  static func list(_ list: String, contains tag: String) -> Bool {
+  private static func list(_ list: String, contains tag: String) -> Bool {
     opaqueTags(list).contains { opaqueTags(tag).first == $0 } || list == tag
   }
 

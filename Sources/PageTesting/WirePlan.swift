@@ -52,7 +52,7 @@ struct WirePlan: Sendable {
       var fields = response.headers
       if closes { fields[.connection] = "close" } else if isHTTP10 { fields[.connection] = "keep-alive" }
       draft.framing.describe(response, in: &fields)
-      steps.append(.raw(HeadText.bytes(response.status.code, fields, phrase: response.status.reasonPhrase)))
+      steps.append(.raw(fields.head(of: response.status.code, phrase: response.status.reasonPhrase)))
     }
     guard !isBodyless else { return }
     guard case .chunked(let trailers, let isTerminated) = draft.framing, case .regular = draft.head else {
@@ -60,7 +60,7 @@ struct WirePlan: Sendable {
       return
     }
     if !body.isEmpty { steps.append(.chunkedBody(body)) }
-    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + HeadText.lines(trailers) + Array("\r\n".utf8))) }
+    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + trailers.lines + Array("\r\n".utf8))) }
   }
 }
 
@@ -97,20 +97,17 @@ extension HTTPResponse.Status {
 
 // MARK: - Heads
 
-/// Writes the heads of HTTP/1.1 messages.
-enum HeadText {
-  /// Returns a status line, the fields, and the empty line.
+extension HTTPFields {
+  /// Returns the head of an HTTP/1.1 response: a status line, the fields, and the empty line.
   ///
   /// - Parameter phrase: the reason phrase; empty for the usual one of the code.
-  static func bytes(_ code: Int, _ fields: HTTPFields, phrase: String = "") -> [UInt8] {
+  func head(of code: Int, phrase: String = "") -> [UInt8] {
     let phrase = phrase.isEmpty ? HTTPResponseStatus(statusCode: code).reasonPhrase : phrase
-    return Array("HTTP/1.1 \(code) \(phrase)\r\n".utf8) + lines(fields) + Array("\r\n".utf8)
+    return Array("HTTP/1.1 \(code) \(phrase)\r\n".utf8) + lines + Array("\r\n".utf8)
   }
 
-  /// Returns the fields, one per line, without the empty line after them.
-  static func lines(_ fields: HTTPFields) -> [UInt8] {
-    fields.flatMap { Array("\($0.name.rawName): \($0.value)\r\n".utf8) }
-  }
+  /// The fields, one per line, without the empty line after them.
+  fileprivate var lines: [UInt8] { flatMap { Array("\($0.name.rawName): \($0.value)\r\n".utf8) } }
 }
 
 /// A response before it is encoded: its contents, its framing, and where and how it ends.
