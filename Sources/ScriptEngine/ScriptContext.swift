@@ -8,7 +8,10 @@ package final class ScriptContext {
   /// The context's id, for other threads.
   package internal(set) var id: ScriptGroup.ContextID?
   /// An object of the owner, for native functions.
-  package var attachment: (any ScriptAttachment)?
+  package var attachment: AnyObject?
+  /// Called when the context closes. It lets go of the references to values that the attachment has: native functions hold
+  /// the attachment, and a reference holds the context, which would hold the functions.
+  package var onClose: (() -> Void)?
   /// The tasks that the script's promises wait for.
   var work: [Int: Task<Void, Never>] = [:]
   private var pending: [Int: PendingPromise] = [:]
@@ -137,8 +140,8 @@ package final class ScriptContext {
     pending = [:]
     for waiter in waiters.values { waiter.resume(throwing: ScriptError.closed) }
     waiters = [:]
-    attachment?.contextCloses()
-    attachment = nil
+    onClose?()
+    (attachment, onClose) = (nil, nil)
   }
 
   // MARK: Errors
@@ -171,13 +174,6 @@ package final class ScriptContext {
     var arguments: [JSValueRef?] = [text]
     return JSObjectMakeError(raw, 1, &arguments, nil) ?? JSValueMakeUndefined(raw)
   }
-}
-
-/// An object that native functions of a context share.
-package protocol ScriptAttachment: AnyObject {
-  /// Lets go of all references to values of the context. Native functions hold the object, and a reference holds the
-  /// context, which would hold the functions.
-  func contextCloses()
 }
 
 extension String {

@@ -35,7 +35,9 @@ package actor ScriptGroup {
   /// thread.
   ///
   /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed. Each ``make(limits:)`` throws it again.
-  package static func loadEngine() throws { try EngineSettings.load() }
+  package static func loadEngine() throws {
+    if let reason = pk_load_javascriptcore() { throw ScriptError.engine(String(cString: reason)) }
+  }
 
   /// The reason why the engine's library cannot be loaded, with the package to install; `nil` if it is loaded now.
   package static var engineProblem: String? {
@@ -50,7 +52,7 @@ package actor ScriptGroup {
   }
 
   private init(limits: ScriptLimits) throws {
-    try EngineSettings.apply()
+    try Self.applySettings()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw
     interruption = Interruption()
@@ -129,13 +131,8 @@ final class ScriptThread: SerialExecutor {
   /// The engine measures this stack, so that deep recursion is an error of the script and not a crash.
   private static let stackSize = 4 << 20
 
-  private struct State {
-    var jobs: [UnownedJob] = []
-    var isStopping = false
-  }
-
   private let wake = DispatchSemaphore(value: 0)
-  private let state = Mutex(State())
+  private let state = Mutex((jobs: [UnownedJob](), isStopping: false))
   private let idleTime: DispatchTimeInterval
   private let whenIdle: @Sendable () -> Void
 
@@ -182,8 +179,9 @@ final class ScriptThread: SerialExecutor {
   }
 }
 
-/// The engine's settings, which must be made before the first context of the process.
-enum EngineSettings {
+// MARK: - The engine's settings, which must be made before the first context of the process
+
+extension ScriptGroup {
   /// The signal with which the engine stops its threads. Its default, SIGUSR1, belongs to the app.
   private static let collectorSignal: Int32 = 36
 
@@ -193,16 +191,9 @@ enum EngineSettings {
     return JSConfigureSignalForGC(collectorSignal)
   }()
 
-  /// Loads the library only: the engine starts threads at its first use.
-  ///
   /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed.
-  static func load() throws {
-    if let reason = pk_load_javascriptcore() { throw ScriptError.engine(String(cString: reason)) }
-  }
-
-  /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed.
-  static func apply() throws {
-    try load()
+  fileprivate static func applySettings() throws {
+    try loadEngine()
     _ = applied
   }
 }

@@ -1,11 +1,7 @@
 import ScriptEngine
 
 /// The data that a binding may name, the innermost last.
-struct BindingScope {
-  var frames: [[String: ScriptValue]]
-
-  subscript(name: String) -> ScriptValue { frames.last { $0[name] != nil }?[name] ?? .undefined }
-}
+typealias BindingScope = [[String: ScriptValue]]
 
 /// An expression of a template: names, members, literals, operators, and the conditional. There are no calls.
 indirect enum BindingExpression {
@@ -27,7 +23,7 @@ indirect enum BindingExpression {
   func value(in scope: BindingScope) -> ScriptValue {
     switch self {
     case .literal(let value): return value
-    case .name(let name): return scope[name]
+    case .name(let name): return scope.last { $0[name] != nil }?[name] ?? .undefined
     case .member(let owner, let name): return owner.value(in: scope).member(name.value(in: scope))
     case .prefix(let sign, let operand):
       let value = operand.value(in: scope)

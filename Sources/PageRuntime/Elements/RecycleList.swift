@@ -101,7 +101,7 @@ private struct CellMaker {
       var frame: [String: ScriptValue] = [:]
       if let alias { frame[alias] = item }
       if let index { frame[index] = .number(Double(number)) }
-      let scope = BindingScope(frames: [alias == nil ? item.object ?? [:] : [:], frame])
+      let scope = [alias == nil ? item.object ?? [:] : [:], frame]
       guard let slot = slot(for: item, scope, in: list, among: slots) else { continue }
       add(Work(template: slot, path: "\(number)", scope: scope, parent: list.ref, depth: list.depth + 1, list: list))
     }
@@ -162,7 +162,7 @@ private struct CellMaker {
     else { return work }
     var inner = work
     let properties = bound(bindings, in: work.scope)
-    inner.scope = BindingScope(frames: [properties])
+    inner.scope = [properties]
     guard let template = attributes["@templateId"]?.reference, !template.isEmpty else { return inner }
     let id = "\(work.list.ref)@\(work.template.ref)@\(work.path)"
     let position = work.path.prefix { $0 != "." }
@@ -170,7 +170,7 @@ private struct CellMaker {
       CellComponent(
         id: id, list: work.list.ref, template: template, position: Int(position) ?? 0, properties: properties))
     inner.component = id
-    if let data = work.list.attributes[CellComponent.dataAttribute]?[id].object { inner.scope.frames.append(data) }
+    if let data = work.list.attributes[CellComponent.dataAttribute]?[id].object { inner.scope.append(data) }
     return inner
   }
 
@@ -195,7 +195,7 @@ private struct CellMaker {
       }
       var copy = work
       copy.path += ".\(number)"
-      copy.scope.frames.append(frame)
+      copy.scope.append(frame)
       copy.isRepeated = true
       return copy
     }

@@ -126,7 +126,7 @@ package struct CacheStorage: StorageProviding {
     // The key is kept before its value is stored, so that the value is durable at once.
     try await region.keep(CacheKey(named: key, in: partition))
     guard await region.store(Array(value.utf8), forKey: key, in: partition, at: .now) != nil else {
-      throw StorageError.notStored(key)
+      throw DescribedError("\"\(key)\" could not be stored")
     }
   }
 
@@ -139,17 +139,6 @@ package struct CacheStorage: StorageProviding {
 
   package func keys() async throws -> [String] {
     try await region().store.list().map(\.key).filter { $0.partition == partition }.compactMap(\.storageName).sorted()
-  }
-}
-
-/// An error of storing a script's value.
-enum StorageError: Error, CustomStringConvertible {
-  case notStored(String)
-
-  var description: String {
-    switch self {
-    case .notStored(let key): "\"\(key)\" could not be stored"
-    }
   }
 }
 

@@ -21,18 +21,15 @@ public final class PageRegistry: Sendable {
     package var handlers: PageHandlers
     var modules = ModuleTable()
     var components = ComponentTable()
-    var services = ServiceTable()
+    /// The services, in the order of their registration.
+    var services: [(name: String, source: String)] = []
     var requests = ResourceHandlerChain()
-  }
-
-  private struct State {
-    var changes: [(id: UInt64, apply: @Sendable (inout Snapshot) -> Void)] = []
-    var lastID: UInt64 = 0
   }
 
   private let defaults: Snapshot
   private let parent: PageRegistry?
-  private let state = Mutex(State())
+  private let state = Mutex<(changes: [(id: UInt64, apply: @Sendable (inout Snapshot) -> Void)], lastID: UInt64)>(
+    ([], 0))
 
   /// - Parameter defaults: the handlers of the slots for which none is registered.
   package init(defaults: PageHandlers) {
@@ -124,7 +121,10 @@ public final class PageRegistry: Sendable {
   /// name and opens without the service.
   @discardableResult
   public func registerService(_ name: String, source: String) -> Registration {
-    register { $0.services.set(name, source: source) }
+    register { snapshot in
+      snapshot.services.removeAll { $0.name == name }
+      snapshot.services.append((name, source))
+    }
   }
 
   private func remove(_ id: UInt64) { state.withLock { $0.changes.removeAll { $0.id == id } } }
@@ -149,7 +149,7 @@ extension PageRegistry {
   public func register(
     _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling
   ) -> Registration {
-    register(.passing(handler), where: Self.matching(pattern, types))
+    register(passing: handler, where: Self.matching(pattern, types))
   }
 
   /// Registers a handler that stands between pages and the loader, for all URLs.
@@ -167,7 +167,7 @@ extension PageRegistry {
   public func register(
     where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ handler: any ResourceRequestHandling
   ) -> Registration {
-    register(.passing(handler), where: matches)
+    register(passing: handler, where: matches)
   }
 
   /// Registers a handler that answers in the place of a server.
@@ -179,7 +179,7 @@ extension PageRegistry {
   public func register(
     _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering
   ) -> Registration {
-    register(.answering(handler), where: Self.matching(pattern, types))
+    register(answering: handler, where: Self.matching(pattern, types))
   }
 
   /// Registers a handler that answers in the place of a server, for all URLs.
@@ -197,14 +197,33 @@ extension PageRegistry {
   public func register(
     where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ handler: any ResourceAnswering
   ) -> Registration {
-    register(.answering(handler), where: matches)
+    register(answering: handler, where: matches)
   }
 
+  /// Registers the link of a handler that passes requests on.
   private func register(
-    _ handler: ResourceHandlerChain.Entry.Handler,
-    where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
+    passing handler: any ResourceRequestHandling, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
   ) -> Registration {
-    register { $0.requests.add(ResourceHandlerChain.Entry(matches: matches, handler: handler)) }
+    register {
+      $0.requests.add(matches) { _, _, _, next in { request in handler.updates(for: request, next: next) } }
+    }
+  }
+
+  /// Registers the link of a handler that answers requests behind the cache.
+  private func register(
+    answering handler: any ResourceAnswering, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
+  ) -> Registration {
+    register {
+      $0.requests.add(matches) { page, index, loader, next in
+        { request in
+          let origin = ResourceOrigin(name: "\(page)/\(index)") { request in
+            try await handler.response(
+              to: request, ResourceExchange(page: page, request: request, loader: loader, next: next))
+          }
+          return loader.updates(for: request, from: origin)
+        }
+      }
+    }
   }
 
   private static func matching(

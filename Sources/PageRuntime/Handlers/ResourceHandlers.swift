@@ -149,21 +149,15 @@ public struct RequestTransform: ResourceRequestHandling {
 struct ResourceHandlerChain: Sendable {
   typealias Next = ResourceRequestHandling.Next
 
-  /// A handler that was registered, and the requests that it is for.
-  struct Entry: Sendable {
-    enum Handler: Sendable {
-      case passing(any ResourceRequestHandling)
-      case answering(any ResourceAnswering)
-    }
+  /// Answers requests by a handler: gets the page's id, the handler's place, the loader, and what comes behind the handler.
+  typealias Link = @Sendable (_ page: String, _ index: Int, _ loader: ResourceLoader, _ next: @escaping Next) -> Next
 
-    let matches: @Sendable (ResourceRequest, PageURL?) -> Bool
-    let handler: Handler
+  /// The registered handlers and the requests that they are for, newest last.
+  private(set) var entries: [(matches: @Sendable (ResourceRequest, PageURL?) -> Bool, link: Link)] = []
+
+  mutating func add(_ matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ link: @escaping Link) {
+    entries.append((matches, link))
   }
-
-  /// The handlers, newest last.
-  private(set) var entries: [Entry] = []
-
-  mutating func add(_ entry: Entry) { entries.append(entry) }
 
   /// Makes the function that answers a request: the matching handlers, and the loader behind them.
   ///
@@ -173,18 +167,7 @@ struct ResourceHandlerChain: Sendable {
   func start(_ request: ResourceRequest, _ target: PageURL?, page: String, _ loader: ResourceLoader) -> Next {
     var next: Next = { loader.updates(for: $0) }
     for (index, entry) in entries.enumerated() where entry.matches(request, target) {
-      let behind = next
-      switch entry.handler {
-      case .passing(let handler): next = { handler.updates(for: $0, next: behind) }
-      case .answering(let handler):
-        next = { request in
-          let origin = ResourceOrigin(name: "\(page)/\(index)") { request in
-            let exchange = ResourceExchange(page: page, request: request, loader: loader, next: behind)
-            return try await handler.response(to: request, exchange)
-          }
-          return loader.updates(for: request, from: origin)
-        }
-      }
+      next = entry.link(page, index, loader, next)
     }
     return next
   }

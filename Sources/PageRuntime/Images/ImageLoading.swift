@@ -105,24 +105,6 @@ public struct ImageTask: Sendable {
   public func cancel() { onCancel() }
 }
 
-/// An error of loading a picture.
-enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
-  case notAnImage(url: String, contentType: String?)
-  case broken(url: String, ImageFormat)
-  case oversized(url: String, pixels: Int, limit: Int)
-  case status(url: String, Int)
-
-  var description: String {
-    switch self {
-    case .notAnImage(let url, let type): "\(url): the answer is not a picture (\(type ?? "no Content-Type"))"
-    case .broken(let url, let format): "\(url): the \(format.rawValue.uppercased()) picture is damaged"
-    case .oversized(let url, let pixels, let limit):
-      "\(url): the picture has \(pixels) pixels, \(limit) are allowed"
-    case .status(let url, let status): "\(url): the server answers \(status)"
-    }
-  }
-}
-
 /// The state of an image element's picture.
 public enum ImageState: Hashable, Sendable {
   /// The picture is loading.
@@ -205,7 +187,7 @@ public struct DefaultImageLoader: ImageLoading {
         case .cached(let found), .network(let found), .notModified(let found): loaded = found
         case .failed(let failure):
           if let answer = failure.answer {
-            continuation.yield(.failed(ImageError.status(url: url, answer.status)))
+            continuation.yield(.failed(AnswerStatusError(url: url, status: answer.status)))
           } else if let error = failure.error {
             continuation.yield(.failed(error))
           }
@@ -247,17 +229,21 @@ public struct DefaultImageLoader: ImageLoading {
   private static func image(
     _ bytes: [UInt8], _ loaded: Resource, _ url: String, _ limits: Limits
   ) throws -> LoadedImage {
-    guard (200..<300).contains(loaded.status) else { throw ImageError.status(url: url, loaded.status) }
+    guard (200..<300).contains(loaded.status) else { throw AnswerStatusError(url: url, status: loaded.status) }
     guard let format = ImageFormat(bytes) else {
-      throw ImageError.notAnImage(url: url, contentType: loaded.response.headerFields[.contentType])
+      let type = loaded.response.headerFields[.contentType] ?? "no Content-Type"
+      throw DescribedError("\(url): the answer is not a picture (\(type))")
     }
     let size = ImageSize(of: bytes, format: format)
     // A drawing needs no size; another picture without one is cut or damaged.
-    guard size != nil || format == .svg else { throw ImageError.broken(url: url, format) }
+    guard size != nil || format == .svg else {
+      throw DescribedError("\(url): the \(format.rawValue.uppercased()) picture is damaged")
+    }
     if let size {
       let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)
       guard !overflows, pixels <= limits.pixels else {
-        throw ImageError.oversized(url: url, pixels: overflows ? .max : pixels, limit: limits.pixels)
+        throw DescribedError(
+          "\(url): the picture has \(overflows ? .max : pixels) pixels, \(limits.pixels) are allowed")
       }
     }
     return LoadedImage(bytes: bytes, format: format, size: size, cacheType: loaded.cacheType)

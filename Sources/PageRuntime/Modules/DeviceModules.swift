@@ -1,4 +1,5 @@
 import ScriptEngine
+import Synchronization
 
 /// `locale`, `deviceInfo`, `meta`, `sdk-console-log`, `dark-scheme`, `voice-over`, `clipboard` and `instanceWrap`: the
 /// device, its user and the page itself.
@@ -56,11 +57,12 @@ extension ModuleTable {
       })
     table.add("voice-over", "focusToElement", .idle)
     table.add(
-      "clipboard", "setString", .deferred { call, page in page.environment.clipboard.text = call[0].plainText ?? "" })
+      "clipboard", "setString",
+      .deferred { call, page in page.environment.clipboard.withLock { $0 = call[0].plainText ?? "" } })
     table.add(
       "clipboard", "getString",
       .deferred { call, page in
-        let text = page.environment.clipboard.text
+        let text = page.environment.clipboard.withLock(\.self)
         guard let callback = call.callback(at: 0) else { return }
         try await page.callback(callback, ["result": "success", "data": .string(text)])
       })

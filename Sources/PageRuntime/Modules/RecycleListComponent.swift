@@ -168,7 +168,7 @@ extension PageInstance {
       }
     }
     // Waited for as other calls are.
-    calls[key] = PageCall(task: task, isRequest: false)
+    calls[key] = (task, false)
   }
 
   /// The hooks that are due, after which the components are those of the tree: what has gone is detached, what is new is
@@ -179,7 +179,7 @@ extension PageInstance {
     let present = Set(components.map(\.id))
     for id in cellComponents.keys.sorted() where !present.contains(id) {
       cellComponents[id] = nil
-      hooks.append(FrameworkGroup.ComponentHook(target: id, name: "detach", arguments: [[:]], component: id))
+      hooks.append((target: id, name: "detach", arguments: [[:]], component: id))
     }
     for component in components {
       let id = component.id
@@ -187,25 +187,28 @@ extension PageInstance {
       case nil:
         cellComponents[id] = (component, false)
         hooks.append(
-          FrameworkGroup.ComponentHook(
+          (
             target: component.template, name: "create", arguments: [.string(id), .object(component.properties)],
-            component: id))
+            component: id
+          ))
       case (_, false)?:
         cellComponents[id] = (component, true)
         hooks.append(
-          FrameworkGroup.ComponentHook(
+          (
             target: id, name: "attach",
             arguments: [
               [
                 "virtualComponentId": .string(id), "listRef": .string(component.list),
                 "position": .number(Double(component.position)), "refs": cells.references(in: id),
               ]
-            ], component: id))
+            ], component: id
+          ))
       case (let former, true)? where former.properties != component.properties:
         cellComponents[id] = (component, true)
         hooks.append(
-          FrameworkGroup.ComponentHook(
-            target: id, name: "syncState", arguments: [.string(id), .object(component.properties)], component: id))
+          (
+            target: id, name: "syncState", arguments: [.string(id), .object(component.properties)], component: id
+          ))
       default: break
       }
     }

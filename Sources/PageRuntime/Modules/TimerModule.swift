@@ -32,7 +32,7 @@ struct PageTimer {
 
 extension PageInstance {
   /// Starts a timer that a script has set, and enters the script each time it is due.
-  func start(_ timer: EntryOutcome.Timer) {
+  func start(_ timer: (id: Int, delay: Duration, repeats: Bool)) {
     let id = id
     timers[timer.id] = after(timer.delay, repeats: timer.repeats) { page, atEnd in
       try await page.enter({ try await $0.fireTimer(id, timer.id) }, atEnd: atEnd)

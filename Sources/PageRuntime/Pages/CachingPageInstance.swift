@@ -47,7 +47,7 @@ import ScriptEngine
       await showSnapshot(of: loaded, options: options, data: data)
       let trial = await environment.trials?.begin(loaded)
       // Another opening may have begun meanwhile.
-      guard phase == .loading, began == opening else { throw overtaken }
+      guard phase == .loading, began == opening else { throw superseded }
       guard let trial else { return try await show(loaded, options: options, data: data) }
       self.trial = trial
       try await self.try(loaded, options: options, data: data, trial)
@@ -117,7 +117,7 @@ import ScriptEngine
     after failure: TrialFailure, _ trial: OpeningTrial, options: PageOptions, data: ScriptValue
   ) async throws -> Bool {
     let good = await trial.failed(failure)
-    guard self.trial === trial, phase != .destroyed else { throw overtaken }
+    guard self.trial === trial, phase != .destroyed else { throw superseded }
     // A page within another one stays in that one's release.
     guard inheritedView == nil, let good, let bundles = environment.bundles else { return false }
     let (url, began) = (trial.url, began)

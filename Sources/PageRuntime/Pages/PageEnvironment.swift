@@ -23,7 +23,7 @@ public final class PageEnvironment: Sendable {
   /// The handlers, modules, components and services that the app registered.
   public let registry: PageRegistry
   let configuration: DefaultConfiguration
-  let clipboard = Clipboard()
+  let clipboard = Mutex("")
   let channels: Channels
   package let frameworks: FrameworkPool
   /// The elements of pages' last runs; `nil` if none are stored.
@@ -72,16 +72,6 @@ public final class PageEnvironment: Sendable {
   }
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
-}
-
-/// The text that a page of the host copied last.
-final class Clipboard: Sendable {
-  private let state = Mutex("")
-
-  var text: String {
-    get { state.withLock(\.self) }
-    set { state.withLock { $0 = newValue } }
-  }
 }
 
 /// The options of one opening of a page.

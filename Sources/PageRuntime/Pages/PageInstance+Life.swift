@@ -72,7 +72,7 @@ extension PageInstance {
     }
     visibilityTask = task
     // Waited for as other calls are.
-    calls[key] = PageCall(task: task, isRequest: false)
+    calls[key] = (task, false)
   }
 
   /// The longest wait for the script of a page that leaves.

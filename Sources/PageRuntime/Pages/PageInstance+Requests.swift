@@ -7,6 +7,13 @@ import ScriptEngine
 /// A request took longer than the script's limit.
 struct PageTimeout: Error {}
 
+/// An error that is its sentence.
+package struct DescribedError: Error, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}
+
 /// An answer with a status that is of no use here.
 struct AnswerStatusError: Error, CustomStringConvertible {
   let url: String
@@ -120,7 +127,7 @@ extension PageInstance {
     } onCancel: {
       load.cancel()
     }
-    guard loads.removeValue(forKey: key) != nil else { throw overtaken }
+    guard loads.removeValue(forKey: key) != nil else { throw superseded }
     return try result.get()
   }
 
@@ -129,6 +136,6 @@ extension PageInstance {
     loads = [:]
   }
 
-  /// The error of an opening that was overtaken by the page's end or by another opening.
-  var overtaken: PageError { phase == .destroyed ? .destroyed : .superseded }
+  /// The error of an opening that was superseded by the page's end or by another opening.
+  var superseded: PageError { phase == .destroyed ? .destroyed : .superseded }
 }

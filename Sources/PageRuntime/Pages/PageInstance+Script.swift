@@ -43,7 +43,7 @@ extension PageInstance {
     for exception in outcome.exceptions { report(exception) }
     for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.task.cancel() }
     for timer in outcome.timers { start(timer) }
-    for call in outcome.calls { dispatch(call) }
+    for (call, ticket) in outcome.calls { dispatch(call, ticket: ticket) }
     if let failure = outcome.failure { end(with: failure) }
   }
 
@@ -136,16 +136,8 @@ extension PageInstance {
   }
 }
 
-/// A call of a method of a module or a component that has not ended.
-struct PageCall {
-  let task: Task<Void, Never>
-  /// `true` if the call is an HTTP request.
-  let isRequest: Bool
-}
-
 extension PageInstance {
-  func dispatch(_ deferred: EntryOutcome.DeferredCall) {
-    let call = deferred.call
+  func dispatch(_ call: ModuleCall, ticket: Int?) {
     guard let method = registry.method(of: call, in: tree) else {
       let type = call.ref.flatMap { tree[$0]?.type }
       note(type.map { .method(of: $0, call.method) } ?? registry.modules.missing(call.module, call.method))
@@ -167,14 +159,14 @@ extension PageInstance {
           } catch {
             result = .failure(error)
           }
-          if let ticket = deferred.ticket { try await self.enter { try await $0.settle(id, ticket, result) } }
+          if let ticket { try await self.enter { try await $0.settle(id, ticket, result) } }
         }
       } catch {
         if error is CancellationError || Task.isCancelled { return }
         self.report(ScriptException(message: "\(self.name(of: call)): \(error)"))
       }
     }
-    calls[key] = PageCall(task: task, isRequest: call.ref == nil && call.module == "stream")
+    calls[key] = (task, call.ref == nil && call.module == "stream")
   }
 
   /// The call's name: `module.method` or `component.method`.

@@ -236,19 +236,6 @@ extension PageInstance {
   }
 }
 
-/// An error of showing a page in an element.
-enum EmbeddingError: Error, CustomStringConvertible {
-  case tooDeep(Int)
-  case tooMany(Int)
-
-  var description: String {
-    switch self {
-    case .tooDeep(let limit): "pages are embedded more than \(limit) deep in one another"
-    case .tooMany(let limit): "the page embeds more than \(limit) others"
-    }
-  }
-}
-
 extension PageInstance {
   /// The largest depth of embedded pages: a page that embeds itself would never end.
   private static let depthLimit = 8
@@ -274,8 +261,12 @@ extension PageInstance {
   }
 
   private func openEmbedded(_ source: String, in ref: String) async throws {
-    guard embeddingDepth < Self.depthLimit else { throw EmbeddingError.tooDeep(Self.depthLimit) }
-    guard embedded.count < Self.countLimit else { throw EmbeddingError.tooMany(Self.countLimit) }
+    guard embeddingDepth < Self.depthLimit else {
+      throw DescribedError("pages are embedded more than \(Self.depthLimit) deep in one another")
+    }
+    guard embedded.count < Self.countLimit else {
+      throw DescribedError("the page embeds more than \(Self.countLimit) others")
+    }
     guard let target = resolve(source) else { throw PageError.invalidURL(source) }
     let page = environment.page(registry: ownRegistry)
     page.embeddingDepth = embeddingDepth + 1

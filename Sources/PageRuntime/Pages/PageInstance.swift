@@ -79,8 +79,8 @@ import ScriptEngine
   var entries: Task<Void, Never>?
   /// The timers that scripts have set, by the script group's numbers.
   var timers: [Int: PageTimer] = [:]
-  /// The calls of modules and components that have not ended.
-  var calls: [UUID: PageCall] = [:]
+  /// The calls of modules and components that have not ended; `true` for HTTP requests.
+  var calls: [UUID: (task: Task<Void, Never>, isRequest: Bool)] = [:]
   var began = ContinuousClock.now
   var hasRendered = false
   /// The loads of pictures, pages and documents of elements, by the elements' refs.
@@ -200,7 +200,7 @@ import ScriptEngine
     timings = PageTimings()
     timings.snapshot = shown
     timings.bundleReady = .now - began
-    guard move(to: .evaluating) else { throw overtaken }
+    guard move(to: .evaluating) else { throw superseded }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
     let declared = options.type ?? BundleType.declared(in: source, url: url)
     if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, reason: "\(fault)")) }
@@ -217,17 +217,17 @@ import ScriptEngine
       frameworks.openings.leave(turn)
       frameworks.opened(type)
     }
-    guard phase == .evaluating else { throw overtaken }
+    guard phase == .evaluating else { throw superseded }
     let group: FrameworkGroup
     do {
       group = try await frameworks.group(for: purpose)
     } catch let error as PageError {
       throw fail(error)
     }
-    guard phase == .evaluating else { throw overtaken }
+    guard phase == .evaluating else { throw superseded }
     (self.group, self.purpose) = (group, purpose)
     await registerServices(in: group)
-    guard phase == .evaluating, self.group === group else { throw overtaken }
+    guard phase == .evaluating, self.group === group else { throw superseded }
     var config = options.config
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
@@ -238,10 +238,10 @@ import ScriptEngine
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {
-      throw self.group === group ? fail(scriptError(error)) : overtaken
+      throw self.group === group ? fail(scriptError(error)) : superseded
     }
     if let failure { throw failure }
-    guard self.group === group else { throw overtaken }
+    guard self.group === group else { throw superseded }
     timings.evaluated = .now - began
     // A plain bundle does not call createFinish; with a body it has rendered.
     finishCreation()

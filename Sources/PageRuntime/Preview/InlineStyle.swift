@@ -19,7 +19,7 @@ enum InlineStyle {
       if named["top"] == nil, named["bottom"] == nil { result.append("top:0") }
       result.append("z-index:2")
     }
-    if let color = named["placeholder-color"]?.plainText.flatMap({ StyleValue.safe($0) }) {
+    if let color = named["placeholder-color"]?.plainText.flatMap({ safe($0) }) {
       result.append("--p:\(color)")
     }
     if let lines = named["lines"]?.plainText.flatMap({ Double($0) }), (1...1_000).contains(lines) {
@@ -30,8 +30,8 @@ enum InlineStyle {
 
   private static func text(_ text: String, for name: String) -> String? {
     if name == "font-family" { return family(text) }
-    guard let counts = properties[name], let safe = StyleValue.safe(text) else { return nil }
-    return StyleValue.scaled(safe, countsPlainNumbers: counts)
+    guard let counts = properties[name], let safe = safe(text) else { return nil }
+    return scaled(safe, countsPlainNumbers: counts)
   }
 
   /// The names of a font family in quotes, so that they are only names.
@@ -86,10 +86,11 @@ enum InlineStyle {
   }()
 }
 
-/// Checks values of styles and converts their units for a browser.
-///
-/// A unit of the design, which is 750 wide, is a hundredth of a `rem`.
-enum StyleValue {
+// MARK: - Values
+
+/// Values of styles are checked, and their units converted for a browser. A unit of the design, which is 750 wide, is a
+/// hundredth of a `rem`.
+extension InlineStyle {
   /// The largest length of a value in bytes.
   private static let lengthLimit = 500
   /// The units in a `wx`, a point of a screen with two pixels per point.

@@ -33,7 +33,7 @@ struct PreviewElement {
   /// does not fit into further columns beside them.
   private var columns: String? {
     guard element.type == "waterfall" else { return nil }
-    let gap = Double(text("columnGap")).map { ";column-gap:\(StyleValue.units($0))" } ?? ""
+    let gap = Double(text("columnGap")).map { ";column-gap:\(InlineStyle.units($0))" } ?? ""
     let count = min(max(Int(text("columnCount")) ?? 2, 1), 20)
     return "class=\"columns\" style=\"column-count:\(count)\(gap)\""
   }
@@ -140,11 +140,11 @@ struct PreviewElement {
     let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
     let size = element.style["itemSize"]?.plainText.flatMap { Double($0) } ?? 12
     func color(_ name: String, _ standard: String) -> String {
-      element.style[name]?.plainText.flatMap { StyleValue.safe($0) } ?? standard
+      element.style[name]?.plainText.flatMap { InlineStyle.safe($0) } ?? standard
     }
     return (0..<min(slides, 50)).map { index in
       let color = index == shown ? color("itemSelectedColor", "#fff") : color("itemColor", "#ffffff80")
-      let style = "width:\(StyleValue.units(size));height:\(StyleValue.units(size));background:\(color)"
+      let style = "width:\(InlineStyle.units(size));height:\(InlineStyle.units(size));background:\(color)"
       return "<i style=\"\(style.escaped)\"></i>"
     }.joined()
   }

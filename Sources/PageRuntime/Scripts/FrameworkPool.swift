@@ -35,19 +35,15 @@ public struct ScriptConfiguration: Sendable {
   /// its device.
   package var environment: ScriptValue = [:]
   /// Hears of every entry into a page's script, on the script's thread.
-  package var observer: (any EntryObserving)?
+  package var observer: EntryObserver?
 
   /// The defaults.
   public init() {}
 }
 
-/// Hears when a page's script is entered and left, on the script's thread: before and after everything that the script
-/// does.
-package protocol EntryObserving: Sendable {
-  /// - Parameter page: the page's id.
-  func began(_ page: String)
-  func ended(_ page: String)
-}
+/// Hears when a page's script is entered (`true`) and left, on the script's thread: before and after everything that the
+/// script does.
+package typealias EntryObserver = @Sendable (_ page: String, _ isEntered: Bool) -> Void
 
 /// The framework that comes with PageKit. It runs bundles that are written for the document API.
 enum BuiltInFramework {

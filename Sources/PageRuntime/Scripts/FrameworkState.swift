@@ -2,7 +2,7 @@ import ScriptEngine
 import Synchronization
 
 /// The state that the native functions of a framework share: its pages, and the one that is running.
-final class FrameworkState: ScriptAttachment {
+final class FrameworkState {
   var pages: [String: PageScript] = [:]
   /// The sources of the framework's services, by name.
   var services: [String: String] = [:]
@@ -25,6 +25,7 @@ final class FrameworkState: ScriptAttachment {
     return state
   }
 
+  /// Lets go of all references to values of the context, which hold the context.
   func contextCloses() {
     (buffer, globals, rejectionHandler) = (nil, nil, nil)
     (pages, waitingTimers) = ([:], [])
@@ -105,37 +106,26 @@ final class FrameworkState: ScriptAttachment {
   }
 }
 
-/// The services: scripts that add something to every page. Each calls
-/// `service.register(name, {create, refresh, destroy})`.
-struct ServiceTable: Sendable {
-  /// The services, in the order of their registration.
-  private(set) var services: [(name: String, source: String)] = []
-
-  /// Adds a service, in the place of one of the same name.
-  mutating func set(_ name: String, source: String) {
-    services.removeAll { $0.name == name }
-    services.append((name, source))
-  }
-}
+// MARK: - Services
 
 extension FrameworkGroup {
-  /// Runs the scripts of new services in the framework's context, and removes services that are no longer registered. A
-  /// service that fails is left out.
+  /// Runs the scripts of new services, each of which calls `service.register(name, {create, refresh, destroy})`, in the
+  /// framework's context, and removes services that are no longer registered. A service that fails is left out.
   ///
   /// - Returns: the errors, each with the service's name.
-  func register(_ services: ServiceTable) async throws -> [ScriptException] {
-    let isEmpty = services.services.isEmpty
+  func register(_ services: [(name: String, source: String)]) async throws -> [ScriptException] {
+    let isEmpty = services.isEmpty
     guard hasServices.exchange(!isEmpty, ordering: .relaxed) || !isEmpty else { return [] }
     return try await group.perform { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       for (name, source) in state.services
-      where !services.services.contains(where: { $0.name == name && $0.source == source }) {
+      where !services.contains(where: { $0.name == name && $0.source == source }) {
         try home.global.invoke("unregisterService", [home.reference(to: .string(name))])
         state.services[name] = nil
       }
       var failures: [ScriptException] = []
-      for (name, source) in services.services where state.services[name] == nil {
+      for (name, source) in services where state.services[name] == nil {
         state.services[name] = source
         do {
           try home.evaluate(Self.wrapped(source), url: "service \(name)")

@@ -313,10 +313,12 @@ struct MappingsReader {
   }
 }
 
-/// The reference to a source map at the end of a script: `//# sourceMappingURL=…`.
-package enum SourceMapReference {
-  /// Returns the reference as it is written, or `nil` if there is none. Only blank lines and comments may follow it.
-  package static func find(in source: String) -> String? {
+// MARK: - The reference at the end of a script
+
+extension SourceMap {
+  /// Returns a script's reference to its source map, `//# sourceMappingURL=…`, as it is written, or `nil` if there is none.
+  /// Only blank lines and comments may follow it.
+  package static func reference(in source: String) -> String? {
     var rest = Substring(source).utf8
     while let last = rest.last {
       if Self.isSpace(last) || Self.isLineEnd(last) {

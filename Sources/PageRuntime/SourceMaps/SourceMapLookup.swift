@@ -19,7 +19,7 @@ package struct SourceMapLookup: Sendable {
   /// - Returns: `nil` if the script names no map.
   /// - Throws: ``SourceMapError``, and errors of loading. They do not affect the script.
   package func map(of source: String, at url: PageURL) async throws -> SourceMap? {
-    guard let reference = SourceMapReference.find(in: source) else { return nil }
+    guard let reference = SourceMap.reference(in: source) else { return nil }
     let place = url.resolving(reference)
     // A script from the network must not read local files.
     if let place, place.isFile, !url.isFile {

@@ -66,10 +66,6 @@ struct ConfinementCheck {
     }
   }
 
-  private struct Failed: Error, CustomStringConvertible {
-    let description: String
-  }
-
   private func result() throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("renderhost-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
@@ -78,7 +74,7 @@ struct ConfinementCheck {
     let file = folder.appendingPathComponent("file").path
     let contents = Data("what a worker must not see".utf8)
     guard FileManager.default.createFile(atPath: file, contents: contents, attributes: [.posixPermissions: 0o700])
-    else { throw Failed(description: "\(file) cannot be written") }
+    else { throw DescribedError("\(file) cannot be written") }
     let (tcp, port) = try Self.listening()
     defer { close(tcp) }
     let name = "renderhost-\(UUID().uuidString)"
@@ -108,7 +104,7 @@ struct ConfinementCheck {
     let data = try output.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     guard let result = try? JSONDecoder().decode(Result.self, from: data) else {
-      throw Failed(description: "the confined process ended with \(process.terminationStatus) and without a result")
+      throw DescribedError("the confined process ended with \(process.terminationStatus) and without a result")
     }
     return result
   }
@@ -133,7 +129,7 @@ struct ConfinementCheck {
         bind(descriptor, $0, length) == 0 && listen(descriptor, 8) == 0 && getsockname(descriptor, $0, &length) == 0
       }
     }
-    guard isListening else { throw Failed(description: "127.0.0.1: \(String(cString: strerror(errno)))") }
+    guard isListening else { throw DescribedError("127.0.0.1: \(String(cString: strerror(errno)))") }
     return (descriptor, UInt16(bigEndian: address.sin_port))
   }
 
@@ -143,7 +139,7 @@ struct ConfinementCheck {
       guard let address = raw.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return false }
       return bind(descriptor, address, socklen_t(raw.count)) == 0 && listen(descriptor, 8) == 0
     }
-    guard isListening else { throw Failed(description: "an abstract socket: \(String(cString: strerror(errno)))") }
+    guard isListening else { throw DescribedError("an abstract socket: \(String(cString: strerror(errno)))") }
     return descriptor
   }
 

@@ -131,8 +131,8 @@ extension WorkerPool {
 
   /// Passes a message of a page's channel on to the other pages of its scope. A worker that does not read loses it.
   private func pass(_ payload: [UInt8], ofChannel name: String, from page: UInt64, in id: Int) {
-    guard assignments[page]?.worker == id, payload.count <= ChannelRelay.limit,
-      name.utf8.count <= ChannelRelay.nameLimit, let scope = delegate?.channelScope(of: page)
+    guard assignments[page]?.worker == id, payload.count <= Frame.channelLimit,
+      name.utf8.count <= Frame.channelNameLimit, let scope = delegate?.channelScope(of: page)
     else { return }
     let listeners = assignments.filter { $0.key != page && delegate?.channelScope(of: $0.key) == scope }
     for (worker, pages) in Dictionary(grouping: listeners.keys, by: { listeners[$0]?.worker }) {

@@ -174,7 +174,9 @@ extension WorkerPool.Worker {
     for entry in entries.sorted(by: { $0.entered < $1.entered }) where entry.left == nil {
       let seconds = Double(clock - min(clock, entry.entered)) / 1e9
       var running = Watchdog.Running(page: entry.page, seconds: seconds)
-      if Watchdog.wantsProcessorTime(seconds, limits), let used = ThreadTime.of(entry.thread, in: process.id) {
+      if Watchdog.wantsProcessorTime(seconds, limits),
+        let used = SharedHeartbeats.processorTime(of: entry.thread, in: process.id)
+      {
         running.processorSeconds = Double(used - min(used, entry.processorTime)) / 1e9
       }
       running.growth = look.residentBytes.map { $0 &- entry.residentBytes } ?? 0

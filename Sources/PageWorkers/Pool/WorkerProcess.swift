@@ -176,14 +176,10 @@ package final class WorkerLink: Sendable {
   typealias Channel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
   package typealias Reply = (PageReply, [UInt8])
 
-  private struct Call {
-    let page: UInt64
-    let due: ContinuousClock.Instant
-    let continuation: CheckedContinuation<Reply, any Error>
-  }
-
   private struct State {
-    var calls: [UInt64: Call] = [:]
+    /// The calls that wait for their replies.
+    var calls:
+      [UInt64: (page: UInt64, due: ContinuousClock.Instant, continuation: CheckedContinuation<Reply, any Error>)] = [:]
     var lastCall: UInt64 = 0
     var writer: NIOAsyncChannelOutboundWriter<ByteBuffer>?
     /// The reason why it ended or is ending, and the pages to blame.
@@ -266,7 +262,7 @@ package final class WorkerLink: Sendable {
     return try await withCheckedThrowingContinuation { continuation in
       let failure: WorkerError? = state.withLock { state in
         if let end = state.end { return .ended(end.reason, isCulprit: end.culprits.contains(page)) }
-        state.calls[id] = Call(page: page, due: .now + limit, continuation: continuation)
+        state.calls[id] = (page, .now + limit, continuation)
         return nil
       }
       if let failure { return continuation.resume(throwing: failure) }

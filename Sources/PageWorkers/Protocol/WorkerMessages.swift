@@ -11,6 +11,10 @@ package enum Frame {
   static let limit = 64 << 20
   /// The limit of a message's bytes; longer contents are sent in pieces.
   package static let pieceLimit = 256 << 10
+  /// The largest length of a message of `BroadcastChannel` that goes through the daemon, as JSON, in bytes.
+  static let channelLimit = pieceLimit
+  /// The largest length of a channel's name in bytes, which scripts keep to.
+  static let channelNameLimit = 4_096
   /// The limits of a worker's message, which contains the page's data.
   private static let jsonLimits = JSONLimits(depth: JSONLimits.standard.depth + 16, values: 1_000_000)
   /// The limits of a message of the program that started the worker, which has checked it.

@@ -57,16 +57,16 @@ final class HostRelay: Sendable {
     return arrivals
   }
 
-  /// - Throws: ``RelayedError``.
+  /// - Throws: ``DescribedError``.
   func bundle(_ url: PageURL, page: UInt64) async throws -> String {
     for await arrival in ask(.bundle(url: url.text), page: page) {
       switch arrival {
       case .bundle(let bytes): return String(decoding: bytes, as: UTF8.self)
-      case .failed(let reason): throw RelayedError(reason)
+      case .failed(let reason): throw DescribedError(reason)
       default: break
       }
     }
-    throw RelayedError("\(url): the daemon did not answer")
+    throw DescribedError("\(url): the daemon did not answer")
   }
 
   /// Called on the reading thread.
@@ -109,13 +109,6 @@ final class HostRelay: Sendable {
   }
 }
 
-/// An error with the daemon's reason.
-struct RelayedError: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
-}
-
 /// Relays every request of a page to the daemon.
 struct RelayedResources: ResourceRequestHandling {
   let relay: HostRelay
@@ -130,7 +123,7 @@ struct RelayedResources: ResourceRequestHandling {
         for await arrival in arrivals {
           switch arrival {
           case .update(let update): continuation.yield(update)
-          case .failed(let reason): continuation.yield(.failed(LoadFailure(RelayedError(reason))))
+          case .failed(let reason): continuation.yield(.failed(LoadFailure(DescribedError(reason))))
           default: break
           }
         }
@@ -164,10 +157,10 @@ struct RelayedStorage: StorageProviding {
 
   private func answer(_ question: PageQuestion, _ payload: [UInt8] = []) async throws -> HostRelay.Arrival {
     for await arrival in relay.ask(question, payload, page: page) {
-      if case .failed(let reason) = arrival { throw RelayedError(reason) }
+      if case .failed(let reason) = arrival { throw DescribedError(reason) }
       return arrival
     }
-    throw RelayedError("the daemon did not answer")
+    throw DescribedError("the daemon did not answer")
   }
 }
 

@@ -60,14 +60,9 @@ package enum WorkerMain {
 }
 
 /// Writes the running pages to the shared memory.
-final class EntryTable: EntryObserving {
-  private struct State {
-    var slots: [String: Int] = [:]
-    var free: [Int] = Array((0..<SharedHeartbeats.slots).reversed())
-  }
-
+final class EntryTable: Sendable {
   private let board: SharedHeartbeats
-  private let state = Mutex(State())
+  private let state = Mutex((slots: [String: Int](), free: Array((0..<SharedHeartbeats.slots).reversed())))
 
   init(_ board: SharedHeartbeats) { self.board = board }
 
@@ -92,10 +87,11 @@ final class EntryTable: EntryObserving {
     }
   }
 
-  func began(_ page: String) { if let slot = slot(page) { board.enter(slot) } }
-  func ended(_ page: String) { if let slot = slot(page) { board.leave(slot) } }
-
-  private func slot(_ page: String) -> Int? { state.withLock { $0.slots[page] } }
+  /// Notes that a page's script is entered or left.
+  func note(_ page: String, isEntered: Bool) {
+    guard let slot = state.withLock({ $0.slots[page] }) else { return }
+    if isEntered { board.enter(slot) } else { board.leave(slot) }
+  }
 }
 
 /// Receives the daemon's messages, and runs their calls on the pages of the worker.
