@@ -440,8 +440,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .target(
         name: "PageRuntime", dependencies: ["HTTPTransport"],
         sources: [
-          "Pages/PageMessage.swift", "Pages/PendingWork.swift", "SourceMaps/MappingsReader.swift",
-          "SourceMaps/SourceMap.swift", "SourceMaps/SourceMap+Reading.swift", "SourceMaps/SourceMapReference.swift",
+          "Pages/PageReport.swift", "SourceMaps/SourceMap.swift",
         ], swiftSettings: counted),
       // In the place of the module that has all of these and more.
       .target(
@@ -452,9 +451,8 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
         name: "PageWorkers",
         dependencies: ["HTTPTransport", "PageKit", .product(name: "NIOCore", package: "swift-nio")],
         sources: [
-          "Confinement/ConfinementReport.swift", "Pool/BarredBundles.swift", "Pool/WorkerError.swift",
-          "Protocol/Frame.swift", "Protocol/HostMessage.swift", "Protocol/PageAnswer.swift",
-          "Protocol/PageQuestion.swift", "Protocol/WorkerMessage.swift",
+          "Pool/BarredBundles.swift", "Pool/WorkerStatus.swift", "Protocol/PageQuestion.swift",
+          "Protocol/WorkerMessages.swift",
         ], swiftSettings: counted),
       .target(
         name: "ServerKit",

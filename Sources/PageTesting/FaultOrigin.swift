@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -194,5 +195,199 @@ package enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
       "waited \(limit) for \(expectation), found \(found)"
     case .stopped: "the origin has been stopped"
     }
+  }
+}
+
+// MARK: - Contents
+
+extension FaultOrigin {
+  /// Serves bytes at a path, in place of its previous content.
+  ///
+  /// The origin supports `GET` and `HEAD`, `If-None-Match`, `If-Modified-Since` (with the exact date), `Range` with one
+  /// range of bytes, and `If-Range`. A response that has begun keeps its bytes.
+  ///
+  /// - Parameters:
+  ///   - path: the path.
+  ///   - bytes: the body.
+  ///   - contentType: the value of `Content-Type`.
+  ///   - etag: the value of `ETag`, with quotes, and with `W/` for a weak one.
+  ///   - lastModified: the value of `Last-Modified`, an HTTP date.
+  ///   - headers: further fields; they replace those of the other parameters.
+  public func serve(
+    _ path: String, _ bytes: some Sequence<UInt8>, contentType: String = "text/javascript", etag: String? = nil,
+    lastModified: String? = nil, headers: HTTPFields = [:]
+  ) {
+    let content = OriginContent(
+      Array(bytes), contentType: contentType, etag: etag, lastModified: lastModified, headers: headers)
+    monitor.change { $0.routes[path] = .content(content) }
+  }
+
+  /// Answers requests for a path with the response of a handler, or with 500 if it throws.
+  ///
+  /// The handler's task is cancelled when the client disconnects.
+  public func respond(
+    _ path: String, with handler: @escaping @Sendable (OriginRequest) async throws -> OriginResponse
+  ) {
+    monitor.change { $0.routes[path] = .handler(handler) }
+  }
+
+  /// Removes the content or the handler of exactly this path.
+  public func remove(_ path: String) {
+    monitor.change { $0.routes[path] = nil }
+  }
+}
+
+// MARK: - Early responses
+
+extension FaultOrigin {
+  /// Answers requests for a path as soon as their heads have arrived. Their bodies are read and discarded, and no `100`
+  /// is sent.
+  package func answerHeads(_ path: String) {
+    monitor.change { _ = $0.headPatterns.insert(path) }
+  }
+}
+
+// MARK: - Faults
+
+extension FaultOrigin {
+  /// Applies the faults to the next requests for a path, one to each, in order.
+  ///
+  /// The faults replace the rest of an earlier script. After the last one, ``always(_:_:)`` applies.
+  public func script(_ path: String, _ faults: [Fault]) {
+    monitor.change { $0.scripts[path] = faults.isEmpty ? nil : faults[...] }
+  }
+
+  /// Applies the fault to every request for a path without a script, until ``Fault/normal`` is set.
+  public func always(_ path: String, _ fault: Fault) {
+    monitor.change { $0.standingFaults[path] = fault == .normal ? nil : fault }
+  }
+
+  /// The latency and speed of all later responses.
+  public var baseline: Baseline {
+    get { monitor.read(\.baseline) }
+    set { monitor.change { $0.baseline = newValue } }
+  }
+}
+
+// MARK: - Holding responses
+
+extension FaultOrigin {
+  /// Holds responses for a path until ``release(_:)``. Their contents are determined when the request arrives.
+  public func hold(_ path: String) {
+    monitor.change { _ = $0.heldPatterns.insert(path) }
+  }
+
+  /// Sends the held responses in the order of their requests, and later ones at once.
+  public func release(_ path: String) {
+    monitor.change { _ = $0.heldPatterns.remove(path) }
+  }
+}
+
+// MARK: - Records
+
+extension FaultOrigin {
+  /// All requests that arrived completely, in order.
+  public var requests: [OriginRequest] { monitor.read(\.ledger.requests) }
+
+  /// The requests for a path, in order.
+  public func requests(to path: String) -> [OriginRequest] {
+    requests.filter { PathPattern.matches(path, $0.path) }
+  }
+
+  /// The number of requests for a path that arrived completely.
+  public func requestCount(path: String) -> Int {
+    monitor.read { $0.ledger.tally(of: path).requests }
+  }
+
+  /// The number of body bytes that were written to sockets for a path, without heads and framing.
+  public func bytesSent(path: String) -> Int {
+    monitor.read { $0.ledger.tally(of: path).bodyBytes }
+  }
+
+  /// The number of body bytes that were received for a path, with those of incomplete requests.
+  package func bytesReceived(path: String) -> Int {
+    monitor.read { $0.ledger.tally(of: path).receivedBytes }
+  }
+
+  /// The number of responses for a path that were sent completely. A response that a client has received completely is
+  /// counted.
+  package func completedResponses(path: String) -> Int {
+    monitor.read { $0.ledger.tally(of: path).completedResponses }
+  }
+
+  /// The number of connections accepted so far.
+  public var connectionCount: Int { monitor.read(\.ledger.connections) }
+
+  /// The number of open connections.
+  package var openConnectionCount: Int { monitor.read(\.ledger.openConnections) }
+
+  /// The number of requests without a complete response, with held and stalled ones.
+  package var activeRequestCount: Int { monitor.read(\.ledger.activeRequests) }
+
+  /// The largest value of ``activeRequestCount`` so far.
+  package var maxConcurrentRequests: Int { monitor.read(\.ledger.maxActiveRequests) }
+}
+
+// MARK: - Waiting
+
+extension FaultOrigin {
+  /// Returns once at least `count` requests for a path have arrived since the origin's start.
+  ///
+  /// - Throws: an error with the number of those that arrived if the limit is over or the origin was stopped, or
+  ///   `CancellationError`.
+  public func waitForRequests(
+    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
+  ) async throws {
+    try await wait(for: "\(count) requests to \(path)", within: limit) {
+      $0.tally(of: path).requests
+    } until: {
+      $0 >= count
+    }
+  }
+
+  /// Returns once at least `count` responses for a path have been sent completely since the origin's start.
+  ///
+  /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
+  package func waitForCompletedResponses(
+    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
+  ) async throws {
+    try await wait(for: "\(count) complete responses to \(path)", within: limit) {
+      $0.tally(of: path).completedResponses
+    } until: {
+      $0 >= count
+    }
+  }
+
+  /// Returns once at least `count` bytes of request bodies have arrived for a path.
+  ///
+  /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
+  package func waitForReceivedBytes(
+    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
+  ) async throws {
+    try await wait(for: "\(count) bytes for \(path)", within: limit) {
+      $0.tally(of: path).receivedBytes
+    } until: {
+      $0 >= count
+    }
+  }
+
+  /// Returns once exactly `count` connections are open; 0 waits for the client to disconnect.
+  ///
+  /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
+  package func waitForOpenConnections(_ count: Int, within limit: Duration = .seconds(60)) async throws {
+    try await wait(for: "\(count) open connections", within: limit, measuring: \.openConnections) { $0 == count }
+  }
+
+  private func wait(
+    for expectation: String, within limit: Duration, measuring measure: @escaping @Sendable (OriginLedger) -> Int,
+    until isReached: @escaping @Sendable (Int) -> Bool
+  ) async throws {
+    try await monitor.wait(within: limit) { state in
+      state.phase == .stopped || isReached(measure(state.ledger))
+    } failure: { state in
+      OriginError.deadlinePassed(waitedFor: expectation, limit: limit, found: measure(state.ledger))
+    }
+    let isStopped = monitor.read { $0.phase == .stopped && !isReached(measure($0.ledger)) }
+    if isStopped { throw OriginError.stopped }
   }
 }

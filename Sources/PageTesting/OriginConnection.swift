@@ -66,7 +66,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard error is HTTPParserError, exchange == nil else { return context.close(promise: nil) }
-    let head = HeadText.bytes(400, [.contentLength: "0", .connection: "close"])
+    let head = ([.contentLength: "0", .connection: "close"] as HTTPFields).head(of: 400)
     write(WirePiece(prefix: head, isLast: true), context)
     close(context)
   }
@@ -93,7 +93,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func invitesBody(_ context: ChannelHandlerContext) {
     guard assembler.awaitsContinue else { return }
     assembler.answeredContinue()
-    write(WirePiece(prefix: HeadText.bytes(100, [:]), isLast: false), context)
+    write(WirePiece(prefix: HTTPFields().head(of: 100), isLast: false), context)
   }
 
   private func response(for exchange: Exchange, on eventLoop: any EventLoop) -> EventLoopFuture<OriginResponse> {
@@ -215,4 +215,126 @@ final class OriginConnection: ChannelInboundHandler {
     guard let lastWrite else { return go() }
     lastWrite.assumeIsolated().whenComplete { _ in go() }
   }
+}
+
+/// A complete request, before the origin numbers it.
+struct ReceivedRequest: Sendable {
+  var method: HTTPRequest.Method
+  var path: String
+  var headers: HTTPFields
+  var body: [UInt8] = []
+  var bodySize = 0
+  var trailers = HTTPFields()
+  var began: ContinuousClock.Instant
+  /// `true` if the client wants to reuse the connection.
+  var isPersistent: Bool
+  var isHTTP10: Bool
+
+  init(_ head: HTTPRequestHead, began: ContinuousClock.Instant) {
+    method = HTTPRequest.Method(rawValue: head.method.rawValue) ?? .get
+    path = head.uri
+    headers = HTTPFields(head.headers)
+    self.began = began
+    // The decoder reads nothing after a request for another protocol.
+    isPersistent = head.isKeepAlive && !head.headers.contains(name: "upgrade") && head.method != .CONNECT
+    isHTTP10 = head.version == .http1_0
+  }
+}
+
+/// Assembles the parts of consecutive requests.
+struct RequestAssembler {
+  private let recordedBodyBytes: Int
+  private var partial: ReceivedRequest?
+
+  init(recordedBodyBytes: Int) {
+    self.recordedBodyBytes = recordedBodyBytes
+  }
+
+  /// `true` if the client waits for `100 Continue` before it sends the body.
+  private(set) var awaitsContinue = false
+
+  /// Records that `100 Continue` was sent.
+  mutating func answeredContinue() {
+    awaitsContinue = false
+  }
+
+  /// The target of the latest request.
+  private(set) var path: String?
+
+  /// Adds a part, and returns the request when it is complete, or when its head suffices.
+  ///
+  /// - Parameter isHeadEnough: returns `true` if requests for a target are answered before their bodies arrive.
+  mutating func add(
+    _ part: HTTPServerRequestPart, at now: ContinuousClock.Instant, isHeadEnough: (String) -> Bool
+  ) -> ReceivedRequest? {
+    switch part {
+    case .head(let head):
+      path = head.uri
+      guard !isHeadEnough(head.uri) else { return ReceivedRequest(head, began: now) }
+      partial = ReceivedRequest(head, began: now)
+      awaitsContinue = head.headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
+      return nil
+    case .body(let bytes):
+      awaitsContinue = false
+      partial?.bodySize += bytes.readableBytes
+      let room = recordedBodyBytes - (partial?.body.count ?? 0)
+      if room > 0 { partial?.body.append(contentsOf: bytes.readableBytesView.prefix(room)) }
+      return nil
+    case .end(let trailers):
+      awaitsContinue = false
+      if let trailers { partial?.trailers = HTTPFields(trailers) }
+      defer { partial = nil }
+      return partial
+    }
+  }
+}
+
+extension HTTPFields {
+  /// The fields in their order; fields with invalid names are left out.
+  init(_ headers: HTTPHeaders) {
+    self.init()
+    for (name, value) in headers {
+      guard let name = HTTPField.Name(name) else { continue }
+      append(HTTPField(name: name, value: value))
+    }
+  }
+}
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension Channel {
+  /// Closes with RST after the client has received all written bytes, so that it gets exactly those bytes.
+  ///
+  /// A client that does not read gets the RST after a second, and may lose bytes.
+  func resetWhenDelivered(attempts: Int = 500) {
+    undeliveredCount.whenComplete { [self] count in
+      guard case .success(1...) = count, attempts > 0 else { return reset() }
+      eventLoop.scheduleTask(in: .milliseconds(2)) { [self] in resetWhenDelivered(attempts: attempts - 1) }
+    }
+  }
+
+  private func reset() {
+    // Closing with a linger time of zero discards unsent bytes and sends RST.
+    let lingering = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+    (lingering ?? eventLoop.makeSucceededVoidFuture()).whenComplete { [self] _ in close(promise: nil) }
+  }
+
+  #if os(Linux)
+    /// The number of unacknowledged segments and unsent bytes; zero when all bytes have arrived.
+    private var undeliveredCount: EventLoopFuture<UInt64> {
+      guard let socket = self as? any SocketOptionProvider else { return eventLoop.makeSucceededFuture(0) }
+      // Linux's `struct tcp_info` begins with 8 single bytes and 24 words, and has `tcpi_notsent_bytes` at
+      // byte 144; glibc's declaration of it ends before that.
+      let info: EventLoopFuture<InlineArray<38, UInt32>> = socket.unsafeGetSocketOption(level: .tcp, name: .tcp_info)
+      return info.map { words in UInt64(words[6]) + UInt64(words[36]) }
+    }
+  #else
+    private var undeliveredCount: EventLoopFuture<UInt64> { eventLoop.makeSucceededFuture(0) }
+  #endif
 }

@@ -56,7 +56,7 @@ package struct OriginContent: Sendable {
   private func isUnchanged(for request: HTTPFields) -> Bool {
     // RFC 9110 §13.2.2: If-Modified-Since counts only without If-None-Match.
     if let tags = request[.ifNoneMatch] {
-      return tags == "*" || headers[.eTag].map { EntityTag.list(tags, contains: $0) } ?? false
+      return tags == "*" || headers[.eTag].map { Self.list(tags, contains: $0) } ?? false
     }
     // RFC 9110 §13.1.3 compares dates; like many servers, this one accepts only the exact date that it has sent.
     guard let date = request[.ifModifiedSince] else { return false }
@@ -71,10 +71,11 @@ package struct OriginContent: Sendable {
   }
 }
 
-/// Comparison of entity tags.
-enum EntityTag {
+// MARK: Entity tags
+
+extension OriginContent {
   /// Returns `true` if an `If-None-Match` list contains the tag. RFC 9110 §8.8.3.2: the weak comparison ignores `W/`.
-  static func list(_ list: String, contains tag: String) -> Bool {
+  private static func list(_ list: String, contains tag: String) -> Bool {
     opaqueTags(list).contains { opaqueTags(tag).first == $0 } || list == tag
   }
 
@@ -94,5 +95,127 @@ extension OriginResponse {
     slice.bytes = bytes[start + positions.lowerBound..<start + positions.upperBound]
     slice.headers[.contentRange] = "bytes \(positions.lowerBound)-\(positions.upperBound - 1)/\(bytes.count)"
     return slice
+  }
+}
+
+/// Values by path pattern; the most specific pattern that matches a request applies.
+///
+/// From the most to the least specific: a path with its query (`/a.js?v=1`), a path (`/a.js`, with any query), a prefix
+/// (`/api/*`), longer ones first.
+struct RouteTable<Value: Sendable>: Sendable {
+  private var values: [String: Value] = [:]
+
+  /// The value of exactly this pattern.
+  subscript(pattern: String) -> Value? {
+    get { values[pattern] }
+    set { values[pattern] = newValue }
+  }
+
+  func value(for target: String) -> Value? {
+    pattern(for: target).flatMap { values[$0] }
+  }
+
+  /// Returns the pattern that applies to a request.
+  func pattern(for target: String) -> String? {
+    if values[target] != nil { return target }
+    let path = PathPattern.path(of: target)
+    if values[path] != nil { return path }
+    return values.keys.filter { PathPattern.isPrefix($0) && PathPattern.matches($0, target) }
+      .max { $0.utf8.count < $1.utf8.count }
+  }
+}
+
+/// The forms of a pattern: `/a.js?v=1`, `/a.js`, or `/api/*`.
+enum PathPattern {
+  static func isPrefix(_ pattern: String) -> Bool {
+    pattern.hasSuffix("*")
+  }
+
+  static func matches(_ pattern: String, _ target: String) -> Bool {
+    if isPrefix(pattern) { return target.hasPrefix(pattern.dropLast()) }
+    return pattern == target || pattern == path(of: target)
+  }
+
+  /// Returns the target without its query.
+  static func path(of target: String) -> String {
+    target.firstIndex(of: "?").map { String(target[..<$0]) } ?? target
+  }
+}
+
+/// A request as the origin received it.
+public struct OriginRequest: Hashable, Sendable {
+  /// The index among all requests of the origin, from 0.
+  public let index: Int
+  /// The number of its connection, from 0. Requests on the same connection have the same number.
+  public let connection: Int
+  /// The method.
+  public let method: HTTPRequest.Method
+  /// The request target as received: the path with its query.
+  public let path: String
+  /// The fields as received.
+  public internal(set) var headers: HTTPFields
+  /// The body up to the limit of ``FaultOrigin/start(port:recordedBodyBytes:on:)``.
+  public let body: [UInt8]
+  /// The size of the whole body in bytes.
+  public let bodySize: Int
+  /// The trailer fields of a chunked body.
+  public let trailers: HTTPFields
+  /// The time at which the head had arrived.
+  public let began: ContinuousClock.Instant
+
+  /// The recorded body as text.
+  public var text: String { String(decoding: body, as: UTF8.self) }
+
+  init(_ received: ReceivedRequest, index: Int, connection: Int) {
+    self.index = index
+    self.connection = connection
+    method = received.method
+    path = received.path
+    headers = received.headers
+    body = received.body
+    bodySize = received.bodySize
+    trailers = received.trailers
+    began = received.began
+  }
+}
+
+/// A response of a ``FaultOrigin`` before faults are applied.
+///
+/// The origin adds `Content-Length` and the fields of the connection.
+public struct OriginResponse: Hashable, Sendable {
+  /// The status.
+  public var status: HTTPResponse.Status
+  /// The fields.
+  public var headers: HTTPFields
+  /// The body; not sent for `HEAD`, nor with a status without content.
+  public var body: [UInt8] {
+    get { Array(bytes) }
+    set { bytes = newValue[...] }
+  }
+
+  /// The body as a slice, so that a range of a large body shares its memory.
+  package var bytes: ArraySlice<UInt8>
+
+  /// Creates a response.
+  ///
+  /// - Parameters:
+  ///   - status: the status; 200 by default.
+  ///   - headers: the fields.
+  ///   - body: the content.
+  public init(
+    status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], body: some Sequence<UInt8> = [UInt8]()
+  ) {
+    self.init(status: status, headers: headers, bytes: Array(body)[...])
+  }
+
+  package init(status: HTTPResponse.Status, headers: HTTPFields, bytes: ArraySlice<UInt8>) {
+    self.status = status
+    self.headers = headers
+    self.bytes = bytes
+  }
+
+  /// A response with plain text.
+  static func plain(_ status: HTTPResponse.Status, _ text: String) -> OriginResponse {
+    OriginResponse(status: status, headers: [.contentType: "text/plain; charset=utf-8"], body: text.utf8)
   }
 }

@@ -52,7 +52,7 @@ struct WirePlan: Sendable {
       var fields = response.headers
       if closes { fields[.connection] = "close" } else if isHTTP10 { fields[.connection] = "keep-alive" }
       draft.framing.describe(response, in: &fields)
-      steps.append(.raw(HeadText.bytes(response.status.code, fields, phrase: response.status.reasonPhrase)))
+      steps.append(.raw(fields.head(of: response.status.code, phrase: response.status.reasonPhrase)))
     }
     guard !isBodyless else { return }
     guard case .chunked(let trailers, let isTerminated) = draft.framing, case .regular = draft.head else {
@@ -60,7 +60,7 @@ struct WirePlan: Sendable {
       return
     }
     if !body.isEmpty { steps.append(.chunkedBody(body)) }
-    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + HeadText.lines(trailers) + Array("\r\n".utf8))) }
+    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + trailers.lines + Array("\r\n".utf8))) }
   }
 }
 
@@ -97,18 +97,156 @@ extension HTTPResponse.Status {
 
 // MARK: - Heads
 
-/// Writes the heads of HTTP/1.1 messages.
-enum HeadText {
-  /// Returns a status line, the fields, and the empty line.
+extension HTTPFields {
+  /// Returns the head of an HTTP/1.1 response: a status line, the fields, and the empty line.
   ///
   /// - Parameter phrase: the reason phrase; empty for the usual one of the code.
-  static func bytes(_ code: Int, _ fields: HTTPFields, phrase: String = "") -> [UInt8] {
+  func head(of code: Int, phrase: String = "") -> [UInt8] {
     let phrase = phrase.isEmpty ? HTTPResponseStatus(statusCode: code).reasonPhrase : phrase
-    return Array("HTTP/1.1 \(code) \(phrase)\r\n".utf8) + lines(fields) + Array("\r\n".utf8)
+    return Array("HTTP/1.1 \(code) \(phrase)\r\n".utf8) + lines + Array("\r\n".utf8)
   }
 
-  /// Returns the fields, one per line, without the empty line after them.
-  static func lines(_ fields: HTTPFields) -> [UInt8] {
-    fields.flatMap { Array("\($0.name.rawName): \($0.value)\r\n".utf8) }
+  /// The fields, one per line, without the empty line after them.
+  fileprivate var lines: [UInt8] { flatMap { Array("\($0.name.rawName): \($0.value)\r\n".utf8) } }
+}
+
+/// A response before it is encoded: its contents, its framing, and where and how it ends.
+struct ReplyDraft {
+  enum Head {
+    /// Made from the response's status and fields.
+    case regular
+    case verbatim([UInt8])
+    /// No byte is sent.
+    case missing
+  }
+
+  enum Framing {
+    /// `Content-Length` is the size of the body plus this number of bytes.
+    case length(surplus: Int)
+    case chunked(trailers: HTTPFields, isTerminated: Bool)
+    case untilClose
+  }
+
+  /// The request as received, also with fields that the content did not see.
+  let request: OriginRequest
+  var response: OriginResponse
+  /// The steps before the head.
+  var lead: [WireStep] = []
+  var head = Head.regular
+  var framing = Framing.length(surplus: 0)
+  /// The number of bytes of the body that are sent; `nil` for all.
+  var cut: Int?
+  var bytesPerSecond: Int?
+  /// The end of the connection; `nil` for the one that the client requested.
+  var ending: WireEnding?
+  /// `true` if the client gets the whole response.
+  var isWhole = true
+
+  init(_ response: OriginResponse, to request: OriginRequest) {
+    self.response = response
+    self.request = request
+  }
+
+  /// Sends at most this number of bytes of the body, then ends.
+  mutating func breakOff(after bytes: Int? = nil, with ending: WireEnding) {
+    cut = bytes
+    self.ending = ending
+    isWhole = false
+  }
+
+  /// Sends no byte.
+  mutating func saySilently(_ ending: WireEnding) {
+    head = .missing
+    breakOff(after: 0, with: ending)
+  }
+}
+
+/// The bytes of one write.
+struct WirePiece: Sendable {
+  var prefix: [UInt8] = []
+  /// The bytes that belong to the body.
+  var body: ArraySlice<UInt8> = []
+  var suffix: [UInt8] = []
+  /// `true` if no write follows.
+  var isLast: Bool
+}
+
+/// Steps through a plan: returns each next step, which the connection executes.
+struct WireCursor: Sendable {
+  enum Action: Sendable {
+    case write(WirePiece)
+    /// No write before this time.
+    case wait(until: ContinuousClock.Instant)
+    /// No write until the socket accepts more bytes.
+    case waitUntilWritable
+    case end(WireEnding)
+  }
+
+  /// The limit of body bytes in one write, so that large bodies are not copied whole.
+  private static let pieceSize = 64 * 1024
+  private static let chunkSize = 8 * 1024
+
+  let isWhole: Bool
+  let ending: WireEnding
+  private var steps: ArraySlice<WireStep>
+  private let bytesPerSecond: Int?
+  private var pauseEnd: ContinuousClock.Instant?
+  private var nextWrite: ContinuousClock.Instant?
+
+  init(_ plan: WirePlan) {
+    isWhole = plan.isWhole
+    ending = plan.ending
+    steps = plan.steps[...]
+    bytesPerSecond = plan.bytesPerSecond.map { max(1, $0) }
+  }
+
+  mutating func next(at now: ContinuousClock.Instant, isWritable: Bool) -> Action {
+    while case .pause(let time)? = steps.first {
+      let end = pauseEnd ?? now + time
+      pauseEnd = end
+      if now < end { return .wait(until: end) }
+      pauseEnd = nil
+      steps.removeFirst()
+    }
+    guard let step = steps.first else { return .end(ending) }
+    guard isWritable else { return .waitUntilWritable }
+
+    switch step {
+    case .pause:
+      return .wait(until: now)
+    case .raw(let bytes):
+      steps.removeFirst()
+      return .write(WirePiece(prefix: bytes, isLast: steps.isEmpty))
+    case .body(let rest):
+      return bodyAction(rest, limit: Self.pieceSize, at: now) { .body($0) }
+    case .chunkedBody(let rest):
+      let action = bodyAction(rest, limit: Self.chunkSize, at: now) { .chunkedBody($0) }
+      guard case .write(var piece) = action else { return action }
+      piece.prefix = Array((String(piece.body.count, radix: 16) + "\r\n").utf8)
+      piece.suffix = Array("\r\n".utf8)
+      return .write(piece)
+    }
+  }
+
+  private mutating func bodyAction(
+    _ rest: ArraySlice<UInt8>, limit: Int, at now: ContinuousClock.Instant,
+    remaining: (ArraySlice<UInt8>) -> WireStep
+  ) -> Action {
+    if let nextWrite, now < nextWrite { return .wait(until: nextWrite) }
+    let size = min(limit, pacedSize)
+    steps.removeFirst()
+    if rest.count > size { steps = [remaining(rest.dropFirst(size))] + steps }
+    let piece = WirePiece(body: rest.prefix(size), isLast: steps.isEmpty)
+    if let bytesPerSecond {
+      // Late timers are compensated for, but a client that paused its reading gets no burst.
+      let start = max(nextWrite ?? now, now - .milliseconds(100))
+      nextWrite = start + .nanoseconds(Int64(piece.body.count) * 1_000_000_000 / Int64(bytesPerSecond))
+    }
+    return .write(piece)
+  }
+
+  /// The bytes of one write of a slow body, which is sent in about fifty writes a second.
+  private var pacedSize: Int {
+    bytesPerSecond.map { max(1, $0 / 50) } ?? .max
   }
 }

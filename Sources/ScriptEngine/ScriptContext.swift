@@ -1,4 +1,5 @@
 import CJavaScriptCore
+import Foundation
 
 /// A global object and its values. Only for the group's thread.
 package final class ScriptContext {
@@ -7,7 +8,10 @@ package final class ScriptContext {
   /// The context's id, for other threads.
   package internal(set) var id: ScriptGroup.ContextID?
   /// An object of the owner, for native functions.
-  package var attachment: (any ScriptAttachment)?
+  package var attachment: AnyObject?
+  /// Called when the context closes. It lets go of the references to values that the attachment has: native functions hold
+  /// the attachment, and a reference holds the context, which would hold the functions.
+  package var onClose: (() -> Void)?
   /// The tasks that the script's promises wait for.
   var work: [Int: Task<Void, Never>] = [:]
   private var pending: [Int: PendingPromise] = [:]
@@ -136,8 +140,8 @@ package final class ScriptContext {
     pending = [:]
     for waiter in waiters.values { waiter.resume(throwing: ScriptError.closed) }
     waiters = [:]
-    attachment?.contextCloses()
-    attachment = nil
+    onClose?()
+    (attachment, onClose) = (nil, nil)
   }
 
   // MARK: Errors
@@ -172,14 +176,48 @@ package final class ScriptContext {
   }
 }
 
-/// An object that native functions of a context share.
-package protocol ScriptAttachment: AnyObject {
-  /// Lets go of all references to values of the context. Native functions hold the object, and a reference holds the
-  /// context, which would hold the functions.
-  func contextCloses()
-}
-
 extension String {
   /// The first 10,000 characters of a long text.
   fileprivate var shortened: String { utf8.count <= 10_000 ? self : prefix(10_000) + "…" }
+}
+
+/// The text of a script, and the engine's copy of it: evaluations share the copy. Only for the group's thread.
+package final class ScriptSource {
+  package let text: String
+  let raw: JSStringRef
+
+  package init(_ text: String) {
+    self.text = text
+    raw = text.makeEngineString()
+  }
+
+  deinit { JSStringRelease(raw) }
+}
+
+extension String {
+  /// Lends the engine a copy of the text. It lives until `body` returns.
+  func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
+    let string = makeEngineString()
+    defer { JSStringRelease(string) }
+    return try body(string)
+  }
+
+  /// Makes a copy of the text for the engine. The caller releases it.
+  func makeEngineString() -> JSStringRef {
+    // The engine reads up to a zero byte.
+    let plain = withCString { strlen($0) == utf8.count ? JSStringCreateWithUTF8CString($0) : nil }
+    return plain ?? Self.engineString(utf16: Array(utf16))
+  }
+
+  private static func engineString(utf16 units: [UInt16]) -> JSStringRef {
+    units.withUnsafeBufferPointer { JSStringCreateWithCharacters($0.baseAddress, $0.count) }
+  }
+
+  /// Takes over a string that a copying function of the engine returned.
+  init(consuming string: JSStringRef) {
+    defer { JSStringRelease(string) }
+    let characters = UnsafeBufferPointer(
+      start: JSStringGetCharactersPtr(string), count: JSStringGetLength(string))
+    self = String(decoding: characters, as: UTF16.self)
+  }
 }

@@ -1,4 +1,6 @@
 import CJavaScriptCore
+import Foundation
+import Synchronization
 
 /// Contexts that share one engine and one thread, so that only one of their scripts runs at a time.
 ///
@@ -33,7 +35,9 @@ package actor ScriptGroup {
   /// thread.
   ///
   /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed. Each ``make(limits:)`` throws it again.
-  package static func loadEngine() throws { try EngineSettings.load() }
+  package static func loadEngine() throws {
+    if let reason = pk_load_javascriptcore() { throw ScriptError.engine(String(cString: reason)) }
+  }
 
   /// The reason why the engine's library cannot be loaded, with the package to install; `nil` if it is loaded now.
   package static var engineProblem: String? {
@@ -48,7 +52,7 @@ package actor ScriptGroup {
   }
 
   private init(limits: ScriptLimits) throws {
-    try EngineSettings.apply()
+    try Self.applySettings()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw
     interruption = Interruption()
@@ -116,4 +120,80 @@ package actor ScriptGroup {
 
   /// The number of open contexts.
   package var contextCount: Int { contexts.count }
+}
+
+/// The thread of one group of contexts: the engine measures its stack, and scripts may block it.
+///
+/// It runs until ``stop()``. After a second without work it frees the memory that the engine's allocator keeps for it
+/// (0.65 MB per page, measured). Threads that several groups share would save little more, and a shared thread that ended
+/// while another group's engine collected garbage made the process hang, in one of two runs of the tests.
+final class ScriptThread: SerialExecutor {
+  /// The engine measures this stack, so that deep recursion is an error of the script and not a crash.
+  private static let stackSize = 4 << 20
+
+  private let wake = DispatchSemaphore(value: 0)
+  private let state = Mutex((jobs: [UnownedJob](), isStopping: false))
+  private let idleTime: DispatchTimeInterval
+  private let whenIdle: @Sendable () -> Void
+
+  /// - Parameters:
+  ///   - idleTime: the time without work after which `whenIdle` runs on the thread, once.
+  ///   - whenIdle: frees memory of the thread.
+  init(
+    idleTime: DispatchTimeInterval = .seconds(1),
+    whenIdle: @escaping @Sendable () -> Void = { pk_release_free_memory_of_this_thread() }
+  ) {
+    self.idleTime = idleTime
+    self.whenIdle = whenIdle
+    let thread = Thread { [self] in run() }
+    thread.name = "pagekit.script"
+    thread.stackSize = Self.stackSize
+    thread.start()
+  }
+
+  private func run() {
+    while true {
+      if wake.wait(timeout: .now() + idleTime) == .timedOut {
+        whenIdle()
+        wake.wait()
+      }
+      let (jobs, isStopping) = state.withLock { state in
+        defer { state.jobs = [] }
+        return (state.jobs, state.isStopping)
+      }
+      for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+      if isStopping, jobs.isEmpty { return }
+    }
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    state.withLock { $0.jobs.append(job) }
+    wake.signal()
+  }
+
+  /// Ends the thread once no work is left.
+  func stop() {
+    state.withLock { $0.isStopping = true }
+    wake.signal()
+  }
+}
+
+// MARK: - The engine's settings, which must be made before the first context of the process
+
+extension ScriptGroup {
+  /// The signal with which the engine stops its threads. Its default, SIGUSR1, belongs to the app.
+  private static let collectorSignal: Int32 = 36
+
+  private static let applied: Bool = {
+    // Without WebAssembly the engine installs no handler for SIGSEGV, so that crashes are reported as usual.
+    for option in ["useWasm", "useWasmFaultSignalHandler"] { _ = jsc_options_set_boolean(option, 0) }
+    return JSConfigureSignalForGC(collectorSignal)
+  }()
+
+  /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed.
+  fileprivate static func applySettings() throws {
+    try loadEngine()
+    _ = applied
+  }
 }

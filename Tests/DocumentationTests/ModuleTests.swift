@@ -42,13 +42,12 @@ struct ModuleTests {
 
   @Test("the article names every method of the built-in modules, and no other")
   func moduleMethods() throws {
-    var table = ModuleTable()
-    DefaultModules.register(&table)
+    let table = ModuleTable.builtIn()
     let registered = Set(table.modules.flatMap { module, methods in methods.keys.map { "\(module).\($0)" } })
     let named = try Self.namedMethods()
     // These are named once for all modules.
-    let common = Set(table.modules.keys.flatMap { module in DefaultModules.common.map { "\(module).\($0)" } })
-    for method in DefaultModules.common {
+    let common = Set(table.modules.keys.flatMap { module in ModuleTable.common.map { "\(module).\($0)" } })
+    for method in ModuleTable.common {
       #expect(try Self.article().lines.contains { $0.contains("Every module here has") && $0.contains("`\(method)`") })
     }
     #expect(registered.subtracting(named).subtracting(common).isEmpty, "not in the article")
@@ -59,8 +58,8 @@ struct ModuleTests {
   func components() throws {
     let lines = Self.section("Built-in components", of: try Self.article())
     let types = Set(Self.codes(in: lines.joined(separator: "\n")))
-    #expect(DefaultComponents.typesKnown.subtracting(types).isEmpty, "not in the article")
-    for (type, methods) in DefaultComponents.table.methods {
+    #expect(ComponentTable.typesKnown.subtracting(types).isEmpty, "not in the article")
+    for (type, methods) in ComponentTable.builtIn.methods {
       let row = lines.first { Self.codes(in: Self.firstCell($0) ?? "").contains(type) } ?? ""
       for method in methods.keys {
         #expect(row.contains("`\(method)(") || row.contains("`\(method)`"), "\(type).\(method)")

@@ -39,7 +39,7 @@ enum SourceMapFuzzer: Fuzzer {
   }
 
   private static func reference(_ script: String) {
-    guard let found = SourceMapReference.find(in: script) else { return }
+    guard let found = SourceMap.reference(in: script) else { return }
     hold(!found.isEmpty && script.contains(found), "a reference stands in the script: \(found)")
     hold(!found.contains { " \t\"'`".contains($0) }, "a reference is one word: \(found)")
   }

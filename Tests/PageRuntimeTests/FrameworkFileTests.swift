@@ -236,6 +236,32 @@ struct FrameworkFileTests {
     }
   }
 
+  @Test("a bundle of the oldest type reaches the app's modules, at once, by callbacks and by tasks")
+  func modulesOfOldestType() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      fixture.registry.registerModule("cart") { module in
+        module.immediate("add") { (count: Int) in count + 1 }
+        module.method("total") { (count: Int) async -> Int in count * 10 }
+      }
+      let page = try await Self.opened(
+        fixture,
+        """
+        var cart = __weex_require_module__('cart'), seen = [cart.add(2), typeof cart.remove]
+        define({ elements: [{ type: 'text', attr: { value: '' } }] })
+        cart.total(4).then(function (total) {
+          seen.push(total)
+          call('storage', 'length', [], function (answer) {
+            seen.push(answer.result)
+            sendTasks(id, [{ module: 'dom', method: 'updateAttrs', args: ['e0', { value: seen.join(' ') }] }])
+          })
+        })
+        """)
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "3 undefined 40 success")
+      #expect(await page.exceptions == [])
+    }
+  }
+
   // MARK: Invalid frameworks and bundles
 
   /// Returns the error with which a page fails to open with these frameworks.

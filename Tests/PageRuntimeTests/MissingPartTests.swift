@@ -97,7 +97,7 @@ struct MissingPartTests {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let snapshot = fixture.registry.snapshot()
       for (module, methods) in Self.ofTheSDK {
-        for method in methods.split(separator: " ").map(String.init) + DefaultModules.common {
+        for method in methods.split(separator: " ").map(String.init) + ModuleTable.common {
           #expect(snapshot.modules[module, method] != nil, "\(module).\(method)")
         }
       }

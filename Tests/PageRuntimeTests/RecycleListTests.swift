@@ -167,4 +167,184 @@ struct RecycleListTests {
     #expect(String(decoding: tree.jsonText, as: UTF8.self) == String(decoding: tree.json.text, as: UTF8.self))
     #expect(String(decoding: tree.jsonText, as: UTF8.self).contains("\"value\":\"three\""))
   }
+
+  // MARK: Methods
+
+  @Test(
+    "the methods of a list change its items",
+    arguments: [
+      ("list.appendData({ n: 9 })", "1,2,3,9"), ("list.appendData([{ n: 8 }, { n: 9 }])", "1,2,3,8,9"),
+      ("list.appendRange([{ n: 8 }, { n: 9 }])", "1,2,3,8,9"), ("list.appendRange(1, [{ n: 8 }])", "1,8,2,3"),
+      ("list.insertRange(0, [{ n: 8 }, { n: 9 }])", "8,9,1,2,3"), ("list.insertData(3, { n: 9 })", "1,2,3,9"),
+      ("list.insertData('1', { n: 9 })", "1,9,2,3"), ("list.updateData(1, { n: 9 })", "1,9,3"),
+      ("list.removeData(0, 2)", "3"), ("list.removeData(1)", "1,3"), ("list.removeData(1, 99)", "1"),
+      ("list.moveData(0, 2)", "2,3,1"), ("list.setListData([{ n: 7 }])", "7"), ("list.setListData([])", ""),
+      ("list.appendData({ n: 4 }); list.removeData(0, 1); list.insertData(0, { n: 5 })", "5,2,3,4"),
+      // A place that the list does not have, and arguments that are nothing.
+      ("list.insertData(4, { n: 9 })", "1,2,3"), ("list.insertData(-1, { n: 9 })", "1,2,3"),
+      ("list.updateData(3, { n: 9 }); list.updateData(0, null)", "1,2,3"), ("list.removeData(3, 1)", "1,2,3"),
+      ("list.moveData(0, 3)", "1,2,3"), ("list.appendData(null); list.setListData('x')", "1,2,3"),
+      ("list.removeData(0, 9007199254740991)", ""),
+    ])
+  func methods(_ script: String, _ expected: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await Self.listPage(fixture, script)
+      #expect(await Self.numbers(of: page) == expected)
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  /// A page with a list of the items `{n: 1}`, `{n: 2}` and `{n: 3}`, which has run a script.
+  private static func listPage(_ fixture: PageFixture, _ script: String) async throws -> PageInstance {
+    let page = try await fixture.speakingPage(
+      """
+      var list = document.createElement('recycle-list', {
+        attr: { listData: [{ n: 1 }, { n: 2 }, { n: 3 }], alias: 'item' }
+      })
+      var slot = document.createElement('cell-slot')
+      var part = document.createElement('text', { attr: { value: { '@binding': 'item.n' }, part: 'number' } })
+      slot.appendChild(part); list.appendChild(slot); body.appendChild(list)
+      \(script)
+      """)
+    await page.settle(within: .seconds(20))
+    return page
+  }
+
+  private static func numbers(of page: PageInstance) async -> String {
+    let tree = await page.tree.expanded
+    let cells = tree.elements.values.first { $0.type == "recycle-list" }?.children ?? []
+    return cells.compactMap { tree[$0]?.children.first.flatMap { tree[$0]?.attributes["value"]?.plainText } }
+      .joined(separator: ",")
+  }
+
+  @Test("many changes of one entry are one command, and the number of items is bounded")
+  func manyChanges() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await Self.listPage(fixture, "for (var n = 4; n <= 3000; n++) list.appendData({ n: n })")
+      let list = try #require(await page.first("recycle-list"))
+      #expect(list.attributes["listData"]?.array?.count == 3_000)
+      let full = try await Self.listPage(
+        fixture,
+        """
+        var many = []
+        for (var n = 0; n < 60000; n++) many[n] = n
+        list.appendData(many); list.appendData(many); list.appendData({ n: 9 })
+        """)
+      #expect(await full.first("recycle-list")?.attributes["listData"]?.array?.count == 4)
+      #expect(await full.exceptions.count == 1)
+    }
+  }
+
+  @Test("a list scrolls to a cell, and finds elements of cells by their attributes")
+  func queries() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await Self.listPage(
+        fixture,
+        """
+        list.scrollTo(1)
+        function refs(found) { say([].concat(found).map(function (one) { return one.type + ' ' + one.ref })) }
+        list.queryElement(slot.ref + '@0', '[part=number]', refs)
+        list.queryElementAll(slot.ref + '@0', '[part="number"]', refs)
+        list.queryElementAll(slot.ref + '@0', '[none]', refs)
+        list.closest(part.ref + '@2', '[alias]', refs)
+        """)
+      let tree = await page.tree
+      let slot = try #require(tree.elements.values.first { $0.type == "cell-slot" })
+      let (list, part) = (try #require(slot.parent), try #require(slot.children.first))
+      #expect(await page.scrollTarget == "\(slot.ref)@1")
+      #expect(
+        await page.shown
+          == #"[["text \#(part)@0"],["text \#(part)@0"],[],["recycle-list \#(list)"]]"#)
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  // MARK: Components with data of their own
+
+  /// A script that does what the Vue framework does for a component of a cell: its template's id, and the hooks.
+  private static let counter = """
+    var center = document.taskCenter, counters = {}
+    function root(id, text) {
+      var root = document.createElement('div', { attr: {
+        '@isComponentRoot': true, '@templateId': id, '@componentProps': { start: { '@binding': 'item.n' } }
+      } })
+      var part = document.createElement('text', { attr: { value: text, ref: 'label' } })
+      root.appendChild(part)
+      return root
+    }
+    center.registerHook('counter', 'lifecycle', 'create', function (id, props) {
+      var data = counters[id] = { count: props.start * 10 }
+      center.registerHook(id, 'lifecycle', 'attach', function (place) {
+        say(['attach', place.position, place.refs.label.length])
+        center.updateData(id, { label: 'no. ' + place.position }, function () { say('updated') })
+      })
+      center.registerHook(id, 'lifecycle', 'syncState', function (id, props) {
+        say(['sync', props.start]); return { count: props.start * 100 }
+      })
+      center.registerHook(id, 'lifecycle', 'detach', function () { delete counters[id]; say('detach') })
+      return data
+    })
+    var list = document.createElement('recycle-list', { attr: { listData: [{ n: 1 }, { n: 2 }], alias: 'item' } })
+    var slot = document.createElement('cell-slot')
+    var counter = root('counter', [{ '@binding': 'label' }, ': ', { '@binding': 'count' }])
+    counter.addEvent('click', function (event) {
+      var data = counters[event.componentId]
+      data.count++
+      center.updateData(event.componentId, data)
+    })
+    slot.appendChild(counter); list.appendChild(slot); body.appendChild(list)
+    """
+
+  private static func labels(of page: PageInstance) async -> [String] {
+    await page.settle(within: .seconds(20))
+    let tree = await page.tree.expanded
+    let cells = tree.elements.values.first { $0.type == "recycle-list" }?.children ?? []
+    return cells.flatMap { tree.preorder(from: $0) }.compactMap { $0.attributes["value"]?.plainText }
+  }
+
+  @Test("a component in a cell has data of its own, which the script makes and changes")
+  func statefulComponents() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(Self.counter)
+      #expect(await Self.labels(of: page) == ["no. 0: 10", "no. 1: 20"])
+      let shown = try #require(await page.shown)
+      #expect(shown.contains(#"["attach",0,1]"#) && shown.contains(#"["attach",1,1]"#) && shown.contains("updated"))
+      let second = try #require(
+        await page.tree.expanded.elements.values.first { $0.events == ["click"] && $0.ref.hasSuffix("@1") })
+      try await page.fireEvent(second.ref, "click")
+      #expect(await Self.labels(of: page) == ["no. 0: 10", "no. 1: 21"])
+      #expect(await page.exceptions == [])
+      // The outline has no data of components among the list's attributes.
+      #expect(await !page.tree.outline.contains(CellComponent.dataAttribute))
+    }
+  }
+
+  @Test("a component gets its new properties, and ends with its cell")
+  func componentsFollowData() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        Self.counter + "; body.addEvent('next', function () { list.setListData([{ n: 5 }]) })")
+      #expect(await Self.labels(of: page).count == 2)
+      try await page.fireEvent("_root", "next")
+      #expect(await Self.labels(of: page) == ["no. 0: 500"])
+      let shown = try #require(await page.shown)
+      #expect(shown.contains(#"["sync",5]"#) && shown.contains("detach"))
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  @Test("a component whose hooks throw or are missing is shown with its properties, and reported")
+  func brokenComponents() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        """
+        \(Self.counter)
+        center.registerHook('bad', 'lifecycle', 'create', function () { throw new Error('no data') })
+        slot.appendChild(root('bad', { '@binding': 'start' })); slot.appendChild(root('none', { '@binding': 'start' }))
+        """)
+      #expect(
+        await Self.labels(of: page) == ["no. 0: 10", "1", "1", "no. 1: 20", "2", "2"])
+      #expect(await page.exceptions.count { $0.contains("no data") } == 2)
+    }
+  }
 }

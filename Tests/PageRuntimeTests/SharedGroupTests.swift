@@ -32,7 +32,7 @@ struct SharedGroupTests {
 
   private static func group() async throws -> FrameworkGroup {
     let group = try await FrameworkGroup.boot(
-      BuiltInFramework.sources(isSealed: true), environment: [:], components: DefaultComponents.table.descriptions,
+      BuiltInFramework.sources(isSealed: true), environment: [:], components: ComponentTable.builtIn.descriptions,
       limits: ScriptLimits(time: .seconds(2)), turns: FairGate(width: 2))
     try await group.register(modules(), ComponentTable())
     return group

@@ -8,23 +8,46 @@ extension ElementTree {
   /// The tree with cells in the place of the templates of each `recycle-list`. A tree without such lists is itself.
   ///
   /// A cell's refs are those of its template, with the item's index: `7@0`. At most 20,000 elements are made.
-  package var expanded: ElementTree {
+  package var expanded: ElementTree { expansion.tree }
+
+  /// The tree with cells, and the components with data of their own that are in them, the outer ones first.
+  var expansion: (tree: ElementTree, components: [CellComponent]) {
     let lists = elements.values.filter { $0.isRecycleList(in: self) }
-    guard !lists.isEmpty else { return self }
+    guard !lists.isEmpty else { return (self, []) }
     var maker = CellMaker(self)
     for list in lists.sorted(by: { $0.depth < $1.depth }) { maker.fill(list) }
-    return (try? maker.filled()) ?? self
+    guard let filled = try? maker.filled() else { return (self, []) }
+    return (filled, maker.components)
   }
 
-  /// The ref of a cell's template, with the arguments that the template binds to an event.
+  /// The ref of a cell's template, with the arguments that the template binds to an event, and the id of the component
+  /// that the cell's element belongs to.
   ///
   /// - Parameter ref: the ref of an element, or of a cell in ``expanded``.
-  func eventTarget(_ ref: String, _ type: String) -> (ref: String, arguments: ScriptValue?) {
+  func eventTarget(_ ref: String, _ type: String) -> (ref: String, arguments: ScriptValue?, component: String?) {
     guard self[ref] == nil, let template = ref.split(separator: "@", maxSplits: 1).first.map(String.init),
       self[template] != nil
-    else { return (ref, self[ref]?.eventArguments[type]) }
-    return (template, expanded[ref]?.eventArguments[type])
+    else { return (ref, self[ref]?.eventArguments[type], nil) }
+    let cell = expanded[ref]
+    return (template, cell?.eventArguments[type], cell?.component)
   }
+}
+
+/// A component in a cell that has data of its own. The framework knows its template only: the host makes the component,
+/// and the script tells its data.
+struct CellComponent: Hashable, Sendable {
+  /// The list, the root in the template, and the item's index with those of the repetitions around the root: `5@9@0.1`.
+  let id: String
+  /// The ref of the `recycle-list`, whose attribute ``dataAttribute`` has the data of its components by their ids.
+  let list: String
+  /// The id that the framework has given the template.
+  let template: String
+  /// The item's index.
+  let position: Int
+  /// The properties that the template binds.
+  let properties: [String: ScriptValue]
+
+  static let dataAttribute = "@componentData"
 }
 
 extension ElementTree.Element {
@@ -44,6 +67,9 @@ private struct CellMaker {
     var scope: BindingScope
     let parent: String
     let depth: Int
+    /// The list, and the id of the component around the template.
+    let list: ElementTree.Element
+    var component: String?
     var isRepeated = false
   }
 
@@ -52,6 +78,7 @@ private struct CellMaker {
   private let tree: ElementTree
   private var elements: [String: ElementTree.Element]
   private var made = 0
+  private(set) var components: [CellComponent] = []
   /// Parsed expressions, by their texts; `nil` for those that are invalid.
   private var expressions: [String: BindingExpression?] = [:]
 
@@ -68,14 +95,15 @@ private struct CellMaker {
     let before = list.children.prefix { tree[$0]?.type != "cell-slot" }
     let after = list.children.dropFirst(before.count).filter { tree[$0]?.type != "cell-slot" }
     elements[list.ref]?.children = Array(before)
+    elements[list.ref]?.attributes[CellComponent.dataAttribute] = nil
     let alias = list.attributes["alias"]?.string, index = list.attributes["index"]?.string
     for (number, item) in (list.attributes["listData"]?.array ?? []).enumerated() where made < Self.elementLimit {
       var frame: [String: ScriptValue] = [:]
       if let alias { frame[alias] = item }
       if let index { frame[index] = .number(Double(number)) }
-      let scope = BindingScope(frames: [alias == nil ? item.object ?? [:] : [:], frame])
+      let scope = [alias == nil ? item.object ?? [:] : [:], frame]
       guard let slot = slot(for: item, scope, in: list, among: slots) else { continue }
-      add(Work(template: slot, path: "\(number)", scope: scope, parent: list.ref, depth: list.depth + 1))
+      add(Work(template: slot, path: "\(number)", scope: scope, parent: list.ref, depth: list.depth + 1, list: list))
     }
     elements[list.ref]?.children += after
   }
@@ -105,25 +133,45 @@ private struct CellMaker {
         continue
       }
       made += 1
+      let inner = entered(work)
       let ref = "\(work.template.ref)@\(work.path)"
       var element = work.template
       element = ElementTree.Element(
         ref: ref, type: element.type == "cell-slot" ? "cell" : element.type,
-        attributes: bound(attributes.filter { !Self.isDirective($0.key) }, in: work.scope),
-        style: bound(element.style, in: work.scope), events: element.events, children: [], parent: work.parent,
-        depth: work.depth, eventArguments: bound(element.eventArguments, in: work.scope, joinsArrays: false))
+        attributes: bound(attributes.filter { !Self.isDirective($0.key) }, in: inner.scope),
+        style: bound(element.style, in: inner.scope), events: element.events, children: [], parent: work.parent,
+        depth: work.depth, eventArguments: bound(element.eventArguments, in: inner.scope, joinsArrays: false),
+        component: inner.component)
       elements[ref] = element
       elements[work.parent]?.children.append(ref)
-      var scope = work.scope
-      // A component sees its own properties only.
-      if attributes["@isComponentRoot"]?.plainText == "true", let props = attributes["@componentProps"]?.object {
-        scope = BindingScope(frames: [bound(props, in: work.scope)])
-      }
       for child in work.template.children.reversed() {
         guard let template = tree[child] else { continue }
-        waiting.append(Work(template: template, path: work.path, scope: scope, parent: ref, depth: work.depth + 1))
+        waiting.append(
+          Work(
+            template: template, path: work.path, scope: inner.scope, parent: ref, depth: work.depth + 1,
+            list: work.list, component: inner.component))
       }
     }
+  }
+
+  /// The work with the scope of the component whose root the template is. A component sees its own properties and data
+  /// only.
+  private mutating func entered(_ work: Work) -> Work {
+    let attributes = work.template.attributes
+    guard attributes["@isComponentRoot"]?.plainText == "true", let bindings = attributes["@componentProps"]?.object
+    else { return work }
+    var inner = work
+    let properties = bound(bindings, in: work.scope)
+    inner.scope = [properties]
+    guard let template = attributes["@templateId"]?.reference, !template.isEmpty else { return inner }
+    let id = "\(work.list.ref)@\(work.template.ref)@\(work.path)"
+    let position = work.path.prefix { $0 != "." }
+    components.append(
+      CellComponent(
+        id: id, list: work.list.ref, template: template, position: Int(position) ?? 0, properties: properties))
+    inner.component = id
+    if let data = work.list.attributes[CellComponent.dataAttribute]?[id].object { inner.scope.append(data) }
+    return inner
   }
 
   /// `{"@expression": "item.tags", "@alias": "tag", "@index": "i"}`
@@ -147,7 +195,7 @@ private struct CellMaker {
       }
       var copy = work
       copy.path += ".\(number)"
-      copy.scope.frames.append(frame)
+      copy.scope.append(frame)
       copy.isRepeated = true
       return copy
     }
@@ -187,244 +235,5 @@ private struct CellMaker {
       expressions[text] = .some(expression)
     }
     return expression?.value(in: scope) ?? .undefined
-  }
-}
-
-/// The data that a binding may name, the innermost last.
-struct BindingScope {
-  var frames: [[String: ScriptValue]]
-
-  subscript(name: String) -> ScriptValue { frames.last { $0[name] != nil }?[name] ?? .undefined }
-}
-
-// MARK: - Expressions
-
-/// An expression of a template: names, members, literals, operators, and the conditional. There are no calls.
-indirect enum BindingExpression {
-  case literal(ScriptValue)
-  case name(String)
-  case member(BindingExpression, BindingExpression)
-  case prefix(String, BindingExpression)
-  case infix(String, BindingExpression, BindingExpression)
-  case conditional(BindingExpression, BindingExpression, BindingExpression)
-
-  /// Returns `nil` if the text is not such an expression, or is too long.
-  init?(_ text: String) {
-    guard text.utf8.count <= BindingParser.lengthLimit else { return nil }
-    var parser = BindingParser(text)
-    guard let expression = parser.whole() else { return nil }
-    self = expression
-  }
-
-  func value(in scope: BindingScope) -> ScriptValue {
-    switch self {
-    case .literal(let value): return value
-    case .name(let name): return scope[name]
-    case .member(let owner, let name): return owner.value(in: scope).member(name.value(in: scope))
-    case .prefix(let sign, let operand):
-      let value = operand.value(in: scope)
-      return sign == "!" ? .bool(!value.isTrue) : .number(sign == "-" ? -value.asNumber : value.asNumber)
-    case .conditional(let condition, let first, let second):
-      return condition.value(in: scope).isTrue ? first.value(in: scope) : second.value(in: scope)
-    case .infix(let sign, let left, let right):
-      let value = left.value(in: scope)
-      switch sign {
-      case "&&": return value.isTrue ? right.value(in: scope) : value
-      case "||": return value.isTrue ? value : right.value(in: scope)
-      default: return Self.result(of: sign, value, right.value(in: scope))
-      }
-    }
-  }
-
-  private static func result(of sign: String, _ left: ScriptValue, _ right: ScriptValue) -> ScriptValue {
-    switch sign {
-    case "==": return .bool(left.isLooselyEqual(to: right))
-    case "!=": return .bool(!left.isLooselyEqual(to: right))
-    case "===": return .bool(left == right)
-    case "!==": return .bool(left != right)
-    case "+":
-      if left.string == nil, right.string == nil { return .number(left.asNumber + right.asNumber) }
-      return .string(left.bindingText + right.bindingText)
-    case "-": return .number(left.asNumber - right.asNumber)
-    case "*": return .number(left.asNumber * right.asNumber)
-    case "/": return .number(left.asNumber / right.asNumber)
-    case "%": return .number(left.asNumber.truncatingRemainder(dividingBy: right.asNumber))
-    default:
-      if let left = left.string, let right = right.string {
-        return .bool(
-          sign == "<" ? left < right : sign == ">" ? left > right : sign == "<=" ? left <= right : left >= right)
-      }
-      let (left, right) = (left.asNumber, right.asNumber)
-      return .bool(
-        sign == "<" ? left < right : sign == ">" ? left > right : sign == "<=" ? left <= right : left >= right)
-    }
-  }
-}
-
-extension ScriptValue {
-  fileprivate var isTrue: Bool {
-    switch self {
-    case .undefined, .null: false
-    case .bool(let value): value
-    case .number(let value): value != 0 && !value.isNaN
-    case .string(let text): !text.isEmpty
-    case .array, .object, .data: true
-    }
-  }
-
-  fileprivate var asNumber: Double {
-    switch self {
-    case .number(let value): value
-    case .bool(let value): value ? 1 : 0
-    case .null: 0
-    case .string(let text): text.allSatisfy(\.isWhitespace) ? 0 : Double(text) ?? .nan
-    default: .nan
-    }
-  }
-
-  fileprivate var bindingText: String {
-    switch self {
-    case .undefined, .null: ""
-    case .array, .object: jsonText
-    default: plainText ?? ""
-    }
-  }
-
-  fileprivate func isLooselyEqual(to other: ScriptValue) -> Bool {
-    let isNothing = self == .undefined || self == .null
-    if isNothing || other == .undefined || other == .null {
-      return isNothing && (other == .undefined || other == .null)
-    }
-    if string != nil, other.string != nil { return self == other }
-    switch (self, other) {
-    case (.array, _), (.object, _), (_, .array), (_, .object): return self == other
-    default: return asNumber == other.asNumber
-    }
-  }
-
-  fileprivate func member(_ name: ScriptValue) -> ScriptValue {
-    switch self {
-    case .object(let members): return name.plainText.flatMap { members[$0] } ?? .undefined
-    case .array(let values):
-      if name == "length" { return .number(Double(values.count)) }
-      guard let index = name.int ?? name.string.flatMap({ Int($0) }), values.indices.contains(index) else {
-        return .undefined
-      }
-      return values[index]
-    case .string(let text): return name == "length" ? .number(Double(text.utf16.count)) : .undefined
-    default: return .undefined
-    }
-  }
-}
-
-/// Reads an expression by the precedence of its operators.
-private struct BindingParser {
-  static let lengthLimit = 2_000
-  private static let depthLimit = 50
-  /// The operators, by rising precedence; longer ones before those that they begin with.
-  private static let levels = [
-    ["||"], ["&&"], ["===", "!==", "==", "!="], ["<=", ">=", "<", ">"], ["+", "-"], ["*", "/", "%"],
-  ]
-
-  private var rest: Substring
-  private var depth = 0
-
-  init(_ text: String) { rest = text[...] }
-
-  mutating func whole() -> BindingExpression? {
-    guard let expression = conditional() else { return nil }
-    skipSpaces()
-    return rest.isEmpty ? expression : nil
-  }
-
-  private mutating func skipSpaces() { rest = rest.drop { $0.isWhitespace } }
-
-  private mutating func take(_ text: String) -> Bool {
-    skipSpaces()
-    guard rest.hasPrefix(text) else { return false }
-    rest = rest.dropFirst(text.count)
-    return true
-  }
-
-  private mutating func conditional() -> BindingExpression? {
-    depth += 1
-    defer { depth -= 1 }
-    guard depth <= Self.depthLimit, let condition = infix(0) else { return nil }
-    guard take("?") else { return condition }
-    guard let first = conditional(), take(":"), let second = conditional() else { return nil }
-    return .conditional(condition, first, second)
-  }
-
-  private mutating func infix(_ level: Int) -> BindingExpression? {
-    guard level < Self.levels.count else { return unary() }
-    guard var left = infix(level + 1) else { return nil }
-    while let sign = Self.levels[level].first(where: { take($0) }) {
-      guard let right = infix(level + 1) else { return nil }
-      left = .infix(sign, left, right)
-    }
-    return left
-  }
-
-  private mutating func unary() -> BindingExpression? {
-    depth += 1
-    defer { depth -= 1 }
-    guard depth <= Self.depthLimit else { return nil }
-    for sign in ["!", "-", "+"] where take(sign) { return unary().map { .prefix(sign, $0) } }
-    guard var expression = primary() else { return nil }
-    while true {
-      if take(".") {
-        guard let name = identifier() else { return nil }
-        expression = .member(expression, .literal(.string(name)))
-      } else if take("[") {
-        guard let name = conditional(), take("]") else { return nil }
-        expression = .member(expression, name)
-      } else {
-        return expression
-      }
-    }
-  }
-
-  private mutating func primary() -> BindingExpression? {
-    if take("(") {
-      guard let inner = conditional(), take(")") else { return nil }
-      return inner
-    }
-    guard let first = rest.first else { return nil }
-    if first == "'" || first == "\"" || first == "`" { return quoted(first) }
-    if first.isASCII, first.isNumber {
-      let digits = rest.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-      rest = rest.dropFirst(digits.count)
-      return Double(digits).map { .literal(.number($0)) }
-    }
-    guard let name = identifier() else { return nil }
-    switch name {
-    case "true": return .literal(true)
-    case "false": return .literal(false)
-    case "null": return .literal(nil)
-    case "undefined": return .literal(.undefined)
-    default: return .name(name)
-    }
-  }
-
-  private mutating func identifier() -> String? {
-    skipSpaces()
-    guard let first = rest.first, first.isLetter || first == "_" || first == "$" else { return nil }
-    let name = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "$" }
-    rest = rest.dropFirst(name.count)
-    return String(name)
-  }
-
-  private mutating func quoted(_ quote: Character) -> BindingExpression? {
-    rest = rest.dropFirst()
-    var text = ""
-    while let next = rest.popFirst() {
-      if next == quote { return .literal(.string(text)) }
-      if next == "\\", let escaped = rest.popFirst() {
-        text.append(escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped)
-      } else {
-        text.append(next)
-      }
-    }
-    return nil
   }
 }

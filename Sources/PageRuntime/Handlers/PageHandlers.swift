@@ -1,4 +1,6 @@
 import HTTPCache
+import HTTPTransport
+import ScriptEngine
 
 /// The handlers of a page, each for one job. An app registers its own by key path:
 ///
@@ -43,5 +45,180 @@ public struct PageHandlers: Sendable {
     self.rewriters = rewriters
     self.configuration = configuration
     self.layout = layout
+  }
+}
+
+/// Receives the errors of pages' scripts.
+public protocol ScriptExceptionHandling: Sendable {
+  /// Receives one error. It is also an event of the page.
+  ///
+  /// - Parameters:
+  ///   - exception: the error, with its place in the script if the engine knows it.
+  ///   - page: the page's id.
+  ///   - url: the page's URL; `nil` for a page of text alone.
+  func handle(_ exception: ScriptException, page: String, url: PageURL?)
+}
+
+/// Receives the times of pages' openings.
+public protocol Monitoring: Sendable {
+  /// Receives the times of one opening, when the page has rendered.
+  ///
+  /// - Parameters:
+  ///   - timings: the stages up to the page's rendering.
+  ///   - page: the page's id.
+  ///   - url: the page's URL; `nil` for a page of text alone.
+  func record(_ timings: PageTimings, page: String, url: PageURL?)
+}
+
+/// Opens the pages that scripts go to with the module `navigator`.
+public protocol Navigating: Sendable {
+  /// Opens a page on top of another.
+  ///
+  /// - Parameters:
+  ///   - url: the target, resolved against the URL of the page that asks.
+  ///   - options: the argument of the script's call.
+  ///   - page: the page that asks.
+  /// - Throws: an error that is logged as one of the page. The script has had its answer, as in the SDK.
+  @PageActor func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws
+  /// Goes back from a page to the one below it.
+  ///
+  /// - Parameters:
+  ///   - options: the argument of the script's call.
+  ///   - page: the page that asks.
+  /// - Throws: an error that is logged as one of the page. The script has had its answer, as in the SDK.
+  @PageActor func pop(options: ScriptValue, from page: PageInstance) async throws
+}
+
+/// Stores the texts of the module `storage`, by key.
+///
+/// A script gets an error that a method throws as the result `failed`, with the error as text.
+public protocol StorageProviding: Sendable {
+  /// Returns the value of a key, or `nil` if there is none.
+  func value(for key: String) async throws -> String?
+  /// Stores a value, in the place of an earlier one.
+  func setValue(_ value: String, for key: String) async throws
+  /// Removes a value.
+  ///
+  /// - Returns: `false` if there was no value.
+  func removeValue(for key: String) async throws -> Bool
+  /// Returns all keys.
+  func keys() async throws -> [String]
+  /// Returns the storage of one user's pages. The default is one storage for all users.
+  func values(of partition: CachePartition) -> any StorageProviding
+}
+
+extension StorageProviding {
+  /// Returns this storage, for every user.
+  public func values(of partition: CachePartition) -> any StorageProviding { self }
+}
+
+/// Shows the messages and questions of the module `modal`.
+public protocol ModalPresenting: Sendable {
+  /// Shows a message that goes by itself.
+  ///
+  /// - Parameter seconds: how long the script wants it shown.
+  @PageActor func toast(_ message: String, seconds: Double, from page: PageInstance) async
+  /// Shows a message with a button, and returns when it is closed.
+  ///
+  /// - Parameter button: the button's title.
+  @PageActor func alert(_ message: String, button: String, from page: PageInstance) async
+  /// Asks a question.
+  ///
+  /// - Parameter buttons: the titles of the buttons, the one that agrees first.
+  /// - Returns: the title of the button that was chosen.
+  @PageActor func confirm(_ message: String, buttons: [String], from page: PageInstance) async -> String
+  /// Asks for a text.
+  ///
+  /// - Parameters:
+  ///   - preset: the text that is filled in beforehand.
+  ///   - buttons: the titles of the buttons, the one that agrees first.
+  /// - Returns: the title of the button that was chosen, and the text.
+  @PageActor func prompt(_ message: String, preset: String, buttons: [String], from page: PageInstance) async
+    -> (button: String, text: String)
+}
+
+/// Gives the places of elements: a renderer that lays pages out.
+public protocol LayoutProviding: Sendable {
+  /// Returns an element's place on the page, or `nil` if it has none.
+  ///
+  /// - Parameter ref: the element's ref in ``PageInstance/tree``.
+  @PageActor func rect(of ref: String, in page: PageInstance) async -> LayoutRect?
+  /// Returns the place of the whole page, or `nil` for the size of the device. The default is `nil`.
+  @PageActor func viewport(of page: PageInstance) async -> LayoutRect?
+}
+
+extension LayoutProviding {
+  /// Returns `nil`.
+  @PageActor public func viewport(of page: PageInstance) async -> LayoutRect? { nil }
+}
+
+/// A rectangle on a page, in the units of its design, from the page's top left corner.
+public struct LayoutRect: Hashable, Sendable {
+  /// The distance from the page's left edge.
+  public var left: Double
+  /// The distance from the page's top edge.
+  public var top: Double
+  /// The width.
+  public var width: Double
+  /// The height.
+  public var height: Double
+
+  /// A rectangle by its top left corner and its size.
+  public init(left: Double, top: Double, width: Double, height: Double) {
+    self.left = left
+    self.top = top
+    self.width = width
+    self.height = height
+  }
+
+  fileprivate var scriptValue: ScriptValue {
+    [
+      "width": .number(width), "height": .number(height), "left": .number(left), "right": .number(left + width),
+      "top": .number(top), "bottom": .number(top + height),
+    ]
+  }
+}
+
+extension PageInstance {
+  /// The answer of `dom.getComponentRect`. Without a layout only the whole page has a place.
+  ///
+  /// - Parameter ref: an element's ref, or `viewport` for the whole page.
+  func rect(of ref: String) async -> ScriptValue {
+    func refused(_ reason: String) -> ScriptValue { ["result": false, "errMsg": .string(reason)] }
+    let layout = registry.handlers.layout
+    var rect: LayoutRect?
+    if ref == "viewport" {
+      rect = await layout?.viewport(of: self) ?? deviceRect
+    } else {
+      guard let layout else { return refused("this host does not lay pages out") }
+      guard tree[ref] != nil else { return refused("there is no element \(ref)") }
+      rect = await layout.rect(of: ref, in: self)
+    }
+    guard let rect else { return refused("\(ref) has no place on the page") }
+    return ["result": true, "size": rect.scriptValue]
+  }
+
+  /// The size of the device of `WXEnvironment` in the units of the page's design: 750 wide, or as wide as
+  /// `meta.setViewport` says.
+  private var deviceRect: LayoutRect? {
+    let environment = configuration.environment
+    guard let deviceWidth = environment["deviceWidth"].size, let deviceHeight = environment["deviceHeight"].size
+    else { return nil }
+    let scale = environment["scale"].size ?? 1
+    let wanted = viewport["width"]
+    let width =
+      switch wanted.string {
+      case "device-width": deviceWidth / scale
+      case "device-height": deviceHeight / scale
+      default: wanted.size ?? 750
+      }
+    return LayoutRect(left: 0, top: 0, width: width, height: width / deviceWidth * deviceHeight)
+  }
+}
+
+extension ScriptValue {
+  /// A number above 0, also one that is written as text; `nil` for other values.
+  fileprivate var size: Double? {
+    (number ?? string.flatMap { Double($0) }).flatMap { $0 > 0 && $0.isFinite ? $0 : nil }
   }
 }

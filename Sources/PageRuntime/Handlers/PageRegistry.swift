@@ -21,24 +21,21 @@ public final class PageRegistry: Sendable {
     package var handlers: PageHandlers
     var modules = ModuleTable()
     var components = ComponentTable()
-    var services = ServiceTable()
+    /// The services, in the order of their registration.
+    var services: [(name: String, source: String)] = []
     var requests = ResourceHandlerChain()
-  }
-
-  private struct State {
-    var changes: [(id: UInt64, apply: @Sendable (inout Snapshot) -> Void)] = []
-    var lastID: UInt64 = 0
   }
 
   private let defaults: Snapshot
   private let parent: PageRegistry?
-  private let state = Mutex(State())
+  private let state = Mutex<(changes: [(id: UInt64, apply: @Sendable (inout Snapshot) -> Void)], lastID: UInt64)>(
+    ([], 0))
 
   /// - Parameter defaults: the handlers of the slots for which none is registered.
   package init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
-    DefaultModules.register(&snapshot.modules)
-    snapshot.components = DefaultComponents.table
+    snapshot.modules = .builtIn()
+    snapshot.components = .builtIn
     self.defaults = snapshot
     parent = nil
   }
@@ -124,7 +121,10 @@ public final class PageRegistry: Sendable {
   /// name and opens without the service.
   @discardableResult
   public func registerService(_ name: String, source: String) -> Registration {
-    register { $0.services.set(name, source: source) }
+    register { snapshot in
+      snapshot.services.removeAll { $0.name == name }
+      snapshot.services.append((name, source))
+    }
   }
 
   private func remove(_ id: UInt64) { state.withLock { $0.changes.removeAll { $0.id == id } } }
@@ -135,5 +135,104 @@ extension PageRegistry.Snapshot {
   func method(of call: ModuleCall, in tree: ElementTree) -> ModuleMethod? {
     guard let ref = call.ref else { return modules[call.module, call.method] }
     return tree[ref].flatMap { components[$0.type, call.method] }
+  }
+}
+
+/// Handlers of requests. Of the handlers that match a request, the newest comes first.
+extension PageRegistry {
+  /// Registers a handler that stands between pages and the loader.
+  ///
+  /// - Parameters:
+  ///   - pattern: matches the request's URL.
+  ///   - types: the types of requests; `nil` for all.
+  @discardableResult
+  public func register(
+    _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling
+  ) -> Registration {
+    register(passing: handler, where: Self.matching(pattern, types))
+  }
+
+  /// Registers a handler that stands between pages and the loader, for all URLs.
+  ///
+  /// - Parameter types: the types of requests; `nil` for all.
+  @discardableResult
+  public func register(types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling) -> Registration {
+    register(.any, types: types, handler)
+  }
+
+  /// Registers a handler that stands between pages and the loader, for requests of the app's choice.
+  ///
+  /// - Parameter matches: gets the request, and its URL if its reference has one.
+  @discardableResult
+  public func register(
+    where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ handler: any ResourceRequestHandling
+  ) -> Registration {
+    register(passing: handler, where: matches)
+  }
+
+  /// Registers a handler that answers in the place of a server.
+  ///
+  /// - Parameters:
+  ///   - pattern: matches the request's URL.
+  ///   - types: the types of requests; `nil` for all.
+  @discardableResult
+  public func register(
+    _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering
+  ) -> Registration {
+    register(answering: handler, where: Self.matching(pattern, types))
+  }
+
+  /// Registers a handler that answers in the place of a server, for all URLs.
+  ///
+  /// - Parameter types: the types of requests; `nil` for all.
+  @discardableResult
+  public func register(types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering) -> Registration {
+    register(.any, types: types, handler)
+  }
+
+  /// Registers a handler that answers in the place of a server, for requests of the app's choice.
+  ///
+  /// - Parameter matches: gets the request, and its URL if its reference has one.
+  @discardableResult
+  public func register(
+    where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ handler: any ResourceAnswering
+  ) -> Registration {
+    register(answering: handler, where: matches)
+  }
+
+  /// Registers the link of a handler that passes requests on.
+  private func register(
+    passing handler: any ResourceRequestHandling, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
+  ) -> Registration {
+    register {
+      $0.requests.add(matches) { _, _, _, next in { request in handler.updates(for: request, next: next) } }
+    }
+  }
+
+  /// Registers the link of a handler that answers requests behind the cache.
+  private func register(
+    answering handler: any ResourceAnswering, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
+  ) -> Registration {
+    register {
+      $0.requests.add(matches) { page, index, loader, next in
+        { request in
+          let origin = ResourceOrigin(name: "\(page)/\(index)") { request in
+            try await handler.response(
+              to: request, ResourceExchange(page: page, request: request, loader: loader, next: next))
+          }
+          return loader.updates(for: request, from: origin)
+        }
+      }
+    }
+  }
+
+  private static func matching(
+    _ pattern: URLPattern, _ types: Set<ResourceType>?
+  ) -> @Sendable (ResourceRequest, PageURL?) -> Bool {
+    { request, url in
+      guard types?.contains(request.type) ?? true else { return false }
+      // A request without a URL is matched only by a pattern that matches all.
+      return url.map { pattern.matches($0) } ?? (pattern == .any)
+    }
   }
 }

@@ -34,7 +34,7 @@ import ScriptEngine
   ///   fallback.
   public func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws {
     show(page)
-    guard pages.count < limit else { throw NavigationError.tooMany(limit) }
+    guard pages.count < limit else { throw DescribedError("the stack has \(limit) pages already") }
     let next = page.environment.page(registry: page.ownRegistry)
     next.partition = page.partition
     pages.append(next)
@@ -53,7 +53,9 @@ import ScriptEngine
   ///
   /// - Throws: an error if there is no page below it.
   public func pop(options: ScriptValue, from page: PageInstance) async throws {
-    guard let index = pages.firstIndex(where: { $0 === page }), index > 0 else { throw NavigationError.nothingBelow }
+    guard let index = pages.firstIndex(where: { $0 === page }), index > 0 else {
+      throw DescribedError("there is no page below this one")
+    }
     let gone = pages[index...]
     pages.removeSubrange(index...)
     tell()
@@ -79,18 +81,5 @@ import ScriptEngine
     for page in pages.dropLast() { page.disappear() }
     pages.last?.appear()
     broadcast.send(pages)
-  }
-}
-
-/// An error of going from page to page.
-enum NavigationError: Error, Hashable, Sendable, CustomStringConvertible {
-  case tooMany(Int)
-  case nothingBelow
-
-  var description: String {
-    switch self {
-    case .tooMany(let limit): "the stack has \(limit) pages already"
-    case .nothingBelow: "there is no page below this one"
-    }
   }
 }

@@ -61,7 +61,7 @@ struct ComponentTable: Sendable {
   private(set) var names: [String: ScriptValue] = [:]
 
   /// Returns `true` if the type is built in or was registered.
-  func has(_ type: String) -> Bool { names[type] != nil || DefaultComponents.typesKnown.contains(type) }
+  func has(_ type: String) -> Bool { names[type] != nil || Self.typesKnown.contains(type) }
 
   subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
 
@@ -74,4 +74,122 @@ struct ComponentTable: Sendable {
   var descriptions: ScriptValue {
     .array(names.sorted { $0.key < $1.key }.map { ["type": .string($0), "methods": $1] })
   }
+}
+
+/// A script's call of a method of a module or of a component.
+public struct ModuleCall: Sendable {
+  /// The id of the page.
+  public let page: String
+  /// The name of the module; empty for a component.
+  public let module: String
+  /// The name of the method.
+  public let method: String
+  /// The ref of the component's element; `nil` for a module.
+  public let ref: String?
+  /// The arguments. A function is a callback's id.
+  public let arguments: [ScriptValue]
+
+  /// An argument; ``ScriptValue/undefined`` if there is none.
+  public subscript(index: Int) -> ScriptValue {
+    arguments.indices.contains(index) ? arguments[index] : .undefined
+  }
+
+  /// Returns the id of the callback at this place among the arguments, or `nil` if there is none.
+  public func callback(at index: Int) -> String? {
+    let value = self[index]
+    return value.reference.flatMap { $0.isEmpty ? nil : $0 }
+  }
+}
+
+/// Collects the methods of a module or of a component.
+///
+/// Arguments and results may be `String`, `Bool`, `Int`, `Double`, ``ScriptValue``, optionals, arrays, dictionaries with
+/// text keys, and types that conform to ``ScriptConvertible``. A wrong argument is an error in the script.
+///
+///     registry.registerModule("cart") { module in
+///       module.method("add") { (sku: String, count: Int) async throws -> Int in … }
+///     }
+public struct ModuleBuilder: Sendable {
+  private(set) var methods: [String: ModuleMethod] = [:]
+
+  init() {}
+
+  /// Adds a method that returns its result to the script at once. It runs on the script's thread and must not wait.
+  ///
+  /// An error that it throws is thrown in the script.
+  public mutating func immediate<each Argument: ScriptConvertible, Result: ScriptConvertible>(
+    _ name: String, _ body: @escaping @Sendable (repeat each Argument) throws -> Result
+  ) {
+    methods[name] = .immediate { call, _ in
+      var reader = CallReader(call)
+      return try body(repeat try reader.next((each Argument).self)).scriptValue
+    }
+  }
+
+  /// Adds a method that returns a promise to the script. It runs after the script has returned.
+  ///
+  /// An error that it throws rejects the promise.
+  public mutating func method<each Argument: ScriptConvertible & Sendable, Result: ScriptConvertible & Sendable>(
+    _ name: String, _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
+  ) {
+    methods[name] = .promised { call, _ in
+      var reader = CallReader(call)
+      return try await body(repeat try reader.next((each Argument).self)).scriptValue
+    }
+  }
+
+  /// Adds a method that calls the script's callbacks, any number of times, with
+  /// ``PageInstance/callback(_:_:keepAlive:)``. It runs after the script has returned.
+  ///
+  /// An error that it throws is an exception of the page.
+  public mutating func callbacks(
+    _ name: String, _ body: @escaping @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void
+  ) {
+    methods[name] = .deferred(returning: nil, body)
+  }
+}
+
+/// Reads the arguments of a call one after the other.
+private struct CallReader {
+  private let call: ModuleCall
+  private var index = 0
+
+  init(_ call: ModuleCall) { self.call = call }
+
+  mutating func next<Value: ScriptConvertible>(_ type: Value.Type) throws -> Value {
+    defer { index += 1 }
+    // Frameworks write a missing argument as an empty text.
+    let value = call[index] == "" && Value(scriptValue: .undefined) != nil ? .undefined : call[index]
+    guard let converted = Value(scriptValue: value) else {
+      throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: value.kind)
+    }
+    return converted
+  }
+}
+
+// MARK: - The built-in modules
+
+extension ModuleTable {
+  /// A table of the built-in modules.
+  static func builtIn() -> ModuleTable {
+    var table = ModuleTable()
+    addTimers(to: &table)
+    addStream(to: &table)
+    addStorage(to: &table)
+    addModals(to: &table)
+    addNavigation(to: &table)
+    addGlobalEvents(to: &table)
+    addDevice(to: &table)
+    addDisplay(to: &table)
+    addChannels(to: &table)
+    addWebSockets(to: &table)
+    // Every module of the SDK may have events of its own. Here none fires one.
+    for module in table.modules.keys {
+      for name in common where table[module, name] == nil { table.add(module, name, .idle) }
+    }
+    return table
+  }
+
+  /// The methods that every module has.
+  static let common = ["addEventListener", "removeAllEventListeners"]
 }

@@ -3,8 +3,8 @@ import ScriptEngine
 
 /// `navigator`, and `event` with `openURL`: going from page to page. Their callbacks are called at once with a text, as in
 /// the SDK: the outcome of the navigation is not awaited.
-enum NavigationModules {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addNavigation(to table: inout ModuleTable) {
     table.add(
       "navigator", "push",
       .deferred { call, page in try await push(call, call[0]["url"], page, answering: call.callback(at: 1)) })
@@ -90,5 +90,57 @@ extension PageInstance {
 
   fileprivate func log(_ error: any Error, of call: ModuleCall) {
     feed.send(.log(level: "error", text: "\(call.module).\(call.method): \(error)"))
+  }
+}
+
+/// `modal`: messages and questions.
+extension ModuleTable {
+  static func addModals(to table: inout ModuleTable) {
+    add(&table, .toast) { message, call, page in
+      await page.registry.handlers.modals.toast(message.text, seconds: call[0]["duration"].number ?? 3, from: page)
+      return nil
+    }
+    add(&table, .alert) { message, _, page in
+      let title = message.buttons.first ?? ""
+      await page.registry.handlers.modals.alert(message.text, button: title, from: page)
+      return .string(title)
+    }
+    add(&table, .confirm) { message, _, page in
+      .string(await page.registry.handlers.modals.confirm(message.text, buttons: message.buttons, from: page))
+    }
+    add(&table, .prompt) { message, _, page in
+      let answer = await page.registry.handlers.modals.prompt(
+        message.text, preset: message.preset ?? "", buttons: message.buttons, from: page)
+      return ["result": .string(answer.button), "data": .string(answer.text)]
+    }
+  }
+
+  /// - Parameter body: shows the message; gives the argument of the script's callback, or `nil` if it is not called.
+  private static func add(
+    _ table: inout ModuleTable, _ kind: PageMessage.Kind,
+    _ body: @escaping @PageActor @Sendable (PageMessage, ModuleCall, PageInstance) async -> ScriptValue?
+  ) {
+    table.add(
+      "modal", kind.rawValue,
+      .deferred { call, page in
+        let message = PageMessage(kind, call[0])
+        page.show(message)
+        guard let answer = await body(message, call, page), let callback = call.callback(at: 1) else { return }
+        try await page.callback(callback, answer)
+      })
+  }
+}
+
+extension PageMessage {
+  /// - Parameter options: the argument of the script's call.
+  fileprivate init(_ kind: Kind, _ options: ScriptValue) {
+    self.init(kind: kind, text: options["message"].plainText ?? "")
+    let ok = options["okTitle"].string ?? "OK"
+    switch kind {
+    case .toast: break
+    case .alert: buttons = [ok]
+    case .confirm, .prompt: buttons = [ok, options["cancelTitle"].string ?? "Cancel"]
+    }
+    if kind == .prompt { preset = options["default"].plainText ?? "" }
   }
 }

@@ -1,8 +1,8 @@
 import ScriptEngine
 
 /// `storage`: texts by key. The calls of all pages of a host run one after the other, as on devices.
-enum StorageModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addStorage(to table: inout ModuleTable) {
     let turns = StorageTurns()
     add(&table, turns, "getItem", callbackAt: 1) { call, storage in
       guard let value = try await storage.value(for: try key(call)) else { return failed("undefined") }

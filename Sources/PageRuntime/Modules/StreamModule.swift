@@ -5,8 +5,8 @@ import HTTPTypes
 import ScriptEngine
 
 /// `stream`: the requests of scripts.
-enum StreamModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addStream(to table: inout ModuleTable) {
     table.add("stream", "fetch", .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) })
     table.add(
       "stream", "fetchWithArrayBuffer",
@@ -165,7 +165,7 @@ enum StreamModule {
       let isGood = (200..<300).contains(loaded.status)
       var value: [String: ScriptValue] = [
         "status": .number(Double(loaded.status)), "ok": .bool(isGood),
-        "statusText": .string(loaded.response.status.standardPhrase), "headers": StreamModule.headers(of: loaded),
+        "statusText": .string(loaded.response.status.standardPhrase), "headers": ModuleTable.headers(of: loaded),
       ]
       if let fromCache { value["fromCache"] = .bool(fromCache) }
       switch self {
@@ -302,4 +302,23 @@ private enum Charset {
       "utf-16": .utf16, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,
     ]
   }()
+}
+
+extension HTTPResponse.Status {
+  /// The reason phrase of RFC 9110 §15, since HTTP/2 has none on the wire. Empty for a code that is not registered.
+  var standardPhrase: String { Self.phrases[code] ?? "" }
+
+  private static let phrases = Dictionary(
+    [
+      .continue, .switchingProtocols, .earlyHints, .ok, .created, .accepted, .nonAuthoritativeInformation, .noContent,
+      .resetContent, .partialContent, .multipleChoices, .movedPermanently, .found, .seeOther, .notModified,
+      .temporaryRedirect, .permanentRedirect, .badRequest, .unauthorized, .forbidden, .notFound, .methodNotAllowed,
+      .notAcceptable, .proxyAuthenticationRequired, .requestTimeout, .conflict, .gone, .lengthRequired,
+      .preconditionFailed, .contentTooLarge, .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable,
+      .expectationFailed, .misdirectedRequest, .unprocessableContent, .tooEarly, .upgradeRequired,
+      .preconditionRequired, .tooManyRequests, .requestHeaderFieldsTooLarge, .unavailableForLegalReasons,
+      .internalServerError, .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout,
+      .httpVersionNotSupported, .networkAuthenticationRequired,
+    ].map { (status: HTTPResponse.Status) in (status.code, status.reasonPhrase) }
+  ) { first, _ in first }
 }

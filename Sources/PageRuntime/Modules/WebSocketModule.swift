@@ -1,9 +1,12 @@
+import Foundation
 import HTTPTransport
+import HTTPTypes
 import ScriptEngine
+import Synchronization
 
 /// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
-enum WebSocketModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addWebSockets(to table: inout ModuleTable) {
     table.add(
       "webSocket", "WebSocket",
       .deferred { call, page in
@@ -41,5 +44,273 @@ extension PageInstance {
   fileprivate func socketURL(_ reference: String) -> String {
     guard reference.hasPrefix("//") else { return reference }
     return (url?.text.hasPrefix("http:") == true ? "ws:" : "wss:") + reference
+  }
+}
+
+/// Opens web sockets for pages.
+public protocol WebSocketing: Sendable {
+  /// Connects, sends the page's messages, and returns when the connection has ended. Cancelling the task ends it.
+  ///
+  /// - Parameters:
+  ///   - request: the address and the opening request's fields.
+  ///   - commands: the page's messages and its close, in order.
+  ///   - receive: gets every event. ``WebSocketEvent/closed(code:reason:wasClean:)`` is always the last. While it works on
+  ///     an event, no more need be read from the server.
+  func run(
+    _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
+    receive: @escaping @Sendable (WebSocketEvent) async -> Void
+  ) async
+}
+
+/// The address that a page connects to, and the opening request. RFC 6455 §4.1.
+public struct WebSocketRequest: Hashable, Sendable {
+  /// The URL as the page wrote it: `ws://…` or `wss://…`.
+  public var url: String
+  /// The subprotocols, in the page's order of preference.
+  public var protocols: [String]
+  /// Further fields of the opening request.
+  public var fields: HTTPFields
+  /// The page's id.
+  public var page: String
+
+  package init(url: String, protocols: [String] = [], fields: HTTPFields = [:], page: String = "") {
+    self.url = url
+    self.protocols = protocols
+    self.fields = fields
+    self.page = page
+  }
+}
+
+/// A message of a web socket, in either direction.
+public enum WebSocketMessage: Hashable, Sendable {
+  /// A text message.
+  case text(String)
+  /// A binary message.
+  case binary([UInt8])
+
+  /// The length in bytes.
+  var count: Int {
+    switch self {
+    case .text(let text): text.utf8.count
+    case .binary(let bytes): bytes.count
+    }
+  }
+}
+
+/// A page's command to its web socket.
+public enum WebSocketCommand: Hashable, Sendable {
+  /// Sends a message.
+  case send(WebSocketMessage)
+  /// Closes the connection: 1000 or 3000 to 4999 and a reason of at most 123 bytes; `nil` for a close without a code.
+  /// RFC 6455 §7.4.
+  case close(code: Int?, reason: String)
+}
+
+/// An event of a page's web socket.
+public enum WebSocketEvent: Hashable, Sendable {
+  /// The connection is open, with the subprotocol that the server chose; empty for none.
+  case opened(protocol: String)
+  /// A message has come.
+  case message(WebSocketMessage)
+  /// The connection failed, with the reason as a sentence.
+  case failed(String)
+  /// The connection has ended. It was clean if both sides sent a close. Code 1006 stands for a connection that was lost or
+  /// never open. RFC 6455 §7.1.5.
+  case closed(code: Int, reason: String, wasClean: Bool)
+}
+
+/// Refuses every connection, with a reason for the script.
+package struct NoWebSockets: WebSocketing {
+  private let advice: String
+
+  package init() { advice = "" }
+
+  /// - Parameter advice: tells how to enable web sockets, in terms of the program.
+  package init(advice: String) { self.advice = advice.isEmpty ? "" : "; \(advice)" }
+
+  package func run(
+    _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
+    receive: @escaping @Sendable (WebSocketEvent) async -> Void
+  ) async {
+    await receive(.failed("this host has no web sockets: \(request.url) was not opened\(advice)"))
+    await receive(.closed(code: 1006, reason: "", wasClean: false))
+  }
+}
+
+/// The web socket of a page: sends the script's messages, and calls its listeners.
+@PageActor final class PageSocket {
+  /// The events that a script can listen to, by the names of the methods that take its callbacks.
+  enum EventKind: String, CaseIterable {
+    case open = "onopen"
+    case message = "onmessage"
+    case error = "onerror"
+    case close = "onclose"
+  }
+
+  /// The number of bytes that may wait to be sent.
+  private static let limit = 16 << 20
+
+  private weak var page: PageInstance?
+  private let outbox = SocketOutbox(limit: PageSocket.limit)
+  private var work: Task<Void, Never>?
+
+  init(_ request: WebSocketRequest, of page: PageInstance) {
+    self.page = page
+    let (sockets, outbox) = (page.registry.handlers.sockets, outbox)
+    work = Task { [weak self] in
+      await sockets.run(request, commands: outbox.commands) { [weak self] event in await self?.receive(event) }
+      outbox.finish()
+    }
+  }
+
+  /// - Throws: ``ScriptError`` if more than the limit waits; the web socket is then closed.
+  func send(_ message: WebSocketMessage) throws {
+    guard outbox.add(.send(message), bytes: message.count) else {
+      cancel()
+      throw ScriptError.engine("more than \(Self.limit) bytes wait to be sent: the web socket is closed")
+    }
+  }
+
+  /// - Throws: ``ScriptError`` for a code or a reason that may not be sent.
+  func close(_ code: Int?, _ reason: String) throws {
+    // RFC 6455 §7.4.2: the other codes are not the page's to give.
+    guard code.map({ $0 == 1000 || (3000...4999).contains($0) }) ?? true else {
+      throw ScriptError.engine("a web socket may be closed with 1000, or 3000 to 4999, not with \(code ?? 0)")
+    }
+    // RFC 6455 §5.5: 125 bytes, of which the code takes two.
+    guard reason.utf8.count <= 123 else {
+      throw ScriptError.engine("the reason for closing a web socket has more than 123 bytes")
+    }
+    _ = outbox.add(.close(code: code ?? (reason.isEmpty ? nil : 1000), reason: reason), bytes: 0)
+  }
+
+  /// Ends the connection. Listeners are no longer called.
+  func cancel() {
+    page = nil
+    work?.cancel()
+    outbox.finish()
+  }
+
+  /// Waits for the end of the connection.
+  func ended() async { await work?.value }
+
+  private func receive(_ event: WebSocketEvent) async {
+    switch event {
+    case .opened: await tell(.open, [:])
+    case .message(let message): await tell(.message, ["data": message.scriptValue])
+    case .failed(let reason): await tell(.error, ["data": .string(reason)])
+    case .closed(let code, let reason, let wasClean):
+      await tell(
+        .close, ["code": .number(Double(code)), "reason": .string(reason), "wasClean": .bool(wasClean)])
+    }
+  }
+
+  private func tell(_ occasion: EventKind, _ value: ScriptValue) async {
+    guard let page, let callback = page.socketListeners[occasion] else { return }
+    try? await page.callback(callback, value, keepAlive: true)
+  }
+}
+
+extension WebSocketMessage {
+  /// The message for scripts: frameworks make an `ArrayBuffer` of a binary one.
+  fileprivate var scriptValue: ScriptValue {
+    switch self {
+    case .text(let text): .string(text)
+    case .binary(let bytes):
+      ["@type": "binary", "dataType": "ArrayBuffer", "base64": .string(Data(bytes).base64EncodedString())]
+    }
+  }
+
+  /// Returns `nil` if the value is neither text, binary data, an object nor an array.
+  init?(_ value: ScriptValue) {
+    if let bytes = value.bytes {
+      self = .binary(bytes)
+    } else if let text = value.plainText {
+      self = .text(text)
+    } else if case .object = value {
+      // The SDK sends objects as JSON.
+      self = .text(value.jsonText)
+    } else if case .array = value {
+      self = .text(value.jsonText)
+    } else {
+      return nil
+    }
+  }
+}
+
+extension ScriptValue {
+  /// The bytes of binary data, also as frameworks describe it; `nil` for other values.
+  var bytes: [UInt8]? {
+    if case .data(let bytes) = self { return bytes }
+    return self["@type"] == "binary" ? self["base64"].string.flatMap { [UInt8](base64: $0) } : nil
+  }
+}
+
+/// The commands of a page that its web socket has not taken yet.
+final class SocketOutbox: Sendable {
+  private struct State {
+    var waiting: [(command: WebSocketCommand, bytes: Int)] = []
+    var bytes = 0
+    var taker: CheckedContinuation<WebSocketCommand?, Never>?
+    var hasEnded = false
+  }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  /// - Parameter limit: the number of bytes that may wait.
+  init(limit: Int) { self.limit = limit }
+
+  /// The commands, for one reader. A command waits here until the reader asks for it.
+  var commands: AsyncStream<WebSocketCommand> {
+    AsyncStream {
+      await self.next()
+    } onCancel: {
+      self.finish()
+    }
+  }
+
+  /// - Returns: `false` if more than the limit would wait.
+  func add(_ command: WebSocketCommand, bytes: Int) -> Bool {
+    let (isTaken, taker): (Bool, CheckedContinuation<WebSocketCommand?, Never>?) = state.withLock { state in
+      if state.hasEnded { return (true, nil) }
+      if let taker = state.taker {
+        state.taker = nil
+        return (true, taker)
+      }
+      guard state.bytes + bytes <= limit, state.waiting.count < 100_000 else { return (false, nil) }
+      state.waiting.append((command, bytes))
+      state.bytes += bytes
+      return (true, nil)
+    }
+    taker?.resume(returning: command)
+    return isTaken
+  }
+
+  /// Drops the waiting commands, and ends the stream.
+  func finish() {
+    let taker = state.withLock { state in
+      state.hasEnded = true
+      (state.waiting, state.bytes) = ([], 0)
+      defer { state.taker = nil }
+      return state.taker
+    }
+    taker?.resume(returning: nil)
+  }
+
+  private func next() async -> WebSocketCommand? {
+    await withCheckedContinuation { continuation in
+      let ready: WebSocketCommand?? = state.withLock { state in
+        if state.hasEnded { return .some(nil) }
+        guard !state.waiting.isEmpty else {
+          state.taker = continuation
+          return nil
+        }
+        let first = state.waiting.removeFirst()
+        state.bytes -= first.bytes
+        return .some(first.command)
+      }
+      if let ready { continuation.resume(returning: ready) }
+    }
   }
 }

@@ -47,7 +47,7 @@ import ScriptEngine
       await showSnapshot(of: loaded, options: options, data: data)
       let trial = await environment.trials?.begin(loaded)
       // Another opening may have begun meanwhile.
-      guard phase == .loading, began == opening else { throw overtaken }
+      guard phase == .loading, began == opening else { throw superseded }
       guard let trial else { return try await show(loaded, options: options, data: data) }
       self.trial = trial
       try await self.try(loaded, options: options, data: data, trial)
@@ -117,7 +117,7 @@ import ScriptEngine
     after failure: TrialFailure, _ trial: OpeningTrial, options: PageOptions, data: ScriptValue
   ) async throws -> Bool {
     let good = await trial.failed(failure)
-    guard self.trial === trial, phase != .destroyed else { throw overtaken }
+    guard self.trial === trial, phase != .destroyed else { throw superseded }
     // A page within another one stays in that one's release.
     guard inheritedView == nil, let good, let bundles = environment.bundles else { return false }
     let (url, began) = (trial.url, began)
@@ -138,5 +138,40 @@ import ScriptEngine
     feed.send(.replaced(failure, release: good.release.name))
     try await show(loaded, options: options, data: data)
     return true
+  }
+}
+
+/// A replacement for a page that cannot open.
+public enum PageFallback: Hashable, Sendable {
+  /// A web page, which the app shows in a web view.
+  case html(PageURL)
+  /// The text of a bundle that came with the app. It runs as the page.
+  case bundle(String)
+  /// A text that the app shows.
+  case placeholder(String)
+}
+
+/// Chooses a fallback by the page's URL and the error, or returns `nil` if there is none.
+public typealias FallbackChoice = @Sendable (PageURL?, PageError) -> PageFallback?
+
+extension PageInstance {
+  /// Shows the fallback, if there is one.
+  ///
+  /// - Throws: `error`, unless a bundle runs as the fallback.
+  func fallBack(from error: PageError, options: PageOptions, data: ScriptValue) async throws {
+    guard phase == .failed, let choice = options.fallback ?? environment.fallback(url, error) else { throw error }
+    shownFallback = (choice, error)
+    feed.send(.fallback(choice, reason: error))
+    guard case .bundle(let source) = choice else { throw error }
+    var packaged = options
+    packaged.bundleURL = packaged.bundleURL ?? url?.text
+    packaged.type = nil
+    do {
+      try await render(source, options: packaged, data: data)
+    } catch {
+      // The page's own error is the one to be fixed, not that of its fallback.
+      throw shownFallback?.reason ?? error
+    }
+    lastOptions = options
   }
 }

@@ -23,7 +23,7 @@ public final class PageEnvironment: Sendable {
   /// The handlers, modules, components and services that the app registered.
   public let registry: PageRegistry
   let configuration: DefaultConfiguration
-  let clipboard = Clipboard()
+  let clipboard = Mutex("")
   let channels: Channels
   package let frameworks: FrameworkPool
   /// The elements of pages' last runs; `nil` if none are stored.
@@ -74,12 +74,32 @@ public final class PageEnvironment: Sendable {
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
 }
 
-/// The text that a page of the host copied last.
-final class Clipboard: Sendable {
-  private let state = Mutex("")
+/// The options of one opening of a page.
+public struct PageOptions: Hashable, Sendable {
+  /// The URL that scripts see as `weex.config.bundleUrl`; `nil` for the page's URL.
+  public var bundleURL: String?
+  /// The framework that the bundle is for; `nil` to read it from the bundle.
+  public var type: BundleType?
+  /// Further members of `weex.config`.
+  public var config: [String: ScriptValue]
+  /// The replacement if the page cannot open; `nil` to ask the host's choice.
+  public var fallback: PageFallback?
+  /// The order in which the store and the server are asked; `nil` for the host's rules.
+  public var policy: OpenPolicy?
+  /// The use of the elements of the page's last run; `nil` for the host's.
+  public var snapshot: SnapshotUse?
+  /// The time that the caller has already waited for the server. It counts for the policy's deadline.
+  package var timeWaited: Duration = .zero
 
-  var text: String {
-    get { state.withLock(\.self) }
-    set { state.withLock { $0 = newValue } }
+  /// Options; each default leaves the choice to the host or the bundle.
+  public init(
+    bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],
+    fallback: PageFallback? = nil, policy: OpenPolicy? = nil
+  ) {
+    self.bundleURL = bundleURL
+    self.type = type
+    self.config = config
+    self.fallback = fallback
+    self.policy = policy
   }
 }

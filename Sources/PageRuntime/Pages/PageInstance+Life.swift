@@ -1,3 +1,4 @@
+import Bundles
 import Foundation
 import HTTPTransport
 import ScriptEngine
@@ -37,7 +38,7 @@ extension PageInstance {
     }
     visibilityTask = task
     // Waited for as other calls are.
-    calls[key] = PageCall(task: task, isRequest: false)
+    calls[key] = (task, false)
   }
 
   /// The longest wait for the script of a page that leaves.
@@ -114,6 +115,7 @@ extension PageInstance {
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
+    (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     (tree, messages, missing) = (ElementTree(), [], [])
     let isSound = hasRendered && failure == nil
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)
@@ -124,5 +126,100 @@ extension PageInstance {
     entries = nil
     let mayRunAnother = await group.close(id)
     if isSound, mayRunAnother, let purpose { await environment.frameworks.keep(group, for: purpose) }
+  }
+}
+
+extension PageInstance {
+  /// Says that the page works, so that its release is good at once. Of a page whose release is not on trial, or that shows
+  /// another release since the first one failed, nothing follows.
+  public func markReady() async { await trial?.ready() }
+
+  /// Ends the trial of an opening that is over.
+  func endTrial() {
+    trial?.abandon()
+    (trial, holdsFailures) = (nil, false)
+  }
+
+  /// Records a failure after the page had its tree.
+  func noteFailure(_ error: PageError) {
+    guard let trial, let failure = TrialFailure(error, page: trial.url) else { return }
+    Task { _ = await trial.failed(failure) }
+  }
+}
+
+extension TrialFailure {
+  /// Returns `nil` for an error that says nothing about the release.
+  init?(_ error: PageError, page: PageURL) {
+    let kind: Kind
+    switch error {
+    case .script(_, .exception), .script(_, .wrongArgument), .script(_, .notPlainData): kind = .exception
+    case .script(_, .timeLimit): kind = .timeLimit
+    case .script(_, .memoryLimit): kind = .memoryLimit
+    case .noFramework, .unknownFramework, .notABundle, .refused: kind = .exception
+    case .script(_, .closed), .script(_, .engine), .invalidURL, .bundle, .destroyed, .superseded: return nil
+    }
+    let message: String
+    if case .script(_, let script) = error { message = "\(script)" } else { message = "\(error)" }
+    self.init(kind, page: page.text, message: message)
+  }
+}
+
+extension PageInstance {
+  /// Waits until the page and the pages that it embeds have no work under way: requests, pictures, calls, and timers that
+  /// are due soon. Work that a timer starts is waited for too, and so is a timer that it sets. Intervals are not.
+  ///
+  /// - Parameters:
+  ///   - limit: the longest wait.
+  ///   - timers: the longest time to a timer's due time at which it is waited for.
+  /// - Returns: `true` if no such work was left at the end.
+  @discardableResult
+  public func settle(within limit: Duration, timers: Duration = .milliseconds(200)) async -> Bool {
+    await pendingWork(within: limit, timers: timers).isSettled
+  }
+
+  /// Waits as ``settle(within:timers:)`` does.
+  ///
+  /// - Returns: the work that was still under way at the end.
+  package func pendingWork(
+    within limit: Duration, timers: Duration = PendingWork.timerLimit
+  ) async -> PendingWork {
+    let deadline = ContinuousClock.now + limit
+    while true {
+      let now = ContinuousClock.now
+      let underway = underway(at: now)
+      guard now < deadline, let next = underway.first(where: { $0.item.isWaitedFor(timers: timers) }) else {
+        return PendingWork(underway.map(\.item), timers: timers)
+      }
+      await Self.wait(for: next.task, until: deadline)
+    }
+  }
+
+  /// The work under way, with that of embedded pages. The page's own timers come last.
+  func underway(at now: ContinuousClock.Instant) -> [(item: PendingWork.Item, task: Task<Void, Never>)] {
+    var found = sourceTasks.values.map { (item: PendingWork.Item.request, task: $0) }
+    found += calls.values.map { ($0.isRequest ? .request : .call, $0.task) }
+    for child in embedded.values { found += child.underway(at: now) }
+    for timer in [PageTimer](timers.values) + callbackTimers.values {
+      found.append((timer.repeats ? .interval : .timer(remaining: timer.due - now), timer.task))
+    }
+    return found
+  }
+
+  /// Waits for a task until a deadline. The task goes on after it.
+  static func wait(for task: Task<Void, Never>, until deadline: ContinuousClock.Instant) async {
+    let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+    let relay = Task {
+      await task.value
+      continuation.yield()
+    }
+    let alarm = Task {
+      try? await Task.sleep(until: deadline)
+      continuation.yield()
+    }
+    defer {
+      relay.cancel()
+      alarm.cancel()
+    }
+    for await _ in ends { return }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPCache
 import HTTPTransport
 import HTTPTypes
@@ -5,6 +6,13 @@ import ScriptEngine
 
 /// A request took longer than the script's limit.
 struct PageTimeout: Error {}
+
+/// An error that is its sentence.
+package struct DescribedError: Error, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}
 
 /// An answer with a status that is of no use here.
 struct AnswerStatusError: Error, CustomStringConvertible {
@@ -104,4 +112,30 @@ extension Resource {
   fileprivate var length: Int64 {
     response.headerFields[.contentLength].flatMap { Int64($0) } ?? Int64(body.bytesInMemory?.count ?? 0)
   }
+}
+
+extension PageInstance {
+  /// Loads something that the page opens from. The load is cancelled if the page ends or is opened again.
+  ///
+  /// - Throws: ``PageError/destroyed``, ``PageError/superseded``, and the errors of `body`.
+  func loading<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let load = Task { try await body() }
+    let key = UUID()
+    loads[key] = { load.cancel() }
+    let result = await withTaskCancellationHandler {
+      await load.result
+    } onCancel: {
+      load.cancel()
+    }
+    guard loads.removeValue(forKey: key) != nil else { throw superseded }
+    return try result.get()
+  }
+
+  func cancelLoads() {
+    for cancel in loads.values { cancel() }
+    loads = [:]
+  }
+
+  /// The error of an opening that was superseded by the page's end or by another opening.
+  var superseded: PageError { phase == .destroyed ? .destroyed : .superseded }
 }

@@ -1,4 +1,6 @@
+import HTTPCache
 import HTTPTransport
+import HTTPTypes
 import ScriptEngine
 
 extension PageInstance {
@@ -8,12 +10,16 @@ extension PageInstance {
     for command in commands {
       switch command {
       case .createBody(let element), .addElement(_, let element, _): load(element)
-      case .updateAttributes(let ref, let changes) where changes["src"] != nil: loadSource(of: ref)
+      case .updateAttributes(let ref, let changes):
+        if changes["src"] != nil { loadSource(of: ref) }
+        // The script's later data replaces what methods have made of the former.
+        if changes["listData"] != nil { listData[ref] = nil }
       case .removeElement: hasRemovals = true
       default: break
       }
     }
     if hasRemovals { forgetSources() }
+    followComponents()
   }
 
   /// Loads the sources of a description's elements, parents first, without recursion.
@@ -22,6 +28,7 @@ extension PageInstance {
     while let next = waiting.popLast() {
       if Self.sourceTypes.contains(next.type) { loadSource(of: next.ref) }
       if !registry.components.has(next.type) { note(.component(next.type)) }
+      if next.attributes["@templateId"] != nil { hasCellComponents = true }
       waiting += next.children
     }
   }
@@ -78,5 +85,196 @@ extension PageInstance {
   func tell(_ ref: String, _ type: String, _ event: ScriptValue) async {
     guard tree[ref]?.events.contains(type) == true else { return }
     try? await fireEvent(ref, type, event)
+  }
+}
+
+extension PageInstance {
+  /// Loads the picture of an image element that has a new source.
+  func loadImage(of ref: String) {
+    guard let element = tree[ref], ["image", "img"].contains(element.type) else { return }
+    let source = element.attributes["src"]?.string ?? ""
+    guard element.image?.url != source else { return }
+    sourceTasks.removeValue(forKey: ref)?.cancel()
+    guard !source.isEmpty else { return setImage(nil, of: ref) }
+    setImage(.loading(url: source), of: ref)
+    var request = ImageRequest(
+      url: source, pageURL: url, page: id, frame: element.frame,
+      quality: element.attributes["quality"]?.string ?? element.attributes["imageQuality"]?.string,
+      isSharpened: element.attributes["sharpen"] == "sharpen",
+      blurRadius: element.style["filter"]?.string.flatMap(Self.blurRadius) ?? 0)
+    let loader = registry.handlers.images
+    let task: ImageTask
+    if let standard = loader as? DefaultImageLoader {
+      task = standard.load(request) { [weak self] resource in
+        AsyncStream { continuation in
+          let relay = Task { @PageActor in
+            if let updates = self?.counted(for: resource) {
+              for await update in updates { continuation.yield(update) }
+            }
+            continuation.finish()
+          }
+          continuation.onTermination = { _ in relay.cancel() }
+        }
+      }
+    } else {
+      request.url = rewritten(ResourceRequest(source, type: .image)).reference
+      task = loader.load(request)
+    }
+    sourceTasks[ref] = Task { @PageActor [weak self] in
+      await withTaskCancellationHandler {
+        for await update in task.updates {
+          guard !Task.isCancelled else { return }
+          await self?.receive(update, of: ref, source)
+        }
+      } onCancel: {
+        task.cancel()
+      }
+      if self?.tree[ref]?.image?.url == source { self?.sourceTasks[ref] = nil }
+    }
+  }
+
+  private func receive(_ update: ImageTask.Update, of ref: String, _ source: String) async {
+    guard let element = tree[ref], element.image?.url == source else { return }
+    switch update {
+    case .progress: return
+    case .image(let image):
+      setImage(.loaded(url: source, image.format, image.size, image.cacheType), of: ref)
+      await tellLoaded(ref, true, image.size)
+    case .failed(let error):
+      // A picture that is shown stays if its refresh fails.
+      if case .loaded? = element.image { return }
+      setImage(.failed(url: source, reason: "\(error)"), of: ref)
+      await tellLoaded(ref, false, nil)
+    }
+  }
+
+  private func tellLoaded(_ ref: String, _ isLoaded: Bool, _ size: ImageSize?) async {
+    let event: ScriptValue = [
+      "success": .bool(isLoaded),
+      "size": [
+        "naturalWidth": .number(Double(size?.width ?? 0)), "naturalHeight": .number(Double(size?.height ?? 0)),
+      ],
+    ]
+    await tell(ref, "load", event)
+  }
+
+  /// `blur(4px)`
+  private static func blurRadius(_ filter: String) -> Double? {
+    guard filter.hasPrefix("blur("), filter.hasSuffix(")") else { return nil }
+    let text = filter.dropFirst(5).dropLast()
+    return Double(text.hasSuffix("px") ? text.dropLast(2) : text)
+  }
+}
+
+extension ElementTree.Element {
+  /// The size that the style gives the element.
+  fileprivate var frame: (width: Double, height: Double)? {
+    func length(_ name: String) -> Double? {
+      guard let value = style[name] else { return nil }
+      return value.number ?? value.string.flatMap { Double($0.hasSuffix("px") ? String($0.dropLast(2)) : $0) }
+    }
+    guard let width = length("width"), let height = length("height") else { return nil }
+    return (width, height)
+  }
+}
+
+extension PageInstance {
+  /// The largest length of a document in bytes; a longer one is refused.
+  private static let documentLimit: Int64 = 8 << 20
+
+  /// Returns the bytes of the document that a `web` element shows, or `nil` before they have come.
+  ///
+  /// - Parameter ref: the element's ref in ``tree``.
+  public func document(of ref: String) -> [UInt8]? { documents[ref] }
+
+  /// Loads the document that a `web` element names, so that the app's web view can show it offline too.
+  func loadDocument(of ref: String) {
+    guard let source = newSource(of: ref) else { return }
+    documents[ref] = nil
+    setSource(.loading(url: source), of: ref)
+    sourceTasks[ref] = Task { @PageActor [weak self] in
+      guard let self else { return }
+      await self.tell(ref, "pagestart", ["url": .string(source)])
+      for await update in self.counted(for: ResourceRequest(source, base: self.url, type: .page)) {
+        guard self.tree[ref]?.source?.url == source, !Task.isCancelled else { return }
+        await self.receive(update, of: ref, source)
+      }
+      if self.tree[ref]?.source?.url == source { self.sourceTasks[ref] = nil }
+    }
+  }
+
+  /// Loads the document of a `web` element again.
+  func reloadDocument(of ref: String) {
+    guard tree[ref]?.type == "web" else { return }
+    setSource(nil, of: ref)
+    loadDocument(of: ref)
+  }
+
+  private func receive(_ update: ResourceUpdate, of ref: String, _ source: String) async {
+    do {
+      let loaded: Resource
+      switch update {
+      case .cached(let found), .network(let found): loaded = found
+      case .notModified: return
+      case .failed(let failure):
+        // A document that is shown stays.
+        if documents[ref] != nil { return }
+        throw failure.error ?? AnswerStatusError(url: source, status: failure.answer?.status ?? 0)
+      }
+      guard loaded.status < 400 else { throw AnswerStatusError(url: source, status: loaded.status) }
+      let bytes = try await loaded.body.collect(upTo: Self.documentLimit)
+      guard tree[ref]?.source?.url == source else { return }
+      documents[ref] = bytes
+      let type = loaded.response.headerFields[.contentType]
+      setSource(.document(url: source, contentType: type, length: bytes.count), of: ref)
+      await tell(ref, "pagefinish", ["url": .string(source), "canGoBack": false, "canGoForward": false])
+    } catch {
+      guard tree[ref]?.source?.url == source, documents[ref] == nil else { return }
+      setSource(.failed(url: source, reason: "\(error)"), of: ref)
+      await tell(ref, "error", ["type": "page", "errorMsg": .string("\(error)")])
+    }
+  }
+}
+
+extension PageInstance {
+  /// The largest depth of embedded pages: a page that embeds itself would never end.
+  private static let depthLimit = 8
+  private static let countLimit = 64
+
+  /// Opens the page that an `embed` element names, as every page is opened.
+  func loadEmbedded(of ref: String) {
+    guard let source = newSource(of: ref) else { return }
+    let former = embedded.removeValue(forKey: ref)
+    setSource(.loading(url: source), of: ref)
+    sourceTasks[ref] = Task { @PageActor [weak self] in
+      await former?.destroy()
+      guard let self, !Task.isCancelled else { return }
+      do {
+        try await self.openEmbedded(source, in: ref)
+      } catch {
+        if self.tree[ref]?.source?.url == source, !Task.isCancelled {
+          self.setSource(.failed(url: source, reason: "\(error)"), of: ref)
+        }
+      }
+      if self.tree[ref]?.source?.url == source { self.sourceTasks[ref] = nil }
+    }
+  }
+
+  private func openEmbedded(_ source: String, in ref: String) async throws {
+    guard embeddingDepth < Self.depthLimit else {
+      throw DescribedError("pages are embedded more than \(Self.depthLimit) deep in one another")
+    }
+    guard embedded.count < Self.countLimit else {
+      throw DescribedError("the page embeds more than \(Self.countLimit) others")
+    }
+    guard let target = resolve(source) else { throw PageError.invalidURL(source) }
+    let page = environment.page(registry: ownRegistry)
+    page.embeddingDepth = embeddingDepth + 1
+    page.inheritedView = view
+    page.partition = partition
+    embedded[ref] = page
+    if isShown { page.appear() }
+    setSource(.page(url: source, id: page.id), of: ref)
+    try await page.renderByURL(target.text, options: PageOptions(), data: [:])
   }
 }

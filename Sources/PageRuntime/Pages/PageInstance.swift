@@ -5,27 +5,163 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
+/// A phase of a page's life.
+public enum PagePhase: String, Hashable, Sendable {
+  /// The page was made and not opened. Next: loading, evaluating, failed, destroyed.
+  case idle
+  /// The bundle is being found or downloaded. Next: evaluating, failed, destroyed.
+  case loading
+  /// The script runs for the first time. Next: live, empty, loading (a reload), failed, destroyed.
+  case evaluating
+  /// The script has run and made no body. It may still make one. Next: live, loading or evaluating (a reload), failed,
+  /// destroyed.
+  case empty
+  /// The page has rendered. Next: loading or evaluating (a reload), failed, destroyed.
+  case live
+  /// The page could not open, or was stopped. Next: loading or evaluating (a reload), destroyed.
+  case failed
+  /// The page was destroyed. No phase follows.
+  case destroyed
+
+  /// Returns `true` if the phase may follow this one.
+  func canMove(to next: PagePhase) -> Bool {
+    switch (self, next) {
+    case (.idle, .loading), (.idle, .evaluating), (.idle, .failed): true
+    case (.loading, .evaluating), (.loading, .failed): true
+    case (.evaluating, .live), (.evaluating, .empty), (.evaluating, .loading), (.evaluating, .failed): true
+    case (.empty, .live), (.empty, .loading), (.empty, .evaluating), (.empty, .failed): true
+    case (.live, .loading), (.live, .evaluating), (.live, .failed): true
+    case (.failed, .loading), (.failed, .evaluating): true
+    case (.destroyed, _): false
+    case (_, .destroyed): true
+    default: false
+    }
+  }
+}
+
 /// A page: its script, its elements and its lifecycle.
 ///
 /// ``renderByURL(_:options:data:)`` downloads a bundle and calls ``render(_:options:data:)``. A subclass may override one or
 /// both, and calls `super`.
 @PageActor open class PageInstance {
+  // The states of a page, and who changes them. All are changed on the actor of pages. `closeScript` in
+  // `PageInstance+Life.swift` resets what belongs to a script: before each opening, and at the end. An opening whose phase
+  // is no longer `evaluating` when it goes on was superseded, and changes nothing.
+
+  // MARK: What the page is
+  // Set when it is made.
+
   /// The id, unique among the pages of the host.
   public nonisolated let id: String
   /// The parts that the page shares with the host's other pages.
   public nonisolated let environment: PageEnvironment
-  /// The page's URL; `nil` before the page is opened, and for a page of text alone.
-  public internal(set) var url: PageURL?
+  /// The registry's state when the page was made: later registrations do not change it.
+  let registry: PageRegistry.Snapshot
+  /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.
+  let ownRegistry: PageRegistry?
+  /// The pages that hear each other's channels have the same scope; `nil` for all pages of the user.
+  package var ownChannelScope: String?
+  var channelScope: String { ownChannelScope ?? partition.text }
+  /// Sends the page's events. A late listener gets the first 10,000, and one that does not keep up the last 10,000; the
+  /// tree has the result of all commands.
+  nonisolated let feed = Broadcast<PageEvent>(.newest(10_000), replayLimit: 10_000)
+
+  // MARK: Its opening
+  // Changed by `begin` and `render` here, by `CachingPageInstance`, and by `fail` in `PageInstance+Life.swift`; the phase by
+  // `move(to:)` alone.
+
   /// The phase of the page's life.
   public internal(set) var phase: PagePhase = .idle
+  /// The page's URL; `nil` before the page is opened, and for a page of text alone.
+  public internal(set) var url: PageURL?
+  /// The bundle with its source and its verification; `nil` if it did not come from the store or its loader.
+  public internal(set) var bundle: LoadedBundle?
+  /// The error because of which the page failed; `nil` if it did not.
+  public internal(set) var failure: PageError?
+  /// The fallback that replaces the page, and the error because of which it could not open; `nil` if there is none.
+  public internal(set) var shownFallback: (fallback: PageFallback, reason: PageError)?
+  /// The user whose cache, cookies and stored values the page has, also after the host has turned to another user.
+  public internal(set) var partition: CachePartition
+  /// The release that the embedding page sees.
+  var inheritedView: ReleaseView?
+  /// The number of pages that the page is embedded in, one in the other.
+  var embeddingDepth = 0
+  /// The options of the latest opening.
+  var lastOptions = PageOptions()
+  private(set) var lastData: ScriptValue = [:]
+  var began = ContinuousClock.now
+  var hasRendered = false
+  /// The times of the latest opening.
+  public internal(set) var timings = PageTimings()
+  /// The trial of the opening; `nil` if the opening does not decide about a release.
+  var trial: OpeningTrial?
+  /// `true` while a failure does not end the page, since its opening may go on with another release.
+  var holdsFailures = false
+  /// Listens for bytes that are newer than those of the page.
+  var newsTask: Task<Void, Never>?
+  /// Cancel what the page opens from, by the loads' keys.
+  var loads: [UUID: @Sendable () -> Void] = [:]
+
+  // MARK: Being shown
+  // Changed by `appear`, `disappear` and `tellVisibility` in `PageInstance+Life.swift`.
+
   /// `true` between ``appear()`` and ``disappear()``.
   public internal(set) var isShown = false
   /// `true` if the script knows that the page is shown: `viewappear` was the last of both events.
   var hasAppeared = false
   /// Fires the latest of the events `viewappear` and `viewdisappear`.
   var visibilityTask: Task<Void, Never>?
+
+  // MARK: Its script
+  // Changed by `render` here and `enter` in `PageInstance+Script.swift`; ended by `closeScript` and `fail`.
+
+  var group: FrameworkGroup?
+  /// The purpose that the group was taken for.
+  var purpose: FrameworkPool.Purpose?
+  var entries: Task<Void, Never>?
+  /// The timers that scripts have set, by the script group's numbers.
+  var timers: [Int: PageTimer] = [:]
+  /// The timers of the `timer` module, by the callbacks that they call.
+  var callbackTimers: [String: PageTimer] = [:]
+  /// The calls of modules and components that have not ended; `true` for HTTP requests.
+  var calls: [UUID: (task: Task<Void, Never>, isRequest: Bool)] = [:]
+  /// The parts that were reported as not registered.
+  var missing: Set<MissingPart> = []
+  /// The number of messages of channels that wait for the page's script.
+  var waitingMessages = 0
+  /// `true` while messages are dropped because too many wait.
+  var dropsMessages = false
+
+  // MARK: Its elements
+  // Changed by the script's commands (`apply` in `PageInstance+Script.swift`) and by what elements load
+  // (`PageInstance+Sources.swift`).
+
   /// The elements.
   public internal(set) var tree = ElementTree()
+  /// The loads of pictures, pages and documents of elements, by the elements' refs.
+  var sourceTasks: [String: Task<Void, Never>] = [:]
+  /// The pages that `embed` elements show, by the elements' refs.
+  public internal(set) var embedded: [String: PageInstance] = [:]
+  /// The documents of `web` elements, by the elements' refs.
+  var documents: [String: [UInt8]] = [:]
+
+  // MARK: Cells of `recycle-list` elements
+  // Changed in `RecycleListComponent.swift`.
+
+  /// `true` if a template has components with data of their own.
+  var hasCellComponents = false
+  /// The components in cells that the script knows, by their ids, and whether they are attached.
+  var cellComponents: [String: (component: CellComponent, isAttached: Bool)] = [:]
+  /// `true` while the script is told of components in cells.
+  var isFollowingComponents = false
+  /// The data of components in cells that has not been applied, by their ids.
+  var changedComponents: [String: [String: ScriptValue]] = [:]
+  /// The items of lists whose changes have not been applied, by the lists' refs.
+  var listData: [String: [ScriptValue]] = [:]
+
+  // MARK: The elements of its last run
+  // Changed in `PageSnapshots.swift`.
+
   /// The elements of the page's last run, while they are shown in place of ``tree``; `nil` otherwise.
   public internal(set) var snapshot: ElementTree?
   /// The name under which the page's elements are stored; `nil` if they are not.
@@ -34,69 +170,10 @@ import ScriptEngine
   var snapshotTask: Task<Void, Never>?
   /// Those who wait for the page's own elements, with the refs of the elements that they are about.
   var snapshotWaiters: [(ref: String, CheckedContinuation<String?, Never>)] = []
-  /// The times of the latest opening.
-  public internal(set) var timings = PageTimings()
-  /// The error because of which the page failed; `nil` if it did not.
-  public internal(set) var failure: PageError?
-  /// The fallback that replaces the page, and the error because of which it could not open; `nil` if there is none.
-  public internal(set) var shownFallback: (fallback: PageFallback, reason: PageError)?
-  /// The bundle with its source and its verification; `nil` if it did not come from the store or its loader.
-  public internal(set) var bundle: LoadedBundle?
-  /// The release that the embedding page sees.
-  var inheritedView: ReleaseView?
-  /// The trial of the opening; `nil` if the opening does not decide about a release.
-  var trial: OpeningTrial?
-  /// `true` while a failure does not end the page, since its opening may go on with another release.
-  var holdsFailures = false
-  /// Listens for bytes that are newer than those of the page.
-  var newsTask: Task<Void, Never>?
 
-  /// The options of the latest opening.
-  var lastOptions = PageOptions()
-  private(set) var lastData: ScriptValue = [:]
+  // MARK: What the script has set by modules
+  // Each is changed by its module.
 
-  /// The user whose cache, cookies and stored values the page has, also after the host has turned to another user.
-  public internal(set) var partition: CachePartition
-
-  /// The pages that hear each other's channels have the same scope; `nil` for all pages of the user.
-  package var ownChannelScope: String?
-  var channelScope: String { ownChannelScope ?? partition.text }
-  /// The number of messages of channels that wait for the page's script.
-  var waitingMessages = 0
-  /// `true` while messages are dropped because too many wait.
-  var dropsMessages = false
-
-  /// The registry's state when the page was made: later registrations do not change it.
-  let registry: PageRegistry.Snapshot
-  /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.
-  let ownRegistry: PageRegistry?
-  /// Sends the page's events. A late listener gets the first 10,000, and one that does not keep up the last 10,000; the
-  /// tree has the result of all commands.
-  nonisolated let feed = Broadcast<PageEvent>(.newest(10_000), replayLimit: 10_000)
-  var group: FrameworkGroup?
-  /// The purpose that the group was taken for.
-  var purpose: FrameworkPool.Purpose?
-  var entries: Task<Void, Never>?
-  /// The timers that scripts have set, by the script group's numbers.
-  var timers: [Int: PageTimer] = [:]
-  /// The calls of modules and components that have not ended.
-  var calls: [UUID: PageCall] = [:]
-  var began = ContinuousClock.now
-  var hasRendered = false
-  /// The loads of pictures, pages and documents of elements, by the elements' refs.
-  var sourceTasks: [String: Task<Void, Never>] = [:]
-  /// The pages that `embed` elements show, by the elements' refs.
-  public internal(set) var embedded: [String: PageInstance] = [:]
-  /// The number of pages that the page is embedded in, one in the other.
-  var embeddingDepth = 0
-  /// The documents of `web` elements, by the elements' refs.
-  var documents: [String: [UInt8]] = [:]
-  /// The timers of the `timer` module, by the callbacks that they call.
-  var callbackTimers: [String: PageTimer] = [:]
-  /// The parts that were reported as not registered.
-  var missing: Set<MissingPart> = []
-  /// Cancel what the page opens from, by the loads' keys.
-  var loads: [UUID: @Sendable () -> Void] = [:]
   /// The callback ids, by the type of the app's event that they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
@@ -146,7 +223,7 @@ import ScriptEngine
   /// them; ``tree`` has the result of all commands.
   public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
 
-  // MARK: Opening
+  // MARK: - Opening
 
   /// Downloads a bundle and renders it.
   ///
@@ -190,7 +267,7 @@ import ScriptEngine
     timings = PageTimings()
     timings.snapshot = shown
     timings.bundleReady = .now - began
-    guard move(to: .evaluating) else { throw overtaken }
+    guard move(to: .evaluating) else { throw superseded }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
     let declared = options.type ?? BundleType.declared(in: source, url: url)
     if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, reason: "\(fault)")) }
@@ -207,17 +284,17 @@ import ScriptEngine
       frameworks.openings.leave(turn)
       frameworks.opened(type)
     }
-    guard phase == .evaluating else { throw overtaken }
+    guard phase == .evaluating else { throw superseded }
     let group: FrameworkGroup
     do {
       group = try await frameworks.group(for: purpose)
     } catch let error as PageError {
       throw fail(error)
     }
-    guard phase == .evaluating else { throw overtaken }
+    guard phase == .evaluating else { throw superseded }
     (self.group, self.purpose) = (group, purpose)
     await registerServices(in: group)
-    guard phase == .evaluating, self.group === group else { throw overtaken }
+    guard phase == .evaluating, self.group === group else { throw superseded }
     var config = options.config
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
@@ -228,10 +305,10 @@ import ScriptEngine
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {
-      throw self.group === group ? fail(scriptError(error)) : overtaken
+      throw self.group === group ? fail(scriptError(error)) : superseded
     }
     if let failure { throw failure }
-    guard self.group === group else { throw overtaken }
+    guard self.group === group else { throw superseded }
     timings.evaluated = .now - began
     // A plain bundle does not call createFinish; with a body it has rendered.
     finishCreation()

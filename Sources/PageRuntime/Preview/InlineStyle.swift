@@ -1,3 +1,4 @@
+import Foundation
 import ScriptEngine
 
 /// An element's style as CSS declarations. Only known properties are kept, and only values that cannot load, run or end
@@ -18,7 +19,7 @@ enum InlineStyle {
       if named["top"] == nil, named["bottom"] == nil { result.append("top:0") }
       result.append("z-index:2")
     }
-    if let color = named["placeholder-color"]?.plainText.flatMap({ StyleValue.safe($0) }) {
+    if let color = named["placeholder-color"]?.plainText.flatMap({ safe($0) }) {
       result.append("--p:\(color)")
     }
     if let lines = named["lines"]?.plainText.flatMap({ Double($0) }), (1...1_000).contains(lines) {
@@ -29,8 +30,8 @@ enum InlineStyle {
 
   private static func text(_ text: String, for name: String) -> String? {
     if name == "font-family" { return family(text) }
-    guard let counts = properties[name], let safe = StyleValue.safe(text) else { return nil }
-    return StyleValue.scaled(safe, countsPlainNumbers: counts)
+    guard let counts = properties[name], let safe = safe(text) else { return nil }
+    return scaled(safe, countsPlainNumbers: counts)
   }
 
   /// The names of a font family in quotes, so that they are only names.
@@ -83,4 +84,80 @@ enum InlineStyle {
     ] { result[name] = false }
     return result
   }()
+}
+
+// MARK: - Values
+
+/// Values of styles are checked, and their units converted for a browser. A unit of the design, which is 750 wide, is a
+/// hundredth of a `rem`.
+extension InlineStyle {
+  /// The largest length of a value in bytes.
+  private static let lengthLimit = 500
+  /// The units in a `wx`, a point of a screen with two pixels per point.
+  private static let unitsPerPoint = 2.0
+
+  private static let functions: Set<String> = [
+    "rgb", "rgba", "hsl", "hsla", "linear-gradient", "calc", "blur", "translate", "translatex", "translatey",
+    "translate3d", "rotate", "rotatex", "rotatey", "rotatez", "scale", "scalex", "scaley", "skew", "skewx", "skewy",
+    "matrix", "perspective",
+  ]
+
+  /// Returns `nil` for a text that could end the declaration, load something or run.
+  static func safe(_ text: String) -> String? {
+    guard text.utf8.count <= lengthLimit, !text.isEmpty, text.utf8.allSatisfy(isPlain) else { return nil }
+    // A word before a parenthesis is a function; only known ones are allowed.
+    for piece in text.split(separator: "(", omittingEmptySubsequences: false).dropLast() {
+      let name = piece.reversed().prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
+      guard name.isEmpty || functions.contains(String(name.reversed()).lowercased()) else { return nil }
+    }
+    return text
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: " #%.,()+-_*/".utf8.contains(byte)
+    }
+  }
+
+  /// Converts every `px` and `wx` of a text, and plain numbers outside of functions, to the preview's unit.
+  static func scaled(_ text: String, countsPlainNumbers: Bool) -> String {
+    var result = ""
+    var depth = 0
+    var rest = Substring(text)
+    while let next = rest.first {
+      let word = rest.prefix { !" ,()".contains($0) }
+      if word.isEmpty {
+        if next == "(" { depth += 1 }
+        if next == ")" { depth -= 1 }
+        result.append(rest.removeFirst())
+      } else {
+        result += length(word, countsPlainNumbers && depth == 0) ?? String(word)
+        rest = rest.dropFirst(word.count)
+      }
+    }
+    return result
+  }
+
+  /// Returns `nil` if the word is not a length.
+  private static func length(_ word: Substring, _ countsPlainNumbers: Bool) -> String? {
+    let lowered = word.lowercased()
+    if lowered.hasSuffix("px"), let number = number(lowered.dropLast(2)) { return units(number) }
+    if lowered.hasSuffix("wx"), let number = number(lowered.dropLast(2)) { return units(number * unitsPerPoint) }
+    return countsPlainNumbers ? number(Substring(lowered)).map(units) : nil
+  }
+
+  static func units(_ number: Double) -> String {
+    let text = String(format: "%.4f", number / 100)
+    let short = text.reversed().drop { $0 == "0" }.drop { $0 == "." }.reversed()
+    let value = String(short)
+    return value == "0" || value == "-0" || value.isEmpty ? "0" : "\(value)rem"
+  }
+
+  private static func number(_ text: Substring) -> Double? {
+    guard let number = Double(text), number.isFinite, abs(number) <= 1e6 else { return nil }
+    return number
+  }
 }

@@ -24,7 +24,19 @@ struct PreviewElement {
   var isVoid: Bool { tag == "img" || tag == "input" }
 
   /// The beginning, up to its children.
-  var start: String { "<\(tag)\(attributes)>\(content)" }
+  var start: String { "<\(tag)\(attributes)>\(content)\(columns.map { "<div \($0)>" } ?? "")" }
+
+  /// The end, after its children.
+  var end: String { "\(columns == nil ? "" : "</div>")</\(tag)>" }
+
+  /// The attributes of an element around a waterfall's children: a browser that scrolls the columns themselves puts what
+  /// does not fit into further columns beside them.
+  private var columns: String? {
+    guard element.type == "waterfall" else { return nil }
+    let gap = Double(text("columnGap")).map { ";column-gap:\(InlineStyle.units($0))" } ?? ""
+    let count = min(max(Int(text("columnCount")) ?? 2, 1), 20)
+    return "class=\"columns\" style=\"column-count:\(count)\(gap)\""
+  }
 
   private var content: String {
     switch element.type {
@@ -98,9 +110,7 @@ struct PreviewElement {
     if screen.scrollers.contains(element.ref), element.style["flex"] == nil, element.style["flexGrow"] == nil {
       return ["flex:1"]
     }
-    guard element.type == "waterfall" else { return [] }
-    let gap = Double(text("columnGap")).map { ["column-gap:\(StyleValue.units($0))"] } ?? []
-    return ["column-count:\(min(max(Int(text("columnCount")) ?? 2, 1), 20))"] + gap
+    return []
   }
 
   /// The direction in which an element scrolls that has a height of its own or one that follows from the screen's; others
@@ -130,11 +140,11 @@ struct PreviewElement {
     let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
     let size = element.style["itemSize"]?.plainText.flatMap { Double($0) } ?? 12
     func color(_ name: String, _ standard: String) -> String {
-      element.style[name]?.plainText.flatMap { StyleValue.safe($0) } ?? standard
+      element.style[name]?.plainText.flatMap { InlineStyle.safe($0) } ?? standard
     }
     return (0..<min(slides, 50)).map { index in
       let color = index == shown ? color("itemSelectedColor", "#fff") : color("itemColor", "#ffffff80")
-      let style = "width:\(StyleValue.units(size));height:\(StyleValue.units(size));background:\(color)"
+      let style = "width:\(InlineStyle.units(size));height:\(InlineStyle.units(size));background:\(color)"
       return "<i style=\"\(style.escaped)\"></i>"
     }.joined()
   }
@@ -155,4 +165,36 @@ extension String {
   }
 
   fileprivate var classSafe: String { filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") } }
+}
+
+/// Checks URLs of pictures and fonts in a preview.
+enum PreviewURL {
+  /// Returns `nil` for a URL that would run, or that a browser cannot load by itself.
+  static func safe(_ text: String) -> String? {
+    // Browsers remove these bytes before they read the scheme.
+    guard !text.isEmpty, !text.utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
+    guard let colon = text.firstIndex(of: ":") else { return text }
+    let scheme = text[..<colon].lowercased()
+    if scheme.contains("/") || scheme.contains("?") || scheme.contains("#") { return text }
+    switch scheme {
+    case "http", "https", "file": return text
+    case "data":
+      let type = text[text.index(after: colon)...].prefix { $0 != ";" && $0 != "," }.lowercased()
+      return ["image/", "font/", "application/font", "application/x-font", "application/octet-stream"]
+        .contains { type.hasPrefix($0) } ? text : nil
+    default: return nil
+    }
+  }
+
+  /// The URL for `url("…")` in a style sheet, escaped so that it cannot end the string, the rule or the element.
+  static func quoted(_ text: String) -> String {
+    text.utf8.reduce(into: "") { result, byte in
+      if byte >= 0x80 || "\"'\\<>".utf8.contains(byte) || byte <= 32 {
+        let digits = String(byte, radix: 16, uppercase: true)
+        result += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+      } else {
+        result.unicodeScalars.append(Unicode.Scalar(byte))
+      }
+    }
+  }
 }

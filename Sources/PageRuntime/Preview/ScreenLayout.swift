@@ -12,7 +12,9 @@ struct ScreenLayout {
   /// `true` if the body is as high as the window.
   private(set) var isFilled = false
 
-  static let scrollerTypes: Set<String> = ["scroller", "list", "recycle-list"]
+  static let scrollerTypes: Set<String> = [
+    "scroller", "list", "recycle-list", "waterfall", "vlist", "recycler", "simplelist",
+  ]
 
   /// - Parameter filling: the refs of elements that show pages as high as their screen.
   init(_ tree: ElementTree, filling: Set<String> = []) {
@@ -72,7 +74,7 @@ struct ScreenLayout {
       case "fixed": guard isPinned else { return nil }
       case "absolute": guard isPinned, outer != nil else { return nil }
       default:
-        guard outer != nil, !ScreenLayout.isScroller(parent), parent.type != "waterfall" else { return nil }
+        guard outer != nil, !ScreenLayout.isScroller(parent) else { return nil }
         if parent.isRow {
           guard parent.stretches, element.isStretched else { return nil }
         } else {

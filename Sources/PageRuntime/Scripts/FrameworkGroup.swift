@@ -8,7 +8,7 @@ final class FrameworkGroup: Sendable {
   let framework: ScriptGroup.ContextID
   /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
-  private let observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)?
+  private let observer: EntryObserver?
   private let turns: FairGate<String>
   /// The modules and components that the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
@@ -20,7 +20,7 @@ final class FrameworkGroup: Sendable {
 
   private init(
     group: ScriptGroup, framework: ScriptGroup.ContextID, isReusable: Bool, turns: FairGate<String>,
-    observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)?
+    observer: EntryObserver?
   ) {
     self.group = group
     self.framework = framework
@@ -39,7 +39,7 @@ final class FrameworkGroup: Sendable {
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
     isReusable: Bool = true, limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>,
-    observer: (@Sendable (_ page: String, _ isEntered: Bool) -> Void)? = nil
+    observer: EntryObserver? = nil
   ) async throws -> FrameworkGroup {
     // Before there is an engine, which takes the memory.
     let turn = await turns.enter(for: "")
@@ -49,6 +49,7 @@ final class FrameworkGroup: Sendable {
       let context = try group.makeContext(named: "framework")
       let state = FrameworkState()
       context.attachment = state
+      context.onClose = { [weak state] in state?.contextCloses() }
       try context.global.set("WXEnvironment", Self.withNativePromises(environment))
       try NativeFunctions(context, state).define()
       let handler = context.makeRejectionHandler { [weak state] exception in
@@ -74,22 +75,18 @@ final class FrameworkGroup: Sendable {
     .object(["__enable_native_promise__": true].merging(environment.object ?? [:]) { $1 })
   }
 
-  /// A function that opens pages.
-  private struct Opener {
-    let function: ScriptReference
-    /// `true` if it makes the members of a context for the bundle; `false` if it is given the bundle's text, and runs it in
-    /// the framework's context.
-    let makesContext: Bool
-  }
-
   /// The function that opens pages: `createInstanceContext`, or `createInstance` of frameworks before 0.23.6 and of those
   /// for the oldest type of bundles.
   ///
+  /// - Returns: the function. `makesContext` is `true` if it makes the members of a context for the bundle, and `false` if
+  ///   it is given the bundle's text, and runs it in the framework's context.
   /// - Throws: ``ScriptError`` if the framework's file defines none.
-  private static func opener(of type: BundleType, in home: ScriptContext, file: String? = nil) throws -> Opener {
+  private static func opener(of type: BundleType, in home: ScriptContext, file: String? = nil) throws
+    -> (function: ScriptReference, makesContext: Bool)
+  {
     for name in type == .weex ? ["createInstance"] : ["createInstanceContext", "createInstance"] {
       let function = try home.global[name]
-      if function.isFunction { return Opener(function: function, makesContext: name == "createInstanceContext") }
+      if function.isFunction { return (function, name == "createInstanceContext") }
     }
     let names = type == .weex ? "createInstance" : "createInstanceContext or createInstance"
     throw ScriptError.exception(
@@ -124,6 +121,9 @@ final class FrameworkGroup: Sendable {
   func collectGarbage() async {
     try? await group.perform { [framework] group in try group.context(framework).collectGarbage() }
   }
+
+  /// A call of a hook in the lifecycle of a component in a cell; `target` is the id of the component, or of its template.
+  typealias ComponentHook = (target: String, name: String, arguments: [ScriptValue], component: String)
 
   /// The bundle and the arguments of an opening.
   struct Opening: Sendable {
@@ -194,6 +194,29 @@ final class FrameworkGroup: Sendable {
       let tasks = home.reference(to: tasks)
       if let json { try tasks["0"]["args"]["1"].set(json.name, home.reference(toJSON: json.text)) }
       try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), tasks]))
+    }
+  }
+
+  /// Calls hooks of components in cells, in order. One that throws is reported. The data of a component is what its hook
+  /// `create` or `syncState` returns.
+  func run(_ hooks: [ComponentHook], of id: String) async throws -> EntryOutcome {
+    try await enter(id) { home, page in
+      for hook in hooks {
+        let task: ScriptValue = [
+          "method": "componentHook",
+          "args": [.string(hook.target), "lifecycle", .string(hook.name), .array(hook.arguments)],
+        ]
+        do {
+          let results = try Self.check(
+            home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: [task])]))
+          guard hook.name == "create" || hook.name == "syncState" else { continue }
+          if let data = try results["0"].value().object { page.setData(data, ofComponent: hook.component) }
+        } catch ScriptError.exception(let exception) {
+          page.report(exception)
+        } catch ScriptError.notPlainData(let reason) {
+          page.report(ScriptException(message: "the data of a component in a cell is not plain data: \(reason)"))
+        }
+      }
     }
   }
 

@@ -1,6 +1,72 @@
+import Foundation
 import HTTPCache
 import HTTPTransport
 import ScriptEngine
+
+/// How the scripts of a host's pages run.
+public struct ScriptConfiguration: Sendable {
+  /// Texts of framework files, by the type of the bundles that they run. The built-in framework runs `vanilla` bundles.
+  public var frameworks: [BundleType: String] = [:]
+  /// Tells how to give the framework for a type, in terms of the program that shows the message.
+  package var frameworkAdvice: @Sendable (BundleType) -> String = {
+    "give the framework's text as scripts.frameworks[.\($0.rawValue.lowercased())]"
+  }
+  /// Texts of scripts that run in a page's context before its bundle, by the bundle's type. Rax 1 needs one: on a device
+  /// it is `weex-rax-api.js`.
+  public var preludes: [BundleType: String] = [:]
+  /// Tells how to give the prelude for a type, in terms of the program that shows the message.
+  package var preludeAdvice: @Sendable (BundleType) -> String = {
+    "give the script's text as scripts.preludes[.\($0.rawValue.lowercased())]"
+  }
+  /// The number of engines that are kept booted for the next page, for each type of bundle that was opened. They are booted
+  /// in the background, once no page has opened for 50 ms.
+  public var ready = 1
+  /// Runs a page that is not shown in each of these engines, so that the first page of an engine opens faster.
+  public var primes = true
+  /// The number of engines that are kept of pages that have ended, for the same bundle's next opening. The least recently
+  /// used goes first.
+  public var kept = 4
+  /// The limits of one entry into a script: processor time and memory.
+  public var limits = ScriptLimits()
+  /// The number of entries into scripts that run at once, of all pages, and of pages that open at once; others wait for
+  /// their turn. What takes longer than 0.1 s makes room for the next, and goes on. The default is the number of processors.
+  public var entriesAtOnce = ProcessInfo.processInfo.activeProcessorCount
+  /// The `WXEnvironment` that frameworks see. `__enable_native_promise__` is added if it is missing. A host sets it from
+  /// its device.
+  package var environment: ScriptValue = [:]
+  /// Hears of every entry into a page's script, on the script's thread.
+  package var observer: EntryObserver?
+
+  /// The defaults.
+  public init() {}
+}
+
+/// Hears when a page's script is entered (`true`) and left, on the script's thread: before and after everything that the
+/// script does.
+package typealias EntryObserver = @Sendable (_ page: String, _ isEntered: Bool) -> Void
+
+/// The framework that comes with PageKit. It runs bundles that are written for the document API.
+enum BuiltInFramework {
+  /// Its files, in the order in which they are evaluated.
+  ///
+  /// - Parameter isSealed: `true` freezes the classes, so that pages cannot change them. This takes 1 MB: the engine has to
+  ///   make each function that is frozen.
+  static func sources(isSealed: Bool) -> FrameworkGroup.Source { isSealed ? files + [sealing] : files }
+
+  private static let files: FrameworkGroup.Source = [
+    ("nodes.js", text(PackageResources.nodes_js)), ("elements.js", text(PackageResources.elements_js)),
+    ("changes.js", text(PackageResources.changes_js)), ("documents.js", text(PackageResources.documents_js)),
+    ("tasks.js", text(PackageResources.tasks_js)), ("pages.js", text(PackageResources.pages_js)),
+  ]
+  /// The functions by which all frameworks change elements.
+  static let commands = text(PackageResources.commands_js)
+  /// The members of global objects that the language does not have.
+  static let globals = text(PackageResources.globals_js)
+
+  private static let sealing = ("sealing.js", text(PackageResources.sealing_js))
+
+  private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}
 
 /// Script groups with a booted framework. Some are kept ready, so that a page need not wait for one; some have run a
 /// bundle, and are kept so that it opens faster the next time.
@@ -182,7 +248,7 @@ package actor FrameworkPool {
     bootsUnderWay += 1
     defer { bootsUnderWay -= 1 }
     let group = try await FrameworkGroup.boot(
-      source, for: type, environment: configuration.environment, components: DefaultComponents.table.descriptions,
+      source, for: type, environment: configuration.environment, components: ComponentTable.builtIn.descriptions,
       isReusable: isReusable, limits: configuration.limits, turns: turns, observer: configuration.observer)
     made.removeAll { $0.group == nil }
     made.append(Made(group: group))

@@ -1,7 +1,8 @@
 import ScriptEngine
+import Synchronization
 
 /// The state that the native functions of a framework share: its pages, and the one that is running.
-final class FrameworkState: ScriptAttachment {
+final class FrameworkState {
   var pages: [String: PageScript] = [:]
   /// The sources of the framework's services, by name.
   var services: [String: String] = [:]
@@ -24,6 +25,7 @@ final class FrameworkState: ScriptAttachment {
     return state
   }
 
+  /// Lets go of all references to values of the context, which hold the context.
   func contextCloses() {
     (buffer, globals, rejectionHandler) = (nil, nil, nil)
     (pages, waitingTimers) = ([:], [])
@@ -101,5 +103,44 @@ final class FrameworkState: ScriptAttachment {
     var outcome = page.takeOutcome()
     outcome.failure = failure
     return outcome
+  }
+}
+
+// MARK: - Services
+
+extension FrameworkGroup {
+  /// Runs the scripts of new services, each of which calls `service.register(name, {create, refresh, destroy})`, in the
+  /// framework's context, and removes services that are no longer registered. A service that fails is left out.
+  ///
+  /// - Returns: the errors, each with the service's name.
+  func register(_ services: [(name: String, source: String)]) async throws -> [ScriptException] {
+    let isEmpty = services.isEmpty
+    guard hasServices.exchange(!isEmpty, ordering: .relaxed) || !isEmpty else { return [] }
+    return try await group.perform { [framework] group in
+      let home = try group.context(framework)
+      let state = try FrameworkState.of(home)
+      for (name, source) in state.services
+      where !services.contains(where: { $0.name == name && $0.source == source }) {
+        try home.global.invoke("unregisterService", [home.reference(to: .string(name))])
+        state.services[name] = nil
+      }
+      var failures: [ScriptException] = []
+      for (name, source) in services where state.services[name] == nil {
+        state.services[name] = source
+        do {
+          try home.evaluate(Self.wrapped(source), url: "service \(name)")
+        } catch let error as ScriptError {
+          failures.append(ScriptException(message: "service \(name): \(error)"))
+        }
+      }
+      return failures
+    }
+  }
+
+  /// Puts the script into a function, so that services do not share names. The function begins on the script's first line,
+  /// so that lines count as in the file.
+  private static func wrapped(_ source: String) -> String {
+    "(function (service) { \(source)\n})({ register: function (name, options) { registerService(name, options) }, "
+      + "unregister: function (name) { unregisterService(name) } })"
   }
 }

@@ -65,7 +65,10 @@ final class PageScript {
     if modules.modules[module] == nil { note(.module(String(module.prefix(100)))) }
   }
 
-  func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
+  /// Notes the data that a hook has returned for a component in a cell.
+  func setData(_ data: [String: ScriptValue], ofComponent id: String) { outcome.componentData[id] = data }
+
+  func log(_ level: String, _ text: String) { outcome.logs.append((level, text)) }
 
   /// Notes a call that is made after the entry.
   ///
@@ -77,7 +80,7 @@ final class PageScript {
       promises[lastTicket] = promise
       ticket = lastTicket
     }
-    outcome.calls.append(.init(call: call, ticket: ticket))
+    outcome.calls.append((call, ticket))
   }
 
   func promise(_ ticket: Int) -> PendingPromise? { promises.removeValue(forKey: ticket) }
@@ -92,7 +95,7 @@ final class PageScript {
       return log("error", "the page has more than \(Self.timerLimit) timers")
     }
     timers[timer.id] = timer
-    outcome.timers.append(.init(id: timer.id, delay: timer.delay, repeats: timer.repeats))
+    outcome.timers.append((timer.id, timer.delay, timer.repeats))
   }
 
   /// `true` if a timer of the framework itself is still waiting.
@@ -204,31 +207,17 @@ struct ScriptTimer {
 
 /// The outcome of one entry into a page's script.
 struct EntryOutcome: Sendable {
-  struct Log: Hashable, Sendable {
-    let level: String
-    let text: String
-  }
-
-  /// A timer that was set.
-  struct Timer: Hashable, Sendable {
-    let id: Int
-    let delay: Duration
-    let repeats: Bool
-  }
-
-  /// A call of a module's method that the host makes after the entry.
-  struct DeferredCall: Sendable {
-    let call: ModuleCall
-    let ticket: Int?
-  }
-
   var commands: [RenderCommand] = []
-  var calls: [DeferredCall] = []
-  var timers: [Timer] = []
+  /// The calls of modules' methods that the host makes after the entry, with the numbers of their promises.
+  var calls: [(call: ModuleCall, ticket: Int?)] = []
+  /// The timers that were set.
+  var timers: [(id: Int, delay: Duration, repeats: Bool)] = []
   var cancelledTimers: [Int] = []
   var exceptions: [ScriptException] = []
-  var logs: [Log] = []
+  var logs: [(level: String, text: String)] = []
   var missing: [MissingPart] = []
+  /// The data of components in cells, by their ids.
+  var componentData: [String: [String: ScriptValue]] = [:]
   /// The time at which the page's context was made; `nil` for later entries.
   var created: ContinuousClock.Instant?
   /// The time of the first command.

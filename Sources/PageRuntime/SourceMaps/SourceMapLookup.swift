@@ -1,6 +1,7 @@
 import Foundation
 import HTTPCache
 import HTTPTransport
+import ScriptEngine
 
 /// Loads the source map that a script names at its end: in a `data:` URL, beside the script, or on the network.
 package struct SourceMapLookup: Sendable {
@@ -18,7 +19,7 @@ package struct SourceMapLookup: Sendable {
   /// - Returns: `nil` if the script names no map.
   /// - Throws: ``SourceMapError``, and errors of loading. They do not affect the script.
   package func map(of source: String, at url: PageURL) async throws -> SourceMap? {
-    guard let reference = SourceMapReference.find(in: source) else { return nil }
+    guard let reference = SourceMap.reference(in: source) else { return nil }
     let place = url.resolving(reference)
     // A script from the network must not read local files.
     if let place, place.isFile, !url.isFile {
@@ -30,5 +31,61 @@ package struct SourceMapLookup: Sendable {
     }
     let bytes = try await loaded.body.collect(upTo: Int64(limits.bytes))
     return try SourceMap(reading: bytes, at: loaded.url ?? url, limits: limits)
+  }
+}
+
+extension ScriptException {
+  /// The exception with places in the script's sources instead of the script.
+  ///
+  /// - Parameter url: the URL of the script; places in other scripts stay.
+  package func mapped(through map: SourceMap, of url: String) -> ScriptException {
+    var result = located
+    if result.url == url, let line = result.line, let position = map.position(line: line, column: result.column) {
+      result.url = position.source
+      result.line = position.line
+      result.column = position.column
+    }
+    result.stack = stack.map { stack in
+      stack.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+        guard let call = StackCall(line), call.url == url,
+          let position = map.position(line: call.line, column: call.column)
+        else { return String(line) }
+        return call.name.map { "\($0)@\(position)" } ?? position.description
+      }.joined(separator: "\n")
+    }
+    return result
+  }
+
+  /// The exception with the place of the innermost call that has one, if the engine gave no place.
+  package var located: ScriptException {
+    guard line == nil, let call = stack?.split(separator: "\n").lazy.compactMap({ StackCall($0) }).first else {
+      return self
+    }
+    var result = self
+    (result.url, result.line, result.column) = (call.url, call.line, call.column)
+    return result
+  }
+}
+
+/// A line of a stack as JavaScriptCore writes it: `name@url:line:column`.
+struct StackCall: Hashable {
+  let name: String?
+  let url: String
+  let line: Int
+  let column: Int
+
+  /// Returns `nil` for other lines, such as those of native functions.
+  init?(_ text: Substring) {
+    // A URL may have an @ in it; names have none.
+    let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let place = parts.last else { return nil }
+    let numbers = place.split(separator: ":", omittingEmptySubsequences: false).suffix(2).map { Int($0) }
+    guard numbers.count == 2, let line = numbers[0], let column = numbers[1], line > 0, column > 0 else { return nil }
+    let url = place.split(separator: ":", omittingEmptySubsequences: false).dropLast(2).joined(separator: ":")
+    guard !url.isEmpty else { return nil }
+    name = parts.count == 2 ? String(parts[0]) : nil
+    self.url = url
+    self.line = line
+    self.column = column
   }
 }

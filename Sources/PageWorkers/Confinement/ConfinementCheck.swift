@@ -66,10 +66,6 @@ struct ConfinementCheck {
     }
   }
 
-  private struct Failed: Error, CustomStringConvertible {
-    let description: String
-  }
-
   private func result() throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("renderhost-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
@@ -78,7 +74,7 @@ struct ConfinementCheck {
     let file = folder.appendingPathComponent("file").path
     let contents = Data("what a worker must not see".utf8)
     guard FileManager.default.createFile(atPath: file, contents: contents, attributes: [.posixPermissions: 0o700])
-    else { throw Failed(description: "\(file) cannot be written") }
+    else { throw DescribedError("\(file) cannot be written") }
     let (tcp, port) = try Self.listening()
     defer { close(tcp) }
     let name = "renderhost-\(UUID().uuidString)"
@@ -108,7 +104,7 @@ struct ConfinementCheck {
     let data = try output.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     guard let result = try? JSONDecoder().decode(Result.self, from: data) else {
-      throw Failed(description: "the confined process ended with \(process.terminationStatus) and without a result")
+      throw DescribedError("the confined process ended with \(process.terminationStatus) and without a result")
     }
     return result
   }
@@ -133,7 +129,7 @@ struct ConfinementCheck {
         bind(descriptor, $0, length) == 0 && listen(descriptor, 8) == 0 && getsockname(descriptor, $0, &length) == 0
       }
     }
-    guard isListening else { throw Failed(description: "127.0.0.1: \(String(cString: strerror(errno)))") }
+    guard isListening else { throw DescribedError("127.0.0.1: \(String(cString: strerror(errno)))") }
     return (descriptor, UInt16(bigEndian: address.sin_port))
   }
 
@@ -143,7 +139,7 @@ struct ConfinementCheck {
       guard let address = raw.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return false }
       return bind(descriptor, address, socklen_t(raw.count)) == 0 && listen(descriptor, 8) == 0
     }
-    guard isListening else { throw Failed(description: "an abstract socket: \(String(cString: strerror(errno)))") }
+    guard isListening else { throw DescribedError("an abstract socket: \(String(cString: strerror(errno)))") }
     return descriptor
   }
 
@@ -182,4 +178,56 @@ struct ConfinementCheck {
     print((try? json(result)) ?? "")
     exit(0)
   }
+}
+
+/// An attempt of a confined process: something that a worker must not be able to do, or that it needs.
+struct ConfinementAttempt: Sendable {
+  enum Outcome: Hashable, Sendable {
+    case done
+    /// The kernel forbade it, or there is nothing to reach.
+    case refused(errno: Int32)
+    /// Nothing forbade it; it failed for another reason, so that it may succeed elsewhere.
+    case failed(errno: Int32)
+
+    /// - Parameter result: of a system call that sets `errno`.
+    init(_ result: Int) {
+      let refusals = [EPERM, EACCES, ENOENT, ENOSYS, ENETUNREACH, ECONNREFUSED, EADDRNOTAVAIL]
+      let error = errno
+      self = result >= 0 ? .done : refusals.contains(error) ? .refused(errno: error) : .failed(errno: error)
+    }
+
+    var isRefused: Bool { if case .refused = self { true } else { false } }
+
+    var text: String {
+      switch self {
+      case .done: "done"
+      case .refused(let code): String(cString: strerror(code))
+      case .failed(let code): "not refused: \(String(cString: strerror(code)))"
+      }
+    }
+  }
+
+  /// The text after "a worker could".
+  let name: String
+  /// `true` if a worker needs it.
+  let isNeeded: Bool
+  private let body: @Sendable (ConfinementTarget) -> Int
+
+  /// - Parameter body: returns a negative number and sets `errno` if it fails.
+  init(_ name: String, isNeeded: Bool = false, _ body: @escaping @Sendable (ConfinementTarget) -> Int) {
+    (self.name, self.isNeeded, self.body) = (name, isNeeded, body)
+  }
+
+  func outcome(_ target: ConfinementTarget) -> Outcome { Outcome(body(target)) }
+}
+
+/// The targets of the attempts, which belong to the process that started the confined one.
+struct ConfinementTarget: Codable, Sendable {
+  let process: pid_t
+  /// A file that its user may read and write, in a folder that its user may write.
+  let file: String
+  /// A port on 127.0.0.1.
+  let port: UInt16
+  /// The name of an abstract socket, without its leading zero byte.
+  let abstractSocket: String
 }

@@ -1,3 +1,5 @@
+import Foundation
+import Logging
 import PageKit
 
 extension WorkerPool {
@@ -88,4 +90,158 @@ extension WorkerPool {
 
   /// The worker of a page; `nil` for none.
   package func home(of page: UInt64) -> Int? { assignments[page]?.worker }
+}
+
+extension WorkerPool {
+  func receive(_ message: WorkerMessage, _ payload: [UInt8], from id: Int) async {
+    switch message {
+    case .done, .failed: break
+    case .ready(let report, let engineProblem):
+      guard workers[id]?.state == .starting else { return }
+      workers[id]?.state = .ready
+      workers[id]?.report = report
+      failedStarts = 0
+      if let engineProblem, engineProblem != self.engineProblem { logger.error("pages cannot run: \(engineProblem)") }
+      self.engineProblem = engineProblem
+      if report != lastReport {
+        logger.log(level: report.kept.isEmpty ? .info : .warning, "a worker is ready; \(report.summary)")
+      }
+      lastReport = report
+      noteReady()
+    case .event(let page, let name):
+      guard assignments[page]?.worker == id else { return }
+      delegate?.receive(event: name, payload, of: page)
+    case .channel(let page, let name): pass(payload, ofChannel: name, from: page, in: id)
+    case .ask(let question, let page, let asked): await ask(question, asked, payload, page, id)
+    // It counts until its task has ended, which holds its bytes.
+    case .drop(let question): workers[id]?.questions[question]?.cancel()
+    case .log(let level, let text):
+      switch workers[id]?.logAllowance.verdict(at: configuration.now()) ?? .leaveOut {
+      case .log:
+        logger.log(
+          level: Logger.Level(rawValue: level) ?? .info, "\(text.prefix(2_000))", metadata: ["worker": "\(id)"])
+      case .lastLine:
+        logger.warning(
+          "a worker logs more than \(LogAllowance.limit) lines a minute; the rest is left out",
+          metadata: ["worker": "\(id)"])
+      case .leaveOut: break
+      }
+    }
+  }
+
+  /// Passes a message of a page's channel on to the other pages of its scope. A worker that does not read loses it.
+  private func pass(_ payload: [UInt8], ofChannel name: String, from page: UInt64, in id: Int) {
+    guard assignments[page]?.worker == id, payload.count <= Frame.channelLimit,
+      name.utf8.count <= Frame.channelNameLimit, let scope = delegate?.channelScope(of: page)
+    else { return }
+    let listeners = assignments.filter { $0.key != page && delegate?.channelScope(of: $0.key) == scope }
+    for (worker, pages) in Dictionary(grouping: listeners.keys, by: { listeners[$0]?.worker }) {
+      guard let worker, let link = workers[worker]?.link else { continue }
+      link.post(.channel(pages: pages.sorted(), name: name), payload)
+    }
+  }
+
+  private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) async {
+    guard let worker = workers[id] else { return }
+    let link = worker.link
+    var refusal = workers[id]?.questionBounds.admit(question, bytes: payload.count)
+    if workers[id]?.questionBounds.refusals ?? 0 > QuestionBounds.refusalLimit {
+      return kill(id, .malformed("it goes on asking: \(refusal ?? "")"), culprits: [])
+    }
+    if refusal == nil, assignments[page]?.worker != id {
+      workers[id]?.questionBounds.finish(question)
+      refusal = "the page has ended"
+    }
+    if let refusal {
+      // Without a task: a worker that does not read its answers is not read any more either.
+      try? await link.send(.answer(question: question, .failed(refusal)))
+      try? await link.send(.answer(question: question, .end))
+      return
+    }
+    workers[id]?.questions[question] = Task { [weak self, delegate] in
+      @Sendable func send(_ answer: PageAnswer, _ bytes: [UInt8]) async throws {
+        try Task.checkCancellation()
+        try await link.send(.answer(question: question, answer), bytes)
+      }
+      await delegate?.answer(asked, payload, of: page, send)
+      // Also if the answer is no longer wanted: the worker counts the question until then.
+      try? await link.send(.answer(question: question, .end))
+      await self?.finish(question, of: id)
+    }
+  }
+
+  private func finish(_ question: UInt64, of id: Int) {
+    workers[id]?.questions[question] = nil
+    workers[id]?.questionBounds.finish(question)
+  }
+}
+
+extension WorkerPool {
+  /// The longest wait of a page for memory that other pages release.
+  private static let memoryWait: Duration = .seconds(2)
+
+  /// Sets the number of concurrent calls by the number of ready workers.
+  func noteReady() {
+    admission.serve(workers: workers.values.count { $0.state == .ready && $0.link.end == nil })
+  }
+
+  /// Waits until a worker is ready.
+  ///
+  /// - Returns: the worker's confinement.
+  /// - Throws: ``WorkerError/cannotStart(_:)`` if none becomes ready in time, `CancellationError`.
+  package func ready(within limit: Duration) async throws -> ConfinementReport {
+    let deadline = ContinuousClock.now + limit
+    while true {
+      let sound = workers.values.filter { $0.state == .ready && $0.link.end == nil }
+      if let report = sound.lazy.compactMap(\.report).first { return report }
+      guard !isStopping, !hasGivenUp, .now < deadline else {
+        throw WorkerError.cannotStart(startProblem ?? "none was ready within \(limit.inSeconds)")
+      }
+      try Task.checkCancellation()
+      await waitForChange(until: deadline)
+    }
+  }
+
+  /// - Throws: ``WorkerError/noWorker`` if none becomes ready in time, ``WorkerError/noMemory(limit:)`` if all are
+  ///   full, `CancellationError` if the caller has gone.
+  func worker(for digest: SHA256Digest) async throws -> Worker {
+    let began = ContinuousClock.now
+    let deadline = began + configuration.pageTime + .seconds(10)
+    while !isStopping {
+      let candidates = workers.values.filter { $0.state == .ready && $0.link.end == nil }.map { worker in
+        Placement.Candidate(
+          id: worker.id, pages: worker.pages.count, calls: worker.calls,
+          busy: worker.look.running.map(\.seconds).max() ?? 0,
+          memory: Double(worker.residentBytes + Int64(worker.calls) * Placement.pageBytes)
+            / Double(configuration.memory))
+      }
+      if let chosen = Placement.choose(candidates, warmWorkers: warmWorkers[digest] ?? []), let worker = workers[chosen]
+      {
+        if warmWorkers.count >= Self.warmWorkersLimit { warmWorkers = [:] }
+        warmWorkers[digest, default: []].insert(chosen)
+        return worker
+      }
+      let now = ContinuousClock.now
+      guard now < deadline else { break }
+      try Task.checkCancellation()
+      guard !candidates.isEmpty else {
+        await waitForChange(until: deadline)
+        continue
+      }
+      guard now < began + Self.memoryWait else { throw WorkerError.noMemory(limit: configuration.memory) }
+      try await Task.sleep(for: configuration.watchInterval)
+    }
+    throw WorkerError.noWorker
+  }
+
+  /// Returns when a worker has changed, at the deadline, or when the caller's task is cancelled.
+  func waitForChange(until deadline: ContinuousClock.Instant) async {
+    let seen = changes.count
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await Task.sleep(until: deadline) }
+      group.addTask { [changes] in await changes.wait(beyond: seen) }
+      await group.next()
+      group.cancelAll()
+    }
+  }
 }

@@ -45,3 +45,83 @@ package struct WorkerPoolStatus: Sendable {
 
   package var ready: Int { workers.filter { $0.state == .ready }.count }
 }
+
+/// An error of a call to a worker.
+package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
+  case cannotStart(String)
+  /// Workers cannot load the script engine.
+  case cannotRun(String)
+  /// The worker was killed or ended; with `true` if the called page is to blame.
+  case ended(KillReason, isCulprit: Bool)
+  /// No worker is available for a page.
+  case noWorker
+  /// The workers' memory is full; another page would endanger the open ones.
+  case noMemory(limit: Int64)
+  /// The bundle is barred since it ended too many workers.
+  case barred(BarredBundles.Entry)
+
+  package var description: String {
+    switch self {
+    case .cannotStart(let reason): "a worker cannot be started: \(reason)"
+    case .cannotRun(let reason): "pages cannot run here: \(reason)"
+    case .ended(let reason, true): "the page's worker was stopped: \(reason)"
+    case .ended(let reason, false): "the page's worker was stopped because of another page: \(reason)"
+    case .noWorker: "no worker is ready"
+    case .noMemory(let limit):
+      "the open pages fill the memory of every worker, \(limit >> 20) MiB each (--worker-memory)"
+    case .barred(let entry): "\(entry)"
+    }
+  }
+}
+
+/// The reason why a worker ended, or a script was stopped.
+package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
+  /// An entry into a page exceeded its time, in seconds. `took` is `nil` if the engine stopped the script.
+  case time(took: Double?, limit: Double)
+  /// The resident memory exceeded its limit in bytes.
+  case memory(found: Int64, limit: Int64)
+  /// The worker did not answer.
+  case silence
+  /// The worker sent an invalid message.
+  case malformed(String)
+  /// The worker ended by itself, or was killed from outside.
+  case ended(String)
+  /// The daemon is shutting down.
+  case shutdown
+
+  /// The name for metrics.
+  package var name: String {
+    switch self {
+    case .time: "time"
+    case .memory: "memory"
+    case .silence: "silence"
+    case .malformed: "malformed"
+    case .ended: "ended"
+    case .shutdown: "shutdown"
+    }
+  }
+
+  /// Compares only the reasons, not the measured values.
+  package var cause: String {
+    switch self {
+    case .time, .memory: name
+    case .silence, .malformed, .ended, .shutdown: description
+    }
+  }
+
+  package var description: String {
+    switch self {
+    case .time(let took?, let limit):
+      "a script ran for \(Self.tenths(took)) s, the limit is \(Self.tenths(limit)) s (--page-time)"
+    case .time(nil, let limit): "a script ran for longer than \(Self.tenths(limit)) s (--page-time)"
+    case .memory(let found, let limit):
+      "\(found >> 20) MiB of memory were in use, the limit is \(limit >> 20) MiB (--worker-memory)"
+    case .silence: "the worker did not answer"
+    case .malformed(let reason): "the worker sent an invalid message: \(reason)"
+    case .ended(let how): "the worker process has ended: \(how)"
+    case .shutdown: "the daemon is shutting down"
+    }
+  }
+
+  private static func tenths(_ seconds: Double) -> Double { (seconds * 10).rounded() / 10 }
+}

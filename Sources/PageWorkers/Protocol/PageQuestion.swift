@@ -95,3 +95,171 @@ struct WireBehavior: Codable, Hashable, Sendable {
       yieldsOffline: yieldsOffline)
   }
 }
+
+/// An answer of the daemon to a ``PageQuestion``. A resource may have several updates, and then `end`.
+package enum PageAnswer: Codable, Sendable {
+  /// The bytes are the body, or its first piece.
+  case update(RelayedUpdate)
+  /// The next piece of the previous update, or of the bundle.
+  case piece(hasMore: Bool)
+  /// The bytes are the bundle's text, or its first piece.
+  case bundle(hasMore: Bool)
+  case value(String?)
+  case keys([String])
+  case failed(String)
+  case end
+}
+
+/// A ``ResourceUpdate`` with a response, in the form of messages.
+package struct RelayedUpdate: Codable, Sendable {
+  package enum Kind: String, Codable, Sendable {
+    case cached
+    case network
+    case notModified
+    /// The network failed after a stored response was delivered.
+    case failed
+  }
+
+  var kind: Kind
+  package var url: String?
+  var status: Int
+  var fields: [[String]]
+  var source: String
+  var age: Int64?
+  var generation: UInt64
+  var hasMore: Bool
+
+  package init(_ kind: Kind, _ loaded: Resource, hasMore: Bool) {
+    self.kind = kind
+    url = loaded.url?.text
+    status = loaded.status
+    fields = loaded.response.headerFields.wire
+    source = loaded.source.rawValue
+    age = loaded.age
+    generation = loaded.generation
+    self.hasMore = hasMore
+  }
+
+  func update(bytes: [UInt8]) -> ResourceUpdate {
+    let loaded = Resource(
+      relayed: HTTPResponse(
+        status: .init(code: (100...999).contains(status) ? status : 500), headerFields: HTTPFields(wire: fields)),
+      url: url.flatMap { PageURL($0) }, bytes: bytes, source: Resource.Source(rawValue: source) ?? .network, age: age,
+      generation: generation)
+    switch kind {
+    case .cached: return .cached(loaded)
+    case .network: return .network(loaded)
+    case .notModified: return .notModified(loaded)
+    case .failed: return .failed(LoadFailure(relayed: loaded))
+    }
+  }
+}
+
+extension PageAnswer {
+  /// The longest wait of an answer for earlier long answers of its page.
+  private static let longAnswerWait = Duration.seconds(120)
+
+  /// Sends a body in pieces, each after the worker has taken the previous one, so that only a few pieces are in memory.
+  ///
+  /// - Parameters:
+  ///   - limit: the limit of an answer in bytes.
+  ///   - longAnswers: serialises the long answers of a page, since its worker buffers a whole answer.
+  ///   - head: the answer that carries the first piece.
+  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body has more bytes than the limit.
+  package static func send(
+    _ body: Body, limit: Int64, longAnswers: FairGate<Int>,
+    _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void, _ head: (_ hasMore: Bool) -> PageAnswer
+  ) async throws {
+    let reader = body.reader()
+    var count: Int64 = 0
+    var isFirst = true
+    var pass: FairGate<Int>.Pass?
+    defer { if let pass { longAnswers.leave(pass) } }
+    var chunk = try await reader.nextChunk()
+    repeat {
+      let next = chunk == nil ? nil : try await reader.nextChunk()
+      var rest = (chunk ?? [])[...]
+      count += Int64(rest.count)
+      guard count <= limit else { throw TransportError.tooLarge(url: body.url, limit: limit) }
+      if pass == nil, count > Frame.pieceLimit {
+        pass = try await longAnswers.enter(for: 0, until: .now + longAnswerWait)
+      }
+      repeat {
+        let piece = Array(rest.prefix(Frame.pieceLimit))
+        rest = rest.dropFirst(piece.count)
+        let hasMore = !rest.isEmpty || next != nil
+        try await send(isFirst ? head(hasMore) : .piece(hasMore: hasMore), piece)
+        isFirst = false
+      } while !rest.isEmpty
+      chunk = next
+    } while chunk != nil
+  }
+}
+
+/// The unanswered questions of a worker, and their bytes, within bounds.
+///
+/// A worker keeps to the bounds by itself, so that a page that exceeds them gets an error. The daemon has wider ones,
+/// since it learns of an answer's end before the worker does: a worker that exceeds those was taken over. A pure value.
+struct QuestionBounds: Sendable {
+  /// The limit of unanswered questions.
+  let count: Int
+  /// The limit of their bytes; a single question may have more.
+  let bytes: Int
+
+  private var sizes: [UInt64: Int] = [:]
+  private(set) var heldBytes = 0
+  /// The number of questions that were refused since one was admitted.
+  private(set) var refusals = 0
+
+  /// The limit of bytes in a worker.
+  static let standardBytes = 64 << 20
+  /// The refusals in a row by the daemon after which the worker counts as taken over.
+  static let refusalLimit = 16
+
+  init(count: Int, bytes: Int = standardBytes) { (self.count, self.bytes) = (count, bytes) }
+
+  /// The bounds that the daemon enforces on a worker with these ones.
+  var enforced: QuestionBounds { QuestionBounds(count: count + count / 4 + Self.refusalLimit, bytes: 2 * bytes) }
+
+  /// Counts a question until ``finish(_:)``.
+  ///
+  /// - Returns: the reason why the question is refused; `nil` if it is admitted.
+  mutating func admit(_ question: UInt64, bytes size: Int) -> String? {
+    guard sizes[question] == nil, sizes.count < count else {
+      refusals += 1
+      return "the page has more than \(count) unanswered requests"
+    }
+    guard sizes.isEmpty || heldBytes + size <= bytes else {
+      refusals += 1
+      return "the page's unanswered requests have more than \(bytes >> 20) MiB of contents"
+    }
+    refusals = 0
+    sizes[question] = size
+    heldBytes += size
+    return nil
+  }
+
+  mutating func finish(_ question: UInt64) { heldBytes -= sizes.removeValue(forKey: question) ?? 0 }
+}
+
+/// Limits the lines that a worker logs, so that one that was taken over does not fill the daemon's log. A pure value.
+struct LogAllowance: Sendable {
+  enum Verdict: Sendable {
+    case log
+    /// The first line that is left out.
+    case lastLine
+    case leaveOut
+  }
+
+  /// The lines in a minute.
+  static let limit = 100
+
+  private var began: ContinuousClock.Instant?
+  private var count = 0
+
+  mutating func verdict(at now: ContinuousClock.Instant) -> Verdict {
+    if began.map({ $0 + .seconds(60) <= now }) ?? true { (began, count) = (now, 0) }
+    count = min(count + 1, Self.limit + 2)
+    return count <= Self.limit ? .log : count == Self.limit + 1 ? .lastLine : .leaveOut
+  }
+}

@@ -68,7 +68,7 @@ final class SharedHeartbeats: @unchecked Sendable {
   /// Called on the thread of the entry.
   func enter(_ slot: Int) {
     store(UInt64(pk_thread()), slot, .thread)
-    store(ThreadTime.own(), slot, .processorTime)
+    store(pk_thread_time(), slot, .processorTime)
     store(UInt64(ScriptLimits.residentBytesNow()), slot, .residentBytes)
     store(Self.now(), slot, .entered)
   }
@@ -116,15 +116,12 @@ final class SharedHeartbeats: @unchecked Sendable {
 
 // MARK: - Times of threads
 
-/// The processor time of a thread in nanoseconds, which is independent of the load of the machine.
-enum ThreadTime {
-  /// The time of the calling thread.
-  static func own() -> UInt64 { pk_thread_time() }
-
-  /// The time of a thread of another process: proc(5), `/proc/PID/task/TID/schedstat`.
+extension SharedHeartbeats {
+  /// The processor time of a thread of another process in nanoseconds, which is independent of the load of the machine:
+  /// proc(5), `/proc/PID/task/TID/schedstat`.
   ///
   /// - Returns: `nil` if there is no such thread, or the time is unknown.
-  static func of(_ thread: Int32, in process: pid_t) -> UInt64? {
+  static func processorTime(of thread: Int32, in process: pid_t) -> UInt64? {
     guard let text = try? String(contentsOfFile: "/proc/\(process)/task/\(thread)/schedstat", encoding: .utf8) else {
       return nil
     }

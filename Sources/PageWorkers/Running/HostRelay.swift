@@ -57,16 +57,16 @@ final class HostRelay: Sendable {
     return arrivals
   }
 
-  /// - Throws: ``RelayedError``.
+  /// - Throws: ``DescribedError``.
   func bundle(_ url: PageURL, page: UInt64) async throws -> String {
     for await arrival in ask(.bundle(url: url.text), page: page) {
       switch arrival {
       case .bundle(let bytes): return String(decoding: bytes, as: UTF8.self)
-      case .failed(let reason): throw RelayedError(reason)
+      case .failed(let reason): throw DescribedError(reason)
       default: break
       }
     }
-    throw RelayedError("\(url): the daemon did not answer")
+    throw DescribedError("\(url): the daemon did not answer")
   }
 
   /// Called on the reading thread.
@@ -109,9 +109,127 @@ final class HostRelay: Sendable {
   }
 }
 
-/// An error with the daemon's reason.
-struct RelayedError: Error, CustomStringConvertible {
-  let description: String
+/// Relays every request of a page to the daemon.
+struct RelayedResources: ResourceRequestHandling {
+  let relay: HostRelay
+  let page: UInt64
 
-  init(_ description: String) { self.description = description }
+  func updates(
+    for request: ResourceRequest, next: @escaping Next
+  ) -> AsyncStream<ResourceUpdate> {
+    let arrivals = relay.ask(.resource(ResourceQuestion(request)), request.body, page: page)
+    return AsyncStream { continuation in
+      let work = Task {
+        for await arrival in arrivals {
+          switch arrival {
+          case .update(let update): continuation.yield(update)
+          case .failed(let reason): continuation.yield(.failed(LoadFailure(DescribedError(reason))))
+          default: break
+          }
+        }
+        continuation.finish()
+      }
+      continuation.onTermination = { _ in work.cancel() }
+    }
+  }
+}
+
+/// Relays the storage of pages to the daemon.
+struct RelayedStorage: StorageProviding {
+  let relay: HostRelay
+  let page: UInt64
+
+  func value(for key: String) async throws -> String? {
+    if case .value(let value) = try await answer(.storedValue(key: key)) { value } else { nil }
+  }
+
+  func setValue(_ value: String, for key: String) async throws {
+    _ = try await answer(.storeValue(key: key), Array(value.utf8))
+  }
+
+  func removeValue(for key: String) async throws -> Bool {
+    if case .value(let value) = try await answer(.removeValue(key: key)) { value != nil } else { false }
+  }
+
+  func keys() async throws -> [String] {
+    if case .keys(let keys) = try await answer(.storedKeys) { keys } else { [] }
+  }
+
+  private func answer(_ question: PageQuestion, _ payload: [UInt8] = []) async throws -> HostRelay.Arrival {
+    for await arrival in relay.ask(question, payload, page: page) {
+      if case .failed(let reason) = arrival { throw DescribedError(reason) }
+      return arrival
+    }
+    throw DescribedError("the daemon did not answer")
+  }
+}
+
+/// Does not navigate: the viewer of the page gets the target.
+struct RelayedNavigation: Navigating {
+  let socket: WorkerSocket
+  let page: UInt64
+
+  func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws {
+    await tell(.object(["action": .string("push"), "url": .string(url.text), "options": options.json]))
+  }
+
+  func pop(options: ScriptValue, from page: PageInstance) async throws {
+    await tell(.object(["action": .string("pop"), "options": options.json]))
+  }
+
+  private func tell(_ event: JSONValue) async {
+    await socket.send(.event(page: page, name: "navigate"), event.text)
+  }
+}
+
+/// Workers have no network.
+struct NoTransport: HTTPTransporting {
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    throw TransportError.cannotConnect(url: request.url, reason: "a worker has no network")
+  }
+}
+
+/// A page in a worker. The daemon loads its resources, and those of embedded pages.
+final class RelayedPage: PageInstance {
+  /// The daemon's number of the page, or of the one that embeds it.
+  nonisolated let root: UInt64
+  private let relay: HostRelay
+  private nonisolated let entries: EntryTable
+  /// `true` if the daemon can see it run.
+  private var isSeen = false
+
+  init(environment: PageEnvironment, registry: PageRegistry?, root: UInt64, relay: HostRelay, entries: EntryTable) {
+    self.root = root
+    self.relay = relay
+    self.entries = entries
+    super.init(environment: environment, registry: registry)
+    // The daemon decides which other pages hear it.
+    ownChannelScope = Self.channelScope(of: root)
+    isSeen = entries.add(id, page: root)
+  }
+
+  deinit { entries.remove(id) }
+
+  /// The scope of the channels of a page and of those that it embeds or pushes.
+  nonisolated static func channelScope(of root: UInt64) -> String { "\(root)" }
+
+  override func renderByURL(
+    _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws {
+    guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
+    try begin(url)
+    try await orFallBack(options: options, data: data) {
+      let source = try await relay.bundle(url, page: root)
+      var options = options
+      options.bundleURL = options.bundleURL ?? text
+      try await render(source, options: options, data: data)
+    }
+  }
+
+  override func render(
+    _ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws {
+    guard isSeen else { throw fail(.refused("too many pages run in one worker")) }
+    try await super.render(source, options: options, data: data)
+  }
 }

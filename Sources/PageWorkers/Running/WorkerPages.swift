@@ -37,7 +37,7 @@ import Synchronization
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
-    scripts.observer = entries.record
+    scripts.observer = { entries.note($0, isEntered: $1) }
     scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
@@ -58,8 +58,11 @@ import Synchronization
       channelOutlet: { page, name, message in
         guard let root = (page as? RelayedPage)?.root else { return }
         let bytes = message.json.text
-        guard bytes.count <= ChannelRelay.limit else {
-          return page.report(ChannelRelay.refusal(of: name, bytes: bytes.count))
+        guard bytes.count <= Frame.channelLimit else {
+          return page.report(
+            ScriptException(
+              message: "a message of the channel \(name) has \(bytes.count) bytes as JSON; "
+                + "the limit for other pages is \(Frame.channelLimit)"))
         }
         await socket.send(.channel(page: root, name: name), bytes)
       },
@@ -226,19 +229,6 @@ import Synchronization
       timings: Dictionary(stages.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
       requests: timings.requests, hits: timings.hits, bytes: timings.bytes, pending: pending, messages: page.messages,
       errors: errors.latest, newErrors: errors.count - before)
-  }
-}
-
-/// The limits of messages of `BroadcastChannel` that go through the daemon.
-enum ChannelRelay {
-  /// The largest length of a message as JSON, in bytes.
-  static let limit = Frame.pieceLimit
-  /// The largest length of a channel's name in bytes, which scripts keep to.
-  static let nameLimit = 4_096
-
-  static func refusal(of name: String, bytes: Int) -> ScriptException {
-    ScriptException(
-      message: "a message of the channel \(name) has \(bytes) bytes as JSON; the limit for other pages is \(limit)")
   }
 }
 

@@ -320,7 +320,7 @@ struct RenderCommand: AsyncParsableCommand {
   private func watchedFiles(_ target: RenderTarget) -> [String] {
     guard let path = target.filePath else { return [] }
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-    let map = SourceMapReference.find(in: text).flatMap { PageURL(filePath: path)?.resolving($0)?.filePath }
+    let map = SourceMap.reference(in: text).flatMap { PageURL(filePath: path)?.resolving($0)?.filePath }
     return [path] + [map, PageData.file(data), framework, prelude].compactMap(\.self)
       + fire.compactMap { PageData.file($0.data) }
   }

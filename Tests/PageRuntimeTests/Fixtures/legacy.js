@@ -53,7 +53,7 @@
     function requireModule (name) {
       var proxy = {}
       modules[name].forEach(function (method) {
-        proxy[method] = function () { callNativeModule(id, name, method, Array.prototype.slice.call(arguments)) }
+        proxy[method] = function () { return callNativeModule(id, name, method, Array.prototype.slice.call(arguments)) }
       })
       return proxy
     }

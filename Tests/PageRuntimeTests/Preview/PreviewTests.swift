@@ -235,7 +235,8 @@ struct PreviewTests {
   }
 
   @Test(
-    "a list takes what the others leave of the screen, and scrolls", arguments: ["list", "scroller", "recycle-list"])
+    "a list takes what the others leave of the screen, and scrolls",
+    arguments: ["list", "scroller", "recycle-list", "vlist"])
   func screenLists(_ type: String) async throws {
     let bars = { (name: String) in Self.element(name, "div", ["height": 100]) }
     let list = { (style: [String: ScriptValue]) in Self.element("list", type, style, [:], Self.rows("row")) }
@@ -260,6 +261,25 @@ struct PreviewTests {
       #expect(tabs.y + tabs.height == body.height)
       #expect(list.y == 100 && list.y + list.height == tabs.y)
       #expect(shown["row29"]?.isCutAway == true && shown["row0"]?.isCutAway == false)
+    }
+  }
+
+  @Test("a waterfall scrolls its columns, whether its height is its own or follows from the screen's")
+  func waterfalls() async throws {
+    for style in [["flex": 1], [:], ["height": 1_134]] as [[String: ScriptValue]] {
+      let tree = try Self.tree([
+        Self.element("top", "div", ["height": 100]),
+        Self.element(
+          "falls", "waterfall", style, ["columnCount": 2],
+          [Self.element("head", "header", ["height": 50])] + Self.rows("row")),
+        Self.element("tabs", "div", ["height": 100]),
+      ])
+      let shown = try await Chromium.open(HTMLPreview(tree, title: "").html, height: 1_334)
+      let falls = try #require(shown["falls"]), first = try #require(shown["row0"]), last = try #require(shown["row29"])
+      #expect(falls.y == 100 && falls.y + falls.height == shown["tabs"]?.y && !falls.overflows)
+      // 15 rows of 100 in each column, below the header; the standard gap is 32.
+      #expect((first.x, first.y) == (0, 150) && (last.x, last.y) == (391, 1_550))
+      #expect(first.width == 359 && !first.isCutAway && last.isCutAway)
     }
   }
 

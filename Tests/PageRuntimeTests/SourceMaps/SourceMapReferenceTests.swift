@@ -19,7 +19,7 @@ struct SourceMapReferenceTests {
       ("//# sourceMappingURL=data:application/json;base64,e30=", "data:application/json;base64,e30="),
     ])
   func references(_ source: String, _ expected: String) {
-    #expect(SourceMapReference.find(in: source) == expected)
+    #expect(SourceMap.reference(in: source) == expected)
   }
 
   @Test(
@@ -29,7 +29,7 @@ struct SourceMapReferenceTests {
       "var a = '//# sourceMappingURL=a.map'", "//#sourceMappingURL=a.map", "/*# sourceMappingURL=a.map",
       "// sourceMappingURL=a.map", "sourceMappingURL=a.map",
     ])
-  func otherComments(_ source: String) { #expect(SourceMapReference.find(in: source) == nil) }
+  func otherComments(_ source: String) { #expect(SourceMap.reference(in: source) == nil) }
 
   private static let map = try? SourceMap(
     reading: Array(#"{"version":3,"sources":["src/a.ts"],"names":[],"mappings":"AAAA;AACA;AAIE"}"#.utf8))

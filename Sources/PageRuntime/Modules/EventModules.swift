@@ -1,9 +1,38 @@
 import ScriptEngine
 
+/// `globalEvent`: events of the app.
+extension ModuleTable {
+  static func addGlobalEvents(to table: inout ModuleTable) {
+    table.add(
+      "globalEvent", "addEventListener",
+      .deferred { call, page in
+        guard let type = call[0].string, let callback = call.callback(at: 1) else { return }
+        page.globalListeners[type, default: []].append(callback)
+      })
+    table.add(
+      "globalEvent", "removeEventListener",
+      .deferred { call, page in
+        if let type = call[0].string { page.globalListeners[type] = nil }
+      })
+  }
+}
+
+extension PageInstance {
+  /// Fires an event of the app, for the page's listeners of the module `globalEvent`.
+  ///
+  /// - Parameters:
+  ///   - type: the event's type, such as `networkChange`.
+  ///   - event: the argument of the listeners.
+  /// - Throws: ``ScriptError/closed`` if the page has no script.
+  public func fireGlobalEvent(_ type: String, _ event: ScriptValue = [:]) async throws {
+    for callback in globalListeners[type] ?? [] { try await self.callback(callback, event, keepAlive: true) }
+  }
+}
+
 /// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
 /// channels of one page stay in its script.
-enum ChannelModule {
-  static func register(_ table: inout ModuleTable) {
+extension ModuleTable {
+  static func addChannels(to table: inout ModuleTable) {
     table.add(
       "broadcastChannel", "open",
       .deferred { call, page in if let name = call[0].string { page.environment.channels.open(name, page) } })

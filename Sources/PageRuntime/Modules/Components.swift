@@ -1,8 +1,48 @@
 import ScriptEngine
 
-/// The methods of `input` and `textarea`.
-enum InputComponent {
-  static let methods: [String: ModuleMethod] = [
+// MARK: The built-in components
+
+extension ComponentTable {
+  private static let types = [
+    "div", "container", "text", "image", "richtext", "scroller", "list", "recycle-list", "waterfall", "header", "cell",
+    "cell-slot", "embed", "a", "select", "switch", "input", "textarea", "video", "indicator", "slider", "cycleslider",
+    "slider-neighbor", "web", "loading", "loading-indicator", "refresh", "canvas", "hlist", "vlist", "recycler",
+    "simplelist", "footer",
+  ]
+
+  /// The types, and other names for them.
+  static let typesKnown = Set(types + ["img", "span"])
+
+  /// The built-in components with their methods.
+  static let builtIn: ComponentTable = {
+    var table = ComponentTable()
+    for type in types { table.add(type) }
+    for type in ["input", "textarea"] { table.add(type, methods: inputMethods) }
+    table.add("recycle-list", methods: recycleListMethods)
+    // These have no effect in a host without a screen.
+    for type in ["scroller", "list", "waterfall", "hlist", "vlist", "recycler", "simplelist"] {
+      table.add(type, methods: ["resetLoadmore": .idle])
+    }
+    table.add(
+      "image",
+      methods: [
+        "save": .answering(at: 0) { _ in ["success": false, "errorDesc": "this host has no place for pictures"] }
+      ])
+    table.add(
+      "web",
+      methods: [
+        "goBack": .idle, "goForward": .idle, "postMessage": .idle,
+        "reload": .deferred { call, page in page.reloadDocument(of: call.ref ?? "") },
+      ])
+    return table
+  }()
+}
+
+// MARK: - input and textarea
+
+extension ComponentTable {
+  /// The methods of `input` and `textarea`.
+  fileprivate static let inputMethods: [String: ModuleMethod] = [
     "focus": .deferred { call, page in await page.focus(call.ref) },
     "blur": .deferred { call, page in
       if page.focusedInput == call.ref { await page.focus(nil) }

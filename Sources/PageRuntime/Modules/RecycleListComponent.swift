@@ -1,0 +1,258 @@
+import Foundation
+import ScriptEngine
+
+extension ComponentTable {
+  /// The largest number of items that the methods make a list of.
+  fileprivate static let itemLimit = 100_000
+
+  /// The methods of `recycle-list`. Where both SDKs differ, both forms of a call have their effect.
+  static let recycleListMethods: [String: ModuleMethod] = [
+    "resetLoadmore": .idle,
+    "setListData": changing { items, call in items = call[0].array ?? items },
+    // Android takes several items, iOS one.
+    "appendData": changing { items, call in items += call[0].array ?? call.items(at: 0, call[0]) },
+    // iOS has no index.
+    "appendRange": changing { items, call in
+      if let range = call[0].array { items += range } else { insert(call[1].array ?? [], into: &items, at: call[0]) }
+    },
+    "insertRange": changing { items, call in insert(call[1].array ?? [], into: &items, at: call[0]) },
+    "insertData": changing { items, call in insert(call.items(at: 1, call[1]), into: &items, at: call[0]) },
+    "updateData": changing { items, call in
+      guard let index = call.index(at: 0), items.indices.contains(index), let item = call.items(at: 1, call[1]).first
+      else { return }
+      items[index] = item
+    },
+    "removeData": changing { items, call in
+      guard let index = call.index(at: 0), items.indices.contains(index) else { return }
+      let count = min(max(1, call.index(at: 1) ?? 1), items.count - index)
+      items.removeSubrange(index..<(index + count))
+    },
+    "moveData": changing { items, call in
+      guard let from = call.index(at: 0), let to = call.index(at: 1), items.indices.contains(from),
+        items.indices.contains(to)
+      else { return }
+      items.insert(items.remove(at: from), at: to)
+    },
+    "scrollTo": scroll, "scrollToElement": scroll,
+    "queryElement": query { $0.first ?? [:] },
+    "queryElementAll": query { .array($0) },
+    "closest": .deferred { call, page in
+      guard let callback = call.callback(at: 2) else { return }
+      let tree = page.tree.expanded
+      var next = call[0].reference.flatMap { tree[$0] }?.parent.flatMap { tree[$0] }
+      let selector = AttributeSelector(call[1].string ?? "")
+      while let element = next, selector?.matches(element) != true {
+        next = element.type == "recycle-list" ? nil : element.parent.flatMap { tree[$0] }
+      }
+      try await page.callback(callback, next?.queryResult ?? [:])
+    },
+  ]
+
+  private static func changing(
+    _ change: @escaping @Sendable (inout [ScriptValue], ModuleCall) -> Void
+  ) -> ModuleMethod {
+    .deferred { call, page in try await page.changeListData(of: call.ref ?? "") { change(&$0, call) } }
+  }
+
+  /// Inserts items. An index that the list does not have changes nothing.
+  private static func insert(_ added: [ScriptValue], into items: inout [ScriptValue], at place: ScriptValue) {
+    guard let index = place.wholeNumber, (0...items.count).contains(index) else { return }
+    items.insert(contentsOf: added, at: index)
+  }
+
+  /// Remembers the cell of an index, or an element of a cell, as `dom.scrollToElement` does.
+  private static let scroll = ModuleMethod.deferred { call, page in
+    guard let ref = call.ref else { return }
+    if let index = call.index(at: 0) {
+      let tree = page.tree.expanded
+      let cells = tree[ref]?.children.filter { tree[$0]?.type == "cell" } ?? []
+      if cells.indices.contains(index) { page.scrollTarget = cells[index] }
+    } else if let target = call[0].string, page.tree.expanded[target] != nil {
+      page.scrollTarget = target
+    }
+  }
+
+  /// Answers with the elements below one of a cell that a selector names.
+  private static func query(_ answer: @escaping @Sendable ([ScriptValue]) -> ScriptValue) -> ModuleMethod {
+    .deferred { call, page in
+      guard let callback = call.callback(at: 2) else { return }
+      let selector = AttributeSelector(call[1].string ?? "")
+      let below = page.tree.expanded.preorder(from: call[0].reference ?? "").dropFirst()
+      let found = below.filter { selector?.matches($0) == true }
+      try await page.callback(callback, answer(found.map(\.queryResult)))
+    }
+  }
+}
+
+/// `[name]` or `[name=value]`: all that both SDKs know of selectors.
+private struct AttributeSelector {
+  let name: String
+  let value: String?
+
+  init?(_ text: String) {
+    guard text.hasPrefix("["), text.hasSuffix("]"), text.utf8.count > 2 else { return nil }
+    let parts = text.dropFirst().dropLast().split(separator: "=", maxSplits: 1)
+    guard let first = parts.first else { return nil }
+    name = String(first)
+    value = parts.dropFirst().first.map { $0.filter { $0 != "\"" && $0 != "'" } }
+  }
+
+  func matches(_ element: ElementTree.Element) -> Bool {
+    guard let found = element.attributes[name] else { return false }
+    return value == nil || found.plainText == value
+  }
+}
+
+extension ElementTree.Element {
+  fileprivate var queryResult: ScriptValue {
+    ["attrs": .object(attributes), "type": .string(type), "ref": .string(ref)]
+  }
+}
+
+extension ModuleCall {
+  fileprivate func index(at place: Int) -> Int? { self[place].wholeNumber }
+
+  /// An item; none if the argument is nothing, which frameworks write as an empty text.
+  fileprivate func items(at place: Int, _ item: ScriptValue) -> [ScriptValue] {
+    item.isNothing || item == "" ? [] : [item]
+  }
+}
+
+extension ScriptValue {
+  /// A whole number that is written as a number or as text.
+  fileprivate var wholeNumber: Int? { int ?? string.flatMap { Int($0) } }
+}
+
+extension PageInstance {
+  /// Changes the items of a list. The changes of one entry of the script are one command.
+  ///
+  /// - Throws: ``ScriptError`` if the items become too many; they stay as they were.
+  fileprivate func changeListData(of ref: String, _ change: (inout [ScriptValue]) -> Void) async throws {
+    let isFirst = listData[ref] == nil
+    var items = listData.removeValue(forKey: ref) ?? tree[ref]?.attributes["listData"]?.array ?? []
+    let count = items.count
+    change(&items)
+    let isTooLong = items.count > max(count, ComponentTable.itemLimit)
+    if isTooLong { items = tree[ref]?.attributes["listData"]?.array ?? [] }
+    listData[ref] = items
+    if isFirst {
+      // The other calls of the entry come first.
+      await Task.yield()
+      if let items = listData.removeValue(forKey: ref), tree[ref] != nil {
+        apply([.updateAttributes(ref, ["listData": .array(items)])])
+      }
+    }
+    if isTooLong { throw ScriptError.engine("a list may have \(ComponentTable.itemLimit) items") }
+  }
+
+  // MARK: Components in cells
+
+  /// Makes, updates and ends the components that are in cells, one step at a time, until they are those of the tree.
+  func followComponents() {
+    guard hasCellComponents, !isFollowingComponents else { return }
+    isFollowingComponents = true
+    let key = UUID()
+    let task = Task { @PageActor [weak self] in
+      defer {
+        self?.calls[key] = nil
+        self?.isFollowingComponents = false
+      }
+      while let self, !Task.isCancelled, case let hooks = dueHooks(), !hooks.isEmpty {
+        let id = id
+        do {
+          try await enter { try await $0.run(hooks, of: id) }
+        } catch {
+          // The page has ended, or its failure is reported.
+          return
+        }
+      }
+    }
+    // Waited for as other calls are.
+    calls[key] = (task, false)
+  }
+
+  /// The hooks that are due, after which the components are those of the tree: what has gone is detached, what is new is
+  /// created, and attached when its data is there, and what has other properties gets them.
+  private func dueHooks() -> [FrameworkGroup.ComponentHook] {
+    let (cells, components) = tree.expansion
+    var hooks: [FrameworkGroup.ComponentHook] = []
+    let present = Set(components.map(\.id))
+    for id in cellComponents.keys.sorted() where !present.contains(id) {
+      cellComponents[id] = nil
+      hooks.append((target: id, name: "detach", arguments: [[:]], component: id))
+    }
+    for component in components {
+      let id = component.id
+      switch cellComponents[id] {
+      case nil:
+        cellComponents[id] = (component, false)
+        hooks.append(
+          (
+            target: component.template, name: "create", arguments: [.string(id), .object(component.properties)],
+            component: id
+          ))
+      case (_, false)?:
+        cellComponents[id] = (component, true)
+        hooks.append(
+          (
+            target: id, name: "attach",
+            arguments: [
+              [
+                "virtualComponentId": .string(id), "listRef": .string(component.list),
+                "position": .number(Double(component.position)), "refs": cells.references(in: id),
+              ]
+            ], component: id
+          ))
+      case (let former, true)? where former.properties != component.properties:
+        cellComponents[id] = (component, true)
+        hooks.append(
+          (
+            target: id, name: "syncState", arguments: [.string(id), .object(component.properties)], component: id
+          ))
+      default: break
+      }
+    }
+    return hooks
+  }
+
+  /// Takes over the data of a component that is in a cell. The changes of one entry of the script are one command.
+  func update(_ data: [String: ScriptValue], ofComponent id: String) async {
+    guard cellComponents[id] != nil else { return }
+    let isFirst = changedComponents.isEmpty
+    changedComponents[id, default: [:]].merge(data) { $1 }
+    guard isFirst else { return }
+    await Task.yield()
+    let changed = changedComponents
+    changedComponents = [:]
+    setComponentData(changed)
+  }
+
+  /// Takes over the data of components, of those that are in cells.
+  func setComponentData(_ data: [String: [String: ScriptValue]]) {
+    var lists: [String: [String: ScriptValue]] = [:]
+    for (id, members) in data {
+      guard let list = cellComponents[id]?.component.list else { continue }
+      lists[list, default: [:]][id] = .object(members)
+    }
+    apply(
+      lists.sorted { $0.key < $1.key }.compactMap { list, changes in
+        guard let element = tree[list] else { return nil }
+        let all = element.attributes[CellComponent.dataAttribute]?.object ?? [:]
+        let former = all.filter { cellComponents[$0.key] != nil }
+        return .updateAttributes(list, [CellComponent.dataAttribute: .object(former.merging(changes) { $1 })])
+      })
+  }
+}
+
+extension ElementTree {
+  /// The elements of a component that have an attribute `ref`, by its value.
+  fileprivate func references(in component: String) -> ScriptValue {
+    var found: [String: [ScriptValue]] = [:]
+    // A component's root has the ref of its template with the indexes: `5@9@0.1` is of the element `9@0.1`.
+    let root = component.split(separator: "@", maxSplits: 1).dropFirst().first.map(String.init) ?? ""
+    for element in preorder(from: root) where element.component == component {
+      if let name = element.attributes["ref"]?.plainText { found[name, default: []].append(element.queryResult) }
+    }
+    return .object(found.mapValues { .array($0) })
+  }
+}

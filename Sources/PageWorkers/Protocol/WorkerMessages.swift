@@ -1,0 +1,337 @@
+import Foundation
+import NIOCore
+import PageKit
+
+/// The unit of a worker's socket: a message as JSON, and its bytes.
+///
+/// On the wire: the length of what follows and the length of the message, 32 bits each in network order; the message;
+/// the bytes.
+package enum Frame {
+  /// The limit of a frame in bytes; a longer one ends the connection.
+  static let limit = 64 << 20
+  /// The limit of a message's bytes; longer contents are sent in pieces.
+  package static let pieceLimit = 256 << 10
+  /// The largest length of a message of `BroadcastChannel` that goes through the daemon, as JSON, in bytes.
+  static let channelLimit = pieceLimit
+  /// The largest length of a channel's name in bytes, which scripts keep to.
+  static let channelNameLimit = 4_096
+  /// The limits of a worker's message, which contains the page's data.
+  private static let jsonLimits = JSONLimits(depth: JSONLimits.standard.depth + 16, values: 1_000_000)
+  /// The limits of a message of the program that started the worker, which has checked it.
+  private static let ownLimits = JSONLimits(depth: 512 + 16, values: 5_000_000)
+
+  static func encode(_ message: some Encodable, _ payload: [UInt8] = []) throws -> ByteBuffer {
+    let head = try JSONEncoder().encode(message)
+    let length = 4 + head.count + payload.count
+    guard length <= limit else { throw FrameError.tooLong(length) }
+    var buffer = ByteBufferAllocator().buffer(capacity: 4 + length)
+    buffer.writeInteger(UInt32(length))
+    buffer.writeInteger(UInt32(head.count))
+    buffer.writeBytes(head)
+    buffer.writeBytes(payload)
+    return buffer
+  }
+
+  /// Decodes a frame on the caller's thread, with the limits of what the program that started the worker sends.
+  ///
+  /// - Parameter buffer: a frame without its first length.
+  /// - Throws: ``FrameError``, ``JSONError``, `DecodingError`.
+  static func decode<Message: Decodable>(
+    _ type: Message.Type, _ buffer: ByteBuffer
+  ) throws -> (message: Message, payload: [UInt8]) {
+    let (head, payload) = try split(buffer)
+    return (try JSONValue(reading: head, limits: ownLimits).decoded(), payload)
+  }
+
+  /// Decodes a frame, with the limits of what a worker sends; a long message keeps no other task waiting.
+  static func decodeInBackground<Message: Decodable & Sendable>(
+    _ type: Message.Type, _ buffer: ByteBuffer
+  ) async throws -> (message: Message, payload: [UInt8]) {
+    let (head, payload) = try split(buffer)
+    return (try await JSONValue.decode(type, from: head, limits: jsonLimits), payload)
+  }
+
+  private static func split(_ frame: ByteBuffer) throws -> (head: [UInt8], payload: [UInt8]) {
+    var frame = frame
+    guard let length = frame.readInteger(as: UInt32.self), let head = frame.readBytes(length: Int(length)) else {
+      throw FrameError.cut
+    }
+    return (head, Array(frame.readableBytesView))
+  }
+}
+
+/// The error of an invalid frame.
+enum FrameError: Error, Hashable, CustomStringConvertible {
+  case tooLong(Int)
+  case cut
+
+  var description: String {
+    switch self {
+    case .tooLong(let length): "a message of \(length) bytes is over the limit of \(Frame.limit)"
+    case .cut: "a message is shorter than it says"
+    }
+  }
+}
+
+/// Splits the stream of bytes into frames.
+struct FrameDecoder: ByteToMessageDecoder {
+  typealias InboundOut = ByteBuffer
+
+  mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+    guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return .needMoreData }
+    guard length <= Frame.limit else { throw FrameError.tooLong(Int(length)) }
+    guard length >= 4 else { throw FrameError.cut }
+    guard buffer.readableBytes >= 4 + Int(length) else { return .needMoreData }
+    buffer.moveReaderIndex(forwardBy: 4)
+    guard let frame = buffer.readSlice(length: Int(length)) else { return .needMoreData }
+    context.fireChannelRead(wrapInboundOut(frame))
+    return .continue
+  }
+
+  mutating func decodeLast(
+    context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool
+  ) throws -> DecodingState { try decode(context: context, buffer: &buffer) }
+}
+
+/// A message of the daemon to a worker.
+package enum HostMessage: Codable, Sendable {
+  /// The first message.
+  case setUp(WorkerSetUp)
+  /// The bytes are the bundle's text.
+  case open(call: UInt64, page: UInt64, PageOpening)
+  case fire(call: UInt64, page: UInt64, PageFiring, PageWait, view: PageView?)
+  case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
+  case show(call: UInt64, page: UInt64, PageView)
+  case close(page: UInt64)
+  /// Ends a page; answered after all its events were sent.
+  case end(call: UInt64, page: UInt64)
+  /// Requests to release unused memory.
+  case releaseMemory
+  /// A message of another page's `BroadcastChannel` for these pages; the bytes are the message as JSON.
+  case channel(pages: [UInt64], name: String)
+  /// The answer to a question; some have bytes.
+  case answer(question: UInt64, PageAnswer)
+
+  /// The caller's data, which may be large.
+  var data: JSONValue? {
+    switch self {
+    case .open(_, _, let opening): opening.data
+    case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
+    case .refresh(_, _, let data, _, _): data
+    case .setUp, .show, .close, .end, .releaseMemory, .channel, .answer: nil
+    }
+  }
+}
+
+/// The configuration of a worker.
+package struct WorkerSetUp: Codable, Sendable {
+  /// Seconds for one entry into a page.
+  var pageTime: Double
+  /// Texts of framework files, by the type of bundles.
+  var frameworks: [String: String]
+  /// Texts of scripts that run in a page before its bundle, by the type of bundles.
+  var preludes: [String: String]
+  /// The advice for giving the framework, by the type of bundles.
+  var frameworkAdvice: [String: String]
+  /// The advice for preludes.
+  var preludeAdvice: [String: String]
+  /// The advice for using web sockets; empty for none.
+  var socketAdvice: String
+  /// The number of engines kept for further pages.
+  var readyEngines: Int
+  var environment: JSONValue
+  /// The behaviour of requests that name none.
+  var refreshesAlways: Bool
+  /// The limit of concurrent entries into scripts.
+  var entriesAtOnce: Int
+  /// The limit of the worker's resident bytes.
+  var memory: Int64
+  /// The limit of the worker's unanswered questions.
+  var questions: Int
+}
+
+/// The options of opening a page.
+package struct PageOpening: Codable, Sendable {
+  var url: String
+  var options: PageRequestOptions
+  var data: JSONValue
+  var wait: PageWait
+  /// The requested view of the open page.
+  var view: PageView?
+  /// `true` if the page ends after its first view.
+  var isOnce: Bool
+  /// The options of notices if a program renders the page; `nil` otherwise.
+  var reporting: PageReporting?
+
+  package init(
+    url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
+    reporting: PageReporting? = nil
+  ) {
+    (self.url, self.options, self.data) = (url, options, data)
+    (self.wait, self.view, self.isOnce, self.reporting) = (wait, view, isOnce, reporting)
+  }
+}
+
+/// An event of an element.
+package struct PageFiring: Codable, Hashable, Sendable {
+  var ref: String
+  var type: String
+  /// Further members of the event.
+  var event: JSONValue
+  /// The user's changes of the element, `attrs` and `style`; `null` for those that devices make.
+  var changes: JSONValue
+
+  package init(ref: String, type: String, event: JSONValue?, changes: JSONValue?) {
+    (self.ref, self.type) = (ref, type)
+    (self.event, self.changes) = (event ?? .object([:]), changes ?? .null)
+  }
+}
+
+/// The options of notices about a page that a program renders.
+///
+/// Such a page stays when it fails, and pages that it pushes open in its worker. Its events arrive as ``PageNotice``
+/// values. Without a named view, its view is an `ElementTree.Record`.
+package struct PageReporting: Codable, Hashable, Sendable {
+  /// `true` to report each change of the tree.
+  package var commands: Bool
+
+  package init(commands: Bool) { self.commands = commands }
+}
+
+/// The waits before a view of a page.
+package struct PageWait: Codable, Hashable, Sendable {
+  /// The longest wait for pending work in seconds; 0 for none.
+  package var settle: Double
+  /// The longest remaining time of timers that are awaited, in seconds.
+  package var timers: Double
+
+  package init(settle: Double, timers: Double) { (self.settle, self.timers) = (settle, timers) }
+}
+
+/// The options of a page that callers may set.
+package struct PageRequestOptions: Codable, Hashable, Sendable {
+  /// The value of `weex.config.bundleUrl`.
+  package var bundleUrl: String?
+  /// `Vanilla`, `Vue`, `Rax` or `Weex`.
+  package var type: String?
+  /// Further members of `weex.config`.
+  package var config: [String: JSONValue]?
+
+  package init() {}
+}
+
+/// A view of a page.
+package struct PageView: Codable, Hashable, Sendable {
+  package enum Format: String, Codable, Hashable, Sendable, CaseIterable {
+    case json
+    case outline
+    case html
+  }
+
+  package var format: Format
+  /// `true` for an outline with styles.
+  package var withStyles: Bool
+  /// The prefix of URLs that elements refer to; `nil` to embed pictures and fonts.
+  package var resources: String?
+  /// The title of the document; `nil` for the page's URL.
+  package var title: String?
+  /// `true` to embed pictures and fonts if there is no prefix for them.
+  package var isEmbedding = true
+  /// The limit of embedded pictures and fonts in bytes.
+  package var limit = 16 << 20
+
+  package init(format: Format, withStyles: Bool = false, resources: String? = nil) {
+    (self.format, self.withStyles, self.resources) = (format, withStyles, resources)
+  }
+}
+
+/// A message of a worker to the daemon. The daemon does not trust it.
+enum WorkerMessage: Codable, Sendable {
+  /// - Parameter engineProblem: the reason why no script can run; `nil` if pages can be opened.
+  case ready(ConfinementReport, engineProblem: String? = nil)
+  /// The answer to a call, with the requested view of the page.
+  case done(call: UInt64, PageReply)
+  case failed(call: UInt64, PageFault)
+  /// An event of a page, with details as JSON.
+  case event(page: UInt64, name: String)
+  /// A question; some have bytes.
+  case ask(question: UInt64, page: UInt64, PageQuestion)
+  /// A message of a page's `BroadcastChannel` for other pages; the bytes are the message as JSON.
+  case channel(page: UInt64, name: String)
+  /// The answer is no longer awaited.
+  case drop(question: UInt64)
+  case log(level: String, message: String)
+}
+
+/// The state of a page after a call.
+package struct PageReply: Codable, Hashable, Sendable {
+  package var phase: String
+  /// The reason why it could not open, or was stopped. Its notice follows on a way of its own, and is lost if the
+  /// worker is killed first.
+  package var failure: PageFailureNotice?
+  package var elements: Int
+  /// Seconds since its opening, by the names of `bundlectl render --json`.
+  package var timings: [String: Double]
+  package var requests: Int
+  package var hits: Int
+  package var bytes: Int64
+  /// Its pending work.
+  package var pending: PendingWork
+  /// The latest messages that it showed with the module `modal`.
+  package var messages: [PageMessage]
+  /// The latest errors of its script.
+  package var errors: [ScriptFault]
+  /// The number of errors during the call.
+  package var newErrors: Int
+}
+
+/// An error of a script.
+package struct ScriptFault: Codable, Hashable, Sendable {
+  package var message: String
+  package var url: String?
+  package var line: Int?
+  package var column: Int?
+  package var stack: String?
+
+  package init(_ exception: ScriptException) {
+    (message, url, line) = (exception.message, exception.url, exception.line)
+    (column, stack) = (exception.column, exception.stack)
+  }
+
+  package var exception: ScriptException {
+    ScriptException(message: message, url: url, line: line, column: column, stack: stack)
+  }
+
+  package init(message: String) { self.message = message }
+}
+
+/// The error of a call.
+package enum PageFault: Codable, Error, Hashable, Sendable {
+  /// The script threw before the page had rendered.
+  case script(ScriptFault)
+  /// The engine stopped the script, which exceeded its time or memory.
+  case stopped(KillReason)
+  /// The page cannot be opened: no framework, not a page, …
+  case refused(String)
+  case unknownPage
+  /// The page has no element of an event's ref.
+  case unknownElement(String)
+}
+
+/// The confinement of a worker: the steps that succeeded, and those that failed.
+package struct ConfinementReport: Hashable, Sendable, Codable {
+  /// `network`, `files`, `privileges`, …
+  package internal(set) var dropped: [String] = []
+  /// The failed steps by name, with the reason.
+  package internal(set) var kept: [String: String] = [:]
+
+  mutating func note(_ name: String, _ failure: String?) {
+    if let failure { kept[name] = failure } else { dropped.append(name) }
+  }
+
+  /// The report in a line.
+  package var summary: String {
+    let kept = kept.sorted { $0.key < $1.key }.map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
+    return "dropped: \(dropped.joined(separator: ", "))" + (kept.isEmpty ? "" : "; could not be dropped: \(kept)")
+  }
+}
