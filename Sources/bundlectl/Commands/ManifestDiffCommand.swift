@@ -40,7 +40,9 @@ struct ManifestDiffCommand: AsyncParsableCommand {
       from: try await reader.read(try PageURL(manifestArgument: old)),
       to: try await reader.read(try PageURL(manifestArgument: new)))
     if json {
-      return try JSONOutput.print(Output(added: changes.added, changed: changes.changed, removed: changes.removed))
+      return try JSONOutput.print([
+        "added": changes.added, "changed": changes.changed, "removed": changes.removed,
+      ])
     }
     let terminal = Terminal.output
     for path in changes.added { terminal.line(terminal.styled("+ \(path)", .green)) }
@@ -48,9 +50,5 @@ struct ManifestDiffCommand: AsyncParsableCommand {
     for path in changes.removed { terminal.line(terminal.styled("- \(path)", .red)) }
     terminal.line(
       "\(changes.added.count) added, \(changes.changed.count) changed, \(changes.removed.count) removed")
-  }
-
-  private struct Output: Encodable {
-    let added, changed, removed: [String]
   }
 }

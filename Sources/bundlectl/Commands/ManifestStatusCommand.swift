@@ -61,18 +61,6 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Output: Encodable {
-    let status: String
-    let sequence: Int64
-    let release: String
-    let expires: String
-    let disabled: [String]
-    let halted: Bool
-    /// The sequence of the release that hosts go back to.
-    let rollbackTo: Nullable<Int64>
-    let signedBy: [String]
-  }
-
   func validate() throws {
     if signing.signers.isEmpty { throw SigningOptions.nobody }
     if rollbackTo != nil, noRollback { throw ValidationError("--rollback-to and --no-rollback exclude each other.") }
@@ -114,11 +102,11 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     let signers = try await signing.signers.sign(bytes, as: .status, at: path)
     if status != former { try OutputFile.write(Data(bytes), to: path) }
     if json {
-      return try JSONOutput.print(
-        Output(
-          status: path, sequence: status.sequence, release: status.release.name,
-          expires: status.expires.description, disabled: status.disabled.map(\.bundle), halted: status.isHalted,
-          rollbackTo: Nullable(value: status.rollbackTo?.sequence), signedBy: signers.map(\.id.hex)))
+      return try JSONOutput.print([
+        "status": path, "sequence": status.sequence, "release": status.release.name,
+        "expires": status.expires.description, "disabled": status.disabled.map(\.bundle), "halted": status.isHalted,
+        "rollbackTo": status.rollbackTo?.sequence, "signedBy": signers.map(\.id.hex),
+      ])
     }
     for key in signers {
       Terminal.output.line(

@@ -86,11 +86,11 @@ struct PreloadCommand: AsyncParsableCommand {
       guard store.json else { throw error }
       var report = PreloadReport()
       report.failures = [.init(name: "store", error: error.sentence)]
-      try JSONOutput.print(PreloadOutput(report))
+      try JSONOutput.print(json(report))
       throw ExitCode.failure
     }
     if store.json {
-      try JSONOutput.print(PreloadOutput(report))
+      try JSONOutput.print(json(report))
     } else {
       summarise(report, manifest: manifest)
     }
@@ -177,56 +177,19 @@ struct PreloadCommand: AsyncParsableCommand {
       Terminal.error.line("bundlectl: \(Terminal.error.styled(failure.error, .red))")
     }
   }
-}
 
-/// The JSON of `preload`.
-struct PreloadOutput: Encodable {
-  let release: Nullable<String>
-  let sequence: Int64
-  let bundles, upToDate, downloaded, resumed, deltas, copied, onDemand: Int
-  let files, filesUpToDate, filesDownloaded, filesCopied: Int
-  let prefetched, prefetchSkipped: Int
-  let prefetchFailures: [String]
-  let failed: Int
-  /// Bundles that were neither fetched nor failed when the run was interrupted.
-  let notFetched: Int
-  let interrupted: Bool
-  let bytesDownloaded: Int64
-  let requests: Int
-  let activated: Bool
-  let held, withheld, bad: Nullable<String>
-  let disabled: [String]
-  let seconds: Double
-  let failures, leftOut: [PreloadReport.Failure]
-
-  init(_ report: PreloadReport) {
-    release = Nullable(value: report.release)
-    sequence = report.sequence
-    bundles = report.bundles
-    upToDate = report.upToDate
-    downloaded = report.downloaded
-    resumed = report.resumed
-    deltas = report.deltas
-    copied = report.copied
-    onDemand = report.onDemand
-    files = report.files
-    filesUpToDate = report.filesUpToDate
-    filesDownloaded = report.filesDownloaded
-    filesCopied = report.filesCopied
-    prefetched = report.prefetched
-    prefetchSkipped = report.prefetchSkipped
-    prefetchFailures = report.prefetchFailures
-    failed = report.failures.count
-    notFetched = report.notFetched
-    interrupted = report.isInterrupted
-    bytesDownloaded = report.bytesDownloaded
-    requests = report.requests
-    activated = report.activated
-    seconds = (report.elapsed.seconds * 1000).rounded() / 1000
-    failures = report.failures
-    leftOut = report.leftOut
-    (held, withheld) = (Nullable(value: report.held), Nullable(value: report.withheld))
-    disabled = report.disabled
-    bad = Nullable(value: report.bad)
+  private func json(_ report: PreloadReport) -> JSONObject {
+    [
+      "release": report.release, "sequence": report.sequence, "bundles": report.bundles, "upToDate": report.upToDate,
+      "downloaded": report.downloaded, "resumed": report.resumed, "deltas": report.deltas, "copied": report.copied,
+      "onDemand": report.onDemand, "files": report.files, "filesUpToDate": report.filesUpToDate,
+      "filesDownloaded": report.filesDownloaded, "filesCopied": report.filesCopied, "prefetched": report.prefetched,
+      "prefetchSkipped": report.prefetchSkipped, "prefetchFailures": report.prefetchFailures,
+      "failed": report.failures.count, "notFetched": report.notFetched, "interrupted": report.isInterrupted,
+      "bytesDownloaded": report.bytesDownloaded, "requests": report.requests, "activated": report.activated,
+      "held": report.held, "withheld": report.withheld, "bad": report.bad, "disabled": report.disabled,
+      "seconds": (report.elapsed.seconds * 1000).rounded() / 1000, "failures": report.failures,
+      "leftOut": report.leftOut,
+    ]
   }
 }

@@ -108,23 +108,14 @@ struct PublishCommand: AsyncParsableCommand {
     }
   }
 
-  private struct Output: Encodable {
-    let location, release: String
-    let sequence: Int64
-    let former: Nullable<String>
-    let isChanged: Bool
-    let uploaded, found, reused, deltas: Int
-    let uploadedBytes, deltaBytes: Int64
-  }
-
   private func show(_ report: FolderPublication.Report) throws {
     if location.json {
-      return try JSONOutput.print(
-        Output(
-          location: location.location, release: report.release, sequence: report.sequence,
-          former: Nullable(value: report.former), isChanged: report.isChanged, uploaded: report.uploaded,
-          found: report.found, reused: report.reused, deltas: report.deltas, uploadedBytes: report.uploadedBytes,
-          deltaBytes: report.deltaBytes))
+      return try JSONOutput.print([
+        "location": location.location, "release": report.release, "sequence": report.sequence,
+        "former": report.former, "isChanged": report.isChanged, "uploaded": report.uploaded, "found": report.found,
+        "reused": report.reused, "deltas": report.deltas, "uploadedBytes": report.uploadedBytes,
+        "deltaBytes": report.deltaBytes,
+      ])
     }
     let terminal = Terminal.output
     guard report.isChanged || report.uploaded > 0 || !signing.signers.isEmpty else {

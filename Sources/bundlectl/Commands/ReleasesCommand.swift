@@ -24,21 +24,6 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var location: LocationOptions
 
-    private struct Output: Encodable {
-      let location: String
-      let current: String
-      let releases: [Entry]
-    }
-
-    private struct Entry: Encodable {
-      let release: String
-      let sequence: Int64
-      let manifest: String
-      let sha256: SHA256Digest
-      /// RFC 3339.
-      let publishedAt: String
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
         let place = location.location
@@ -49,14 +34,15 @@ struct ReleasesCommand: AsyncParsableCommand {
           return state.pointer
         }
         if location.json {
-          return try JSONOutput.print(
-            Output(
-              location: place, current: pointer.current.release,
-              releases: pointer.releases.map {
-                Entry(
-                  release: $0.release, sequence: $0.sequence, manifest: $0.manifest.url, sha256: $0.manifest.sha256,
-                  publishedAt: $0.publishedAt)
-              }))
+          let releases: [JSONObject] = pointer.releases.map {
+            [
+              "release": $0.release, "sequence": $0.sequence, "manifest": $0.manifest.url,
+              "sha256": $0.manifest.sha256, "publishedAt": $0.publishedAt,
+            ]
+          }
+          return try JSONOutput.print([
+            "location": place, "current": pointer.current.release, "releases": releases,
+          ])
         }
         let width = pointer.releases.map { Formatting.columns($0.release) }.max() ?? 0
         for (index, release) in pointer.releases.enumerated() {
@@ -88,11 +74,6 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var hosts: JournalOptions
 
-    private struct Output: Encodable {
-      let location, current: String
-      let former: Nullable<String>
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
         let (name, isAlone) = (name, alone.alone)
@@ -100,8 +81,7 @@ struct ReleasesCommand: AsyncParsableCommand {
         let former = try await location.using(journal) { try await $0.use(name, isAlone: isAlone)?.release }
         await JournalOptions.announce(name, in: journal)
         if location.json {
-          return try JSONOutput.print(
-            Output(location: location.location, current: name, former: Nullable(value: former)))
+          return try JSONOutput.print(["location": location.location, "current": name, "former": former])
         }
         let terminal = Terminal.output
         terminal.line(
@@ -139,15 +119,6 @@ struct ReleasesCommand: AsyncParsableCommand {
       if keep < 0 { throw ValidationError("--keep must not be negative.") }
     }
 
-    private struct Output: Encodable {
-      let location: String
-      let dryRun: Bool
-      let releases, removed: [String]
-      let bytes: Int64
-      /// The number of files that no publisher has written; they stay.
-      let others: Int
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
         let (keep, dryRun, isAlone) = (keep, dryRun, alone.alone)
@@ -159,11 +130,10 @@ struct ReleasesCommand: AsyncParsableCommand {
         }
         lines?.erase()
         if location.json {
-          return try JSONOutput.print(
-            Output(
-              location: location.location, dryRun: dryRun, releases: collection.releases.map(\.release),
-              removed: collection.objects.map(\.name), bytes: collection.bytes,
-              others: collection.others))
+          return try JSONOutput.print([
+            "location": location.location, "dryRun": dryRun, "releases": collection.releases.map(\.release),
+            "removed": collection.objects.map(\.name), "bytes": collection.bytes, "others": collection.others,
+          ])
         }
         let terminal = Terminal.output
         let verb = dryRun ? "would remove" : "removed"
