@@ -31,24 +31,18 @@ struct ReleaseCommand: AsyncParsableCommand {
     /// Prints the current release.
     func show(_ source: PageURL, in opened: BundleStore) async throws {
       let stored = try await opened.source(source)
-      let output = ChosenRelease(
-        source: source.readable, current: Nullable(value: stored?.current?.name), isHeld: stored?.isHeld ?? false)
-      if store.json { return try JSONOutput.print(output) }
+      let (current, isHeld) = (stored?.current?.name, stored?.isHeld ?? false)
+      if store.json {
+        return try JSONOutput.print(["source": source.readable, "current": current, "isHeld": isHeld])
+      }
       let terminal = Terminal.output
-      let name = stored?.current?.name ?? ""
+      let name = current ?? ""
       terminal.line(
-        output.isHeld
+        isHeld
           ? "\(terminal.styled("✓", .green)) release \(name) is current, and stays so until \"bundlectl release follow\""
           : "\(terminal.styled("✓", .green)) release \(name) is current; newer ones are switched to when they are complete"
       )
     }
-  }
-
-  /// The JSON of the commands that choose a release.
-  private struct ChosenRelease: Encodable {
-    let source: String
-    let current: Nullable<String>
-    let isHeld: Bool
   }
 
   struct List: AsyncParsableCommand {
@@ -59,65 +53,25 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    private struct Output: Encodable {
-      let source: String
-      let releases: [Entry]
-    }
-
-    struct Entry: Encodable {
-      let release: String
-      /// The argument of `release use`.
-      let id: String
-      let sequence: Int64
-      let state: ReleaseSummary.Role
-      let standing: ReleaseStanding
-      /// The reason for which it is bad.
-      let bad: Nullable<String>
-      let isHeld: Bool
-      let entries, missing: Int
-      let bytes: Int64
-      /// RFC 3339.
-      let activatedAt: Nullable<String>
-
-      init(_ summary: ReleaseSummary, id: String) {
-        release = summary.release.name
-        self.id = id
-        sequence = summary.release.sequence
-        state = summary.role
-        standing = summary.release.standing
-        bad = Nullable(value: summary.bad?.description)
-        isHeld = summary.isHeld
-        entries = summary.entries
-        missing = summary.missing
-        bytes = summary.bytes
-        let activated = summary.release.activatedAt.flatMap { $0 > 0 ? $0 : nil }
-        activatedAt = Nullable(value: activated.map { Timestamp.text($0) })
-      }
-    }
-
-    static func entries(_ releases: [ReleaseSummary]) -> [Entry] {
-      let names = ReleaseNames(releases.map(\.release))
-      return releases.map { Entry($0, id: names.unique($0.release)) }
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(options.store.json) {
         let (opened, source) = try await options.source(in: options.store.reading())
-        let releases = Self.entries(try await opened.releases(of: source.url))
+        let releases = try await opened.releases(of: source.url)
         if options.store.json {
-          return try JSONOutput.print(Output(source: source.url.readable, releases: releases))
+          return try JSONOutput.print(["source": source.url.readable, "releases": releases.json])
         }
-        let width = releases.map { Formatting.columns($0.id) }.max() ?? 0
-        for release in releases {
-          let state = Formatting.fitted(release.isHeld ? "held" : release.state.rawValue, 8)
+        let ids = releases.map(\.release).uniqueNames
+        let width = ids.map(Formatting.columns).max() ?? 0
+        for (release, id) in zip(releases, ids) {
+          let state = Formatting.fitted(release.isHeld ? "held" : release.role.rawValue, 8)
           let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
           let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
-          let since = release.activatedAt.value.map { ", switched to \($0)" } ?? ""
-          let standing = Formatting.fitted(release.standing.rawValue, 5)
+          let since = release.switchedAt.map { ", switched to \($0)" } ?? ""
+          let standing = Formatting.fitted(release.release.standing.rawValue, 5)
           Terminal.output.line(
-            "\(Formatting.fitted(release.id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
+            "\(Formatting.fitted(id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
           )
-          if let bad = release.bad.value { Terminal.output.line("  \(Terminal.output.styled(bad, .yellow))") }
+          if let bad = release.bad { Terminal.output.line("  \(Terminal.output.styled("\(bad)", .yellow))") }
         }
       }
     }
@@ -194,12 +148,6 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    private struct Output: Encodable {
-      let source, release: String
-      let standing: ReleaseStanding
-      let current: Nullable<String>
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(options.store.json) {
         let (opened, source) = try await options.source(in: options.store.writing())
@@ -207,10 +155,9 @@ struct ReleaseCommand: AsyncParsableCommand {
         try await opened.mark(release, as: standing)
         let current = try await opened.source(source.url)?.current?.name
         if options.store.json {
-          return try JSONOutput.print(
-            Output(
-              source: source.url.readable, release: release.name, standing: standing, current: Nullable(value: current))
-          )
+          return try JSONOutput.print([
+            "source": source.url.readable, "release": release.name, "standing": standing, "current": current,
+          ])
         }
         let terminal = Terminal.output
         let marked = standing == .trial ? "on trial" : "marked as \(standing.rawValue)"
@@ -244,18 +191,46 @@ extension StoredSource {
   /// The stored release of this name. If several have the name, it is followed by `@` and the beginning of a digest.
   func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
     let releases = try await opened.releases(of: url).map(\.release)
-    let names = ReleaseNames(releases)
-    let found = releases.filter { $0.name == name || names.unique($0) == name }
-    guard let only = found.first else {
-      let all = releases.map(names.unique).joined(separator: ", ")
+    let ids = releases.uniqueNames
+    let found = zip(releases, ids).filter { $0.name == name || $1 == name }
+    guard let (only, _) = found.first else {
+      let all = ids.joined(separator: ", ")
       throw CommandError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(all)")
     }
     guard found.count == 1 else {
-      let all = found.map(names.unique).joined(separator: ", ")
+      let all = found.map { $1 }.joined(separator: ", ")
       throw CommandError(
         "the store has \(found.count) releases \(name.quotedForMessage) of \(url.readable): name one of \(all)")
     }
     return only
+  }
+}
+
+extension [StoredRelease] {
+  /// The releases' names. A server may publish other bytes under a former name: a name that several releases have is
+  /// followed by the beginning of the manifest's SHA-256.
+  var uniqueNames: [String] {
+    let repeated = Dictionary(grouping: self, by: \.name).filter { $0.value.count > 1 }
+    return map { repeated[$0.name] == nil ? $0.name : "\($0.name)@\($0.digest.hex.prefix(8))" }
+  }
+}
+
+extension ReleaseSummary {
+  /// The time of the switch to it, RFC 3339.
+  fileprivate var switchedAt: String? { release.activatedAt.flatMap { $0 > 0 ? Timestamp.text($0) : nil } }
+}
+
+extension [ReleaseSummary] {
+  /// The releases as `release list` and `status` print them; `id` is the argument of `release use`.
+  var json: [JSONObject] {
+    zip(self, map(\.release).uniqueNames).map { summary, id in
+      [
+        "release": summary.release.name, "id": id, "sequence": summary.release.sequence, "state": summary.role,
+        "standing": summary.release.standing, "bad": summary.bad?.description, "isHeld": summary.isHeld,
+        "entries": summary.entries, "missing": summary.missing, "bytes": summary.bytes,
+        "activatedAt": summary.switchedAt,
+      ]
+    }
   }
 }
 

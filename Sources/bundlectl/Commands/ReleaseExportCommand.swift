@@ -25,16 +25,6 @@ extension ReleaseCommand {
 
     @OptionGroup var options: Options
 
-    private struct Output: Encodable {
-      let file: String
-      let release: String
-      let source: String
-      let bundles, files: Int
-      let bytes: Int64
-      let isSigned: Bool
-      let leftOut: [String]
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(options.store.json) {
         let (opened, source) = try await options.source(in: options.store.reading())
@@ -44,10 +34,10 @@ extension ReleaseCommand {
         }
         let summary = try await ReleaseArchive.write(release, of: opened, to: file)
         if options.store.json {
-          return try JSONOutput.print(
-            Output(
-              file: file, release: release.name, source: source.url.readable, bundles: summary.bundles,
-              files: summary.files, bytes: summary.bytes, isSigned: summary.isSigned, leftOut: summary.leftOut))
+          return try JSONOutput.print([
+            "file": file, "release": release.name, "source": source.url.readable, "bundles": summary.bundles,
+            "files": summary.files, "bytes": summary.bytes, "isSigned": summary.isSigned, "leftOut": summary.leftOut,
+          ])
         }
         Terminal.output.line(
           "\(file): release \(release.name), \(Formatting.count(summary.bundles, "bundle")), \(Formatting.count(summary.files, "file")), \(Formatting.bytes(summary.bytes)), \(summary.isSigned ? "signed" : "without signatures")"
@@ -97,14 +87,6 @@ extension ReleaseCommand {
 
     mutating func validate() throws {
       if freshFor != nil, root == nil { throw ValidationError("--fresh-for needs --root.") }
-    }
-
-    private struct Output: Encodable {
-      let release: Nullable<String>
-      let source: String
-      let imported, upToDate: Int
-      let activated: Bool
-      let failures: [PreloadReport.Failure]
     }
 
     func run() async throws {
@@ -157,10 +139,11 @@ extension ReleaseCommand {
     private func show(_ report: PreloadReport, _ source: PageURL) throws {
       let imported = report.downloaded + report.filesDownloaded
       if store.json {
-        return try JSONOutput.print(
-          Output(
-            release: Nullable(value: report.release), source: source.readable, imported: imported,
-            upToDate: report.upToDate + report.filesUpToDate, activated: report.activated, failures: report.failures))
+        return try JSONOutput.print([
+          "release": report.release, "source": source.readable, "imported": imported,
+          "upToDate": report.upToDate + report.filesUpToDate, "activated": report.activated,
+          "failures": report.failures,
+        ])
       }
       let terminal = Terminal.output
       if let release = report.release, report.failures.isEmpty {
