@@ -395,8 +395,8 @@ struct RenderCommand: AsyncParsableCommand {
     }
     report(rendering.pending)
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
-    if timings { for line in TimingsText.lines(of: rendering, isFile: isFile) { Terminal.error.line(line) } }
-    if store.json { try JSONOutput.print(RenderReport(rendering, isFile: isFile, withTimings: timings)) }
+    if timings { for line in rendering.timingLines(isFile: isFile) { Terminal.error.line(line) } }
+    if store.json { try JSONOutput.print(rendering.json(isFile: isFile, withTimings: timings)) }
     let failing = failOn.levels.reduce(0) { $0 + (rendering.logged[$1] ?? 0) }
     if failing > 0 {
       Terminal.error.line(
@@ -428,10 +428,7 @@ struct RenderCommand: AsyncParsableCommand {
     let text: String
     switch format {
     case .outline: text = rendering.tree.outline(withStyles: styles) + "\n"
-    case .json:
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      text = String(decoding: try encoder.encode(rendering.tree.json), as: UTF8.self) + "\n"
+    case .json: text = try JSONOutput.text(rendering.tree.json) + "\n"
     case .html:
       text = rendering.html ?? ""
       if let note = PreviewFonts.note(for: rendering.tree) {
@@ -440,7 +437,7 @@ struct RenderCommand: AsyncParsableCommand {
     case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
     }
     guard let output else {
-      return Terminal.output.write(format == .outline ? OutlineText.styled(text, for: .output) : text)
+      return Terminal.output.write(format == .outline ? Terminal.output.styled(outline: text) : text)
     }
     try OutputFile.write(Data(text.utf8), to: output)
     if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }

@@ -25,16 +25,6 @@ struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
   }
 }
 
-/// An optional value that is encoded as `null`, not omitted.
-struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
-  let value: Value?
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    if let value { try container.encode(value) } else { try container.encodeNil() }
-  }
-}
-
 /// One JSON object on standard output.
 enum JSONOutput {
   static func print(_ object: JSONObject) throws { try print(object as any Encodable) }

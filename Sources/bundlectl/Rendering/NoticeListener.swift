@@ -18,7 +18,7 @@ final class NoticeListener: Sendable {
   }
 
   struct Heard: Sendable {
-    var commands: [Rendering.RenderCommandText] = []
+    var commands: [String] = []
     var wrong: [Wrong] = []
     /// Errors of pages that the page embeds or has navigated to.
     var thrown: [ScriptException] = []

@@ -1,7 +1,7 @@
 import PageKit
 
 /// An error of a rendering.
-struct RenderFault: Encodable, Error {
+struct RenderFault: Error {
   var message: String
   let url: String?
   let line: Int?
@@ -19,18 +19,7 @@ struct RenderFault: Encodable, Error {
     (url, line, column, stack) = (exception.url, exception.line, exception.column, exception.stack)
   }
 
-  private enum CodingKeys: CodingKey {
-    case message, url, line, column, stack
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(message, forKey: .message)
-    try container.encode(url, forKey: .url)
-    try container.encode(line, forKey: .line)
-    try container.encode(column, forKey: .column)
-    try container.encode(stack, forKey: .stack)
-  }
+  var json: JSONObject { ["message": message, "url": url, "line": line, "column": column, "stack": stack] }
 
   /// Columns; longer lines are generated code and are not shown.
   private static let codeLimit = 160

@@ -4,13 +4,15 @@ import PageWorkers
 
 /// The rendering of a page, opened as an app opens it, and its results.
 struct Rendering {
-  var bundle: RenderReport.Bundle
+  /// The bundle's name in its release, its URL and its MD5, as far as they are known.
+  var bundle: (name: String?, url: String, md5: String?)
   var source: LoadedBundle.Source?
   /// The reason why the server has not confirmed the bundle's bytes; `nil` if it has.
   var note: String?
   var tree = ElementTree()
   var timings = PageTimings()
-  var commands: [RenderCommandText] = []
+  /// Changes of the tree, each as a line of text.
+  var commands: [String] = []
   var faults: [RenderFault] = []
   /// Modules and components that the page uses and that are not registered.
   var missing: [MissingPart] = []
@@ -30,9 +32,6 @@ struct Rendering {
     case empty
     case failed
   }
-
-  /// A render command as a line of text.
-  typealias RenderCommandText = String
 
   struct Request: Sendable {
     var url: PageURL
@@ -82,7 +81,7 @@ struct Rendering {
     _ request: Request, _ page: any RenderedPage, _ listener: NoticeListener, on host: PageHost
   ) async throws -> Rendering {
     let url = request.url
-    var result = Rendering(bundle: .init(name: nil, url: url.text))
+    var result = Rendering(bundle: (nil, url.text, nil))
     let fault = try await page.open()
     if let fault { result.faults.append(fault) }
     var look = await page.look()
@@ -115,7 +114,7 @@ struct Rendering {
     )
     (result.source, result.note) = (look.bundle?.source, look.bundle?.note)
     result.bundle.name = await name(of: url, in: look.bundle?.view?.release, host)
-    result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
+    result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? md5(ofFile: url) : nil)
     let reader = FaultReader(host.resources, url: url) { await page.source() }
     var heard = listener.finish()
     // The notice of a failure is lost if the page's process is killed before it was sent.
@@ -158,6 +157,12 @@ struct Rendering {
         RenderFault("the page made more changes than are kept: these are the first \(heard.commands.count)"))
     }
     return faults
+  }
+
+  /// The MD5 of a file; `nil` if it cannot be read.
+  private static func md5(ofFile url: PageURL) -> String? {
+    let data = url.filePath.flatMap { FileManager.default.contents(atPath: $0) }
+    return data.flatMap { try? ContentDigests(of: Array($0)).md5.hex }
   }
 
   /// The name of a page in its release, or in another stored one.
