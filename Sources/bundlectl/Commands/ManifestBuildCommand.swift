@@ -104,13 +104,12 @@ struct ManifestBuildCommand: AsyncParsableCommand {
   /// - Returns: the number of deltas that were made, their bytes, and the bytes of the contents that they lead to.
   private func addDeltas(to manifest: inout Manifest) throws -> (count: Int, bytes: Int64, whole: Int64) {
     var made: (count: Int, bytes: Int64, whole: Int64) = (0, 0, 0)
-    let terminal = Terminal.error
-    var lines = DrawnLines(terminal)
-    defer { if terminal.isTerminal { lines.erase() } }
+    let lines = DrawnLines(.error)
+    defer { lines.erase() }
     for place in deltasFrom {
       try DeltaBuilder(former: place).addDeltas(to: &manifest, of: folder) { entry, size in
         if let size { made = (made.count + 1, made.bytes + size, made.whole + (entry.size ?? 0)) }
-        if terminal.isTerminal { lines.draw(["deltas from \(place): \(entry.name)"]) }
+        lines.draw(["deltas from \(place): \(entry.name)"])
       }
     }
     return made

@@ -81,13 +81,15 @@ struct PublishCommand: AsyncParsableCommand {
       options.isAlone = alone.alone
       options.signers = try signing.signers.verificationKeys()
       options.statusIsElsewhere = statusElsewhere
-      let display = PublishDisplay(isShown: !location.json)
+      let lines = location.json ? nil : DrawnLines(.error)
       let (folder, sign) = (folder, sign)
       let journal = try hosts.open()
       let report = try await location.using(journal) { [options] releases in
-        try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { display.show($0) }
+        try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { progress in
+          if progress.allContents > 0 { lines?.draw([Self.line(progress)]) }
+        }
       }
-      display.end()
+      lines?.erase()
       // It may be the publication of a command that was interrupted before it told them.
       await JournalOptions.announce(report.release, in: journal)
       try show(report)
@@ -106,6 +108,13 @@ struct PublishCommand: AsyncParsableCommand {
       _ = try await signers.sign(bytes, as: .manifest, in: &file)
       return (bytes, try file.encoded())
     }
+  }
+
+  /// The progress of the uploads.
+  private static func line(_ progress: FolderPublication.Progress) -> String {
+    let done = progress.allBytes > 0 ? Double(progress.bytes) / Double(progress.allBytes) : 1
+    return
+      "\(Formatting.bar(done, width: 20))  \(progress.contents) of \(progress.allContents)  \(Formatting.bytes(progress.bytes)) of \(Formatting.bytes(progress.allBytes))"
   }
 
   private func show(_ report: FolderPublication.Report) throws {
@@ -130,21 +139,4 @@ struct PublishCommand: AsyncParsableCommand {
     let instead = report.former.map { ", in the place of \($0)" } ?? ""
     terminal.line("\(terminal.styled("✓", .green)) release \(report.release) is current now\(instead)")
   }
-}
-
-/// The line with the progress of uploads, on a terminal.
-private final class PublishDisplay: Sendable {
-  private let lines: RedrawnLines?
-
-  init(isShown: Bool) { lines = isShown && Terminal.error.isTerminal ? RedrawnLines(Terminal.error) : nil }
-
-  func show(_ progress: FolderPublication.Progress) {
-    guard progress.allContents > 0 else { return }
-    let done = progress.allBytes > 0 ? Double(progress.bytes) / Double(progress.allBytes) : 1
-    lines?.draw([
-      "\(Formatting.bar(done, width: 20))  \(progress.contents) of \(progress.allContents)  \(Formatting.bytes(progress.bytes)) of \(Formatting.bytes(progress.allBytes))"
-    ])
-  }
-
-  func end() { lines?.erase() }
 }

@@ -122,7 +122,7 @@ struct ReleasesCommand: AsyncParsableCommand {
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
         let (keep, dryRun, isAlone) = (keep, dryRun, alone.alone)
-        let lines = location.json || dryRun || !Terminal.error.isTerminal ? nil : RedrawnLines(Terminal.error)
+        let lines = location.json || dryRun ? nil : DrawnLines(.error)
         let collection = try await location.using(try hosts.open()) {
           try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
             lines?.draw(["removing \($0.name)"])
