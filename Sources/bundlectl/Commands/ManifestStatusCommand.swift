@@ -37,7 +37,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     name: .long,
     help: ArgumentHelp(
       "A bundle that no host opens, and the text that its users see. Repeatable.", valueName: "name=message"))
-  var disable: [DisabledArgument] = []
+  var disable: [MemberArgument] = []
 
   @Option(name: .long, help: ArgumentHelp("A bundle that opens again. Repeatable.", valueName: "name"))
   var enable: [String] = []
@@ -64,7 +64,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   func validate() throws {
     if signing.signers.isEmpty { throw SigningOptions.nobody }
     if rollbackTo != nil, noRollback { throw ValidationError("--rollback-to and --no-rollback exclude each other.") }
-    let names = disable.map(\.name) + enable
+    let names = disable.map(\.key) + enable
     if let twice = Dictionary(grouping: names, by: \.self).first(where: { $0.value.count > 1 })?.key {
       throw ValidationError("The bundle \(twice.quotedForMessage) is named twice.")
     }
@@ -89,9 +89,9 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     } else {
       status = try changed(former, release, at: .now)
       let known = Set(read.bundles.map(\.name))
-      for item in disable where !known.contains(item.name) {
+      for item in disable where !known.contains(item.key) {
         Terminal.error.line(
-          "bundlectl: \(manifest) has no bundle \(item.name.quotedForMessage); it is disabled in other releases")
+          "bundlectl: \(manifest) has no bundle \(item.key.quotedForMessage); it is disabled in other releases")
       }
     }
     let bytes = try status.encoded()
@@ -153,7 +153,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     for name in enable where messages.removeValue(forKey: name) == nil {
       throw CommandError("\(path) does not disable \(name.quotedForMessage)")
     }
-    for item in disable { messages[item.name] = item.message }
+    for item in disable { messages[item.key] = item.value }
     return messages.map { .init(bundle: $0.key, message: $0.value) }
   }
 
@@ -168,18 +168,6 @@ struct ManifestStatusCommand: AsyncParsableCommand {
       )
     }
     return (manifest, digest)
-  }
-
-  /// The name of a bundle, and the text for its users.
-  struct DisabledArgument: ExpressibleByArgument, Hashable {
-    let name: String
-    let message: String
-
-    init?(argument: String) {
-      guard let separator = argument.firstIndex(of: "="), separator != argument.startIndex else { return nil }
-      name = String(argument[..<separator])
-      message = String(argument[argument.index(after: separator)...])
-    }
   }
 }
 

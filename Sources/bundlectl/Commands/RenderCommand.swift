@@ -142,7 +142,7 @@ struct RenderCommand: AsyncParsableCommand {
       "A member of WXEnvironment. Repeatable.",
       discussion: "The value is read as JSON if it is valid JSON, else as text: --env platform=android --env scale=3.",
       valueName: "key=value"))
-  var environment: [EnvironmentMember] = []
+  var environment: [MemberArgument] = []
 
   @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "time"))
   var wait = TimeArgument(seconds: 10)
