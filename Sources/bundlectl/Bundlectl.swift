@@ -66,10 +66,10 @@ struct Bundlectl: AsyncParsableCommand {
     let text: String
     let asksForHelp = arguments.first == "help"
     if asksForHelp || code != .success && command == Bundlectl.self,
-      let unknown = UnknownCommand(Array(arguments.dropFirst(asksForHelp ? 1 : 0)), of: Bundlectl.self)
+      let unknown = HelpText.unknownCommand(in: Array(arguments.dropFirst(asksForHelp ? 1 : 0)), of: Bundlectl.self)
     {
       code = .validationFailure
-      text = unknown.description
+      text = unknown
     } else if let error = error as? ValidationError {
       // The parser would show the usage of the whole program for a usage error of a running command.
       text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
