@@ -126,7 +126,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
   }
 
   private func relativeBase() -> String {
-    let path = RelativePath.from(folderOf: output ?? "manifest.json", to: folder)
+    let path = folder.path(fromFolderOf: output ?? "manifest.json")
     return path.isEmpty ? "" : path + "/"
   }
 }

@@ -89,7 +89,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
       throw CommandError(
         "\(path) has the sequence \(other.sequence), it must be lower than \(read.sequence) of \(manifest)")
     }
-    let url = otherwiseURL ?? RelativePath.from(folderOf: manifest, to: path)
+    let url = otherwiseURL ?? path.path(fromFolderOf: manifest)
     return ManifestReference(url: url, sha256: digest)
   }
 

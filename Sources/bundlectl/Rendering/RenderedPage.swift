@@ -50,7 +50,7 @@ extension Rendering.Request {
   func fileBytes(at path: String) throws -> [UInt8] {
     let bytes: [UInt8]
     do {
-      bytes = try LocalFile.read(path)
+      bytes = try InputFile.bundle(path)
     } catch {
       throw RenderFault("\(url.readable) cannot be read: \(error.sentence)", url: url.text)
     }
