@@ -56,7 +56,7 @@ struct CacheCommand: AsyncParsableCommand {
           let entries: [JSONObject] = listed.map {
             [
               "key": $0.key.name, "partition": $0.key.partition.text, "status": $0.head.status,
-              "bytes": $0.head.extent.count, "storedAt": Timestamp.text($0.storedAt),
+              "bytes": $0.head.extent.count, "storedAt": Formatting.time($0.storedAt),
               "freshFor": max(0, $0.head.staleAt - now), "kept": $0.isKept,
             ]
           }

@@ -54,7 +54,7 @@ struct ExplainCommand: AsyncParsableCommand {
     }
     line("behavior", explanation.behavior)
     line("partition", explanation.partition)
-    line("stored", explanation.storedAt.map { Timestamp.text($0) } ?? "no")
+    line("stored", explanation.storedAt.map { Formatting.time($0) } ?? "no")
     line("age", explanation.age.map { "\($0) s" })
     line("fresh for", explanation.freshFor.map { "\($0) s" })
     line("stale for", explanation.staleFor.map { "\($0) s" })
@@ -67,7 +67,7 @@ struct ExplainCommand: AsyncParsableCommand {
   private static func json(_ explanation: Explanation) -> JSONObject {
     [
       "url": explanation.url.text, "decision": explanation.decision.rawValue, "rule": explanation.rule,
-      "clause": explanation.clause, "storedAt": explanation.storedAt.map { Timestamp.text($0) },
+      "clause": explanation.clause, "storedAt": explanation.storedAt.map { Formatting.time($0) },
       "age": explanation.age, "freshFor": explanation.freshFor, "staleFor": explanation.staleFor,
       "etag": explanation.etag, "lastModified": explanation.lastModified, "vary": explanation.vary,
       "partition": explanation.partition, "kept": explanation.isKept, "behavior": explanation.behavior,

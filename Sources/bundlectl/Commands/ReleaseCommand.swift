@@ -217,7 +217,7 @@ extension [StoredRelease] {
 
 extension ReleaseSummary {
   /// The time of the switch to it, RFC 3339.
-  fileprivate var switchedAt: String? { release.activatedAt.flatMap { $0 > 0 ? Timestamp.text($0) : nil } }
+  fileprivate var switchedAt: String? { release.activatedAt.flatMap { $0 > 0 ? Formatting.time($0) : nil } }
 }
 
 extension [ReleaseSummary] {

@@ -28,7 +28,7 @@ struct SourceCommand: AsyncParsableCommand {
           let objects: [JSONObject] = entries.map { source, releases, bytes in
             [
               "source": source.url.readable, "current": source.current?.name, "isHeld": source.isHeld,
-              "releases": releases, "bytes": bytes, "usedAt": Timestamp.text(source.usedAt ?? 0),
+              "releases": releases, "bytes": bytes, "usedAt": Formatting.time(source.usedAt ?? 0),
             ]
           }
           return try JSONOutput.print(["sources": objects])
@@ -40,7 +40,7 @@ struct SourceCommand: AsyncParsableCommand {
             source.current.map { "release \($0.name)\(source.isHeld ? ", held" : "")" } ?? "nothing complete"
           let size = Formatting.fitted(Formatting.bytes(bytes), 7)
           Terminal.output.line(
-            "\(Formatting.fitted(source.url.readable, width))  \(size)  \(release), used \(Timestamp.text(source.usedAt ?? 0))"
+            "\(Formatting.fitted(source.url.readable, width))  \(size)  \(release), used \(Formatting.time(source.usedAt ?? 0))"
           )
         }
       }

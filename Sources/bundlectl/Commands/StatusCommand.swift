@@ -97,7 +97,7 @@ struct StatusCommand: AsyncParsableCommand {
       title("\(Formatting.count(found.unlisted.count, "bundle")) in no manifest, \(Formatting.bytes(bytes))", terminal)
       let width = min(64, found.unlisted.map { Formatting.columns($0.url.text) }.max() ?? 0)
       for bundle in found.unlisted {
-        let used = terminal.styled("used \(Timestamp.text(bundle.usedAt))", .dim)
+        let used = terminal.styled("used \(Formatting.time(bundle.usedAt))", .dim)
         terminal.line("  \(Formatting.fitted(bundle.url.text, width))  \(padded(bundle.blob.size))  \(used)")
       }
     }
@@ -134,10 +134,10 @@ struct StatusCommand: AsyncParsableCommand {
   private func show(_ found: Contents.Source, _ terminal: Terminal) {
     let (source, shown) = (found.source, found.shown)
     title(source.url.readable, terminal)
-    let since = shown.activatedAt.map { Timestamp.text($0) } ?? "?"
+    let since = shown.activatedAt.map { Formatting.time($0) } ?? "?"
     let state = source.current == nil ? terminal.styled("incoming", .yellow) : "current since \(since)"
     terminal.line("release \(shown.name) (sequence \(shown.sequence)), \(state)")
-    if let heldSince = source.heldSince.map({ Timestamp.text($0) }) {
+    if let heldSince = source.heldSince.map({ Formatting.time($0) }) {
       terminal.line(
         terminal.styled("held since \(heldSince): it stays current until \"bundlectl release follow\"", .yellow))
     }
@@ -195,13 +195,13 @@ struct StatusCommand: AsyncParsableCommand {
     let (source, shown) = (found.source, found.shown)
     let object: JSONObject = [
       "source": source.url.readable, "release": shown.name, "sequence": shown.sequence,
-      "usedAt": Timestamp.text(source.usedAt ?? 0), "releases": found.releases.json,
+      "usedAt": Formatting.time(source.usedAt ?? 0), "releases": found.releases.json,
       "entries": found.contents.map(json),
     ]
     return object.adding(ifPresent: [
       "current": source.current?.name, "previous": source.previous?.name, "incoming": source.incoming?.name,
-      "activatedAt": shown.activatedAt.map { Timestamp.text($0) },
-      "heldSince": source.heldSince.map { Timestamp.text($0) },
+      "activatedAt": shown.activatedAt.map { Formatting.time($0) },
+      "heldSince": source.heldSince.map { Formatting.time($0) },
     ])
   }
 
@@ -216,7 +216,7 @@ struct StatusCommand: AsyncParsableCommand {
   private func json(_ bundle: UnlistedBundle) -> JSONObject {
     [
       "url": bundle.url.text, "size": bundle.blob.size, "md5": bundle.blob.md5.hex, "sha256": bundle.blob.sha256.hex,
-      "storedAt": Timestamp.text(bundle.storedAt), "usedAt": Timestamp.text(bundle.usedAt),
+      "storedAt": Formatting.time(bundle.storedAt), "usedAt": Formatting.time(bundle.usedAt),
     ]
   }
 

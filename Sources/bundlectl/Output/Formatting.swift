@@ -94,4 +94,9 @@ enum Formatting {
     let filled = Int((min(max(fraction, 0), 1) * Double(width)).rounded(.down))
     return String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
   }
+
+  /// A time in RFC 3339.
+  ///
+  /// - Parameter seconds: since 1970.
+  static func time(_ seconds: Double) -> String { Date(timeIntervalSince1970: seconds).formatted(.iso8601) }
 }
