@@ -63,9 +63,7 @@ struct PublishCommand: AsyncParsableCommand {
     help: "Another host signs the status that a root with the role \"online\" asks for, and passes both on.")
   var statusElsewhere = false
 
-  @OptionGroup var alone: AloneOption
-
-  @OptionGroup var hosts: JournalOptions
+  @OptionGroup var pointer: PointerOptions
 
   func validate() throws {
     if let percent, !(0...100).contains(percent) { throw ValidationError("--percent must be from 0 to 100.") }
@@ -78,12 +76,12 @@ struct PublishCommand: AsyncParsableCommand {
     try await JSONOutput.reporting(location.json) {
       var options = FolderPublication.Options()
       (options.base, options.release, options.percent) = (base, release, percent)
-      options.isAlone = alone.alone
+      options.isAlone = pointer.alone
       options.signers = try signing.signers.verificationKeys()
       options.statusIsElsewhere = statusElsewhere
       let lines = location.json ? nil : DrawnLines(.error)
       let (folder, sign) = (folder, sign)
-      let journal = try hosts.open()
+      let journal = try pointer.openJournal()
       let report = try await location.using(journal) { [options] releases in
         try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { progress in
           if progress.allContents > 0 { lines?.draw([Self.line(progress)]) }
@@ -91,7 +89,7 @@ struct PublishCommand: AsyncParsableCommand {
       }
       lines?.erase()
       // It may be the publication of a command that was interrupted before it told them.
-      await JournalOptions.announce(report.release, in: journal)
+      await PointerOptions.announce(report.release, in: journal)
       try show(report)
     }
   }

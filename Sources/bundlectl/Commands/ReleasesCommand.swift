@@ -70,16 +70,14 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var location: LocationOptions
 
-    @OptionGroup var alone: AloneOption
-
-    @OptionGroup var hosts: JournalOptions
+    @OptionGroup var pointer: PointerOptions
 
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
-        let (name, isAlone) = (name, alone.alone)
-        let journal = try hosts.open()
+        let (name, isAlone) = (name, pointer.alone)
+        let journal = try pointer.openJournal()
         let former = try await location.using(journal) { try await $0.use(name, isAlone: isAlone)?.release }
-        await JournalOptions.announce(name, in: journal)
+        await PointerOptions.announce(name, in: journal)
         if location.json {
           return try JSONOutput.print(["location": location.location, "current": name, "former": former])
         }
@@ -111,9 +109,7 @@ struct ReleasesCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Only list what would be removed.")
     var dryRun = false
 
-    @OptionGroup var alone: AloneOption
-
-    @OptionGroup var hosts: JournalOptions
+    @OptionGroup var pointer: PointerOptions
 
     func validate() throws {
       if keep < 0 { throw ValidationError("--keep must not be negative.") }
@@ -121,9 +117,9 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
-        let (keep, dryRun, isAlone) = (keep, dryRun, alone.alone)
+        let (keep, dryRun, isAlone) = (keep, dryRun, pointer.alone)
         let lines = location.json || dryRun ? nil : DrawnLines(.error)
-        let collection = try await location.using(try hosts.open()) {
+        let collection = try await location.using(try pointer.openJournal()) {
           try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
             lines?.draw(["removing \($0.name)"])
           }
