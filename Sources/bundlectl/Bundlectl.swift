@@ -11,7 +11,7 @@ enum Program {
   static func main() {
     if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
     if let problem = AddressSpace.problem(least: AddressSpace.least) {
-      Terminal.error.line("bundlectl: \(problem)")
+      Terminal.say(problem)
       exit(1)
     }
     Task {

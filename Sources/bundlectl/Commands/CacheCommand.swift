@@ -50,7 +50,7 @@ struct CacheCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await JSONOutput.reporting(json) {
-        let now = Int64(Date().timeIntervalSince1970)
+        let now = HTTPDate.now.secondsSinceEpoch
         let listed = try await cache.readableCache().store.list()
         if json {
           let entries: [JSONObject] = listed.map {
@@ -145,7 +145,7 @@ struct CacheCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await JSONOutput.reporting(json) {
-        let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
+        let now = HTTPDate.now
         let removed = try await cache.cache().store.remove(.stale(at: now))
         if json { return try JSONOutput.print(["removed": removed]) }
         Terminal.output.line("removed \(Formatting.count(removed, "response"))")

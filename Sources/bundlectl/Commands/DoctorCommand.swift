@@ -146,7 +146,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return (check, response.head.headerFields[.date])
       }
       checks.append(check)
-      return date.flatMap { HTTPDate($0, now: Self.now) }
+      return date.flatMap { HTTPDate($0, now: .now) }
     } catch {
       checks.append(Check(name: "server", ok: false, detail: error.sentence))
       return nil
@@ -212,7 +212,7 @@ struct DoctorCommand: AsyncParsableCommand {
   }
 
   private func checkClock(serverTime: HTTPDate?, _ checks: inout [Check]) {
-    let now = Self.now
+    let now = HTTPDate.now
     guard let serverTime else {
       checks.append(Check(name: "clock", ok: nil, detail: "\(now); no server to compare it with"))
       return
@@ -225,6 +225,4 @@ struct DoctorCommand: AsyncParsableCommand {
       : "\(now) is \(Formatting.seconds(abs(difference))) \(difference > 0 ? "ahead of" : "behind") the server's: set the clock"
     checks.append(Check(name: "clock", ok: ok, detail: detail))
   }
-
-  private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)) }
 }

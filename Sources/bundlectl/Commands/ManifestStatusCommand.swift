@@ -90,8 +90,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
       status = try changed(former, release, at: .now)
       let known = Set(read.bundles.map(\.name))
       for item in disable where !known.contains(item.key) {
-        Terminal.error.line(
-          "bundlectl: \(manifest) has no bundle \(item.key.quotedForMessage); it is disabled in other releases")
+        Terminal.say("\(manifest) has no bundle \(item.key.quotedForMessage); it is disabled in other releases")
       }
     }
     let bytes = try status.encoded()

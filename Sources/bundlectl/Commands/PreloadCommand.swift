@@ -169,10 +169,10 @@ struct PreloadCommand: AsyncParsableCommand {
           "left out for the data saver: \(Formatting.count(report.prefetchSkipped, "response")) to prefetch")
       }
       for failure in report.prefetchFailures {
-        Terminal.error.line("bundlectl: prefetch: \(Terminal.error.styled(failure, .yellow))")
+        Terminal.say("prefetch: \(Terminal.error.styled(failure, .yellow))")
       }
       for file in report.leftOut {
-        Terminal.error.line("bundlectl: left out: \(Terminal.error.styled(file.error, .yellow))")
+        Terminal.say("left out: \(Terminal.error.styled(file.error, .yellow))")
       }
       if let held = report.held {
         terminal.line("release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
@@ -186,10 +186,10 @@ struct PreloadCommand: AsyncParsableCommand {
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     if report.isInterrupted {
-      Terminal.error.line("bundlectl: interrupted; complete downloads stay, and the next run continues the others")
+      Terminal.say("interrupted; complete downloads stay, and the next run continues the others")
     }
     for failure in report.failures {
-      Terminal.error.line("bundlectl: \(Terminal.error.styled(failure.error, .red))")
+      Terminal.say(failure.error, .red)
     }
   }
 

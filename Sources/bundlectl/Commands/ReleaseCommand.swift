@@ -226,8 +226,7 @@ extension ReleaseCommand {
           "\(file): release \(release.name), \(Formatting.count(summary.bundles, "bundle")), \(Formatting.count(summary.files, "file")), \(Formatting.bytes(summary.bytes)), \(summary.isSigned ? "signed" : "without signatures")"
         )
         if !summary.leftOut.isEmpty {
-          Terminal.error.line(
-            "bundlectl: left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
+          Terminal.say("left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
         }
       }
     }
@@ -340,7 +339,7 @@ extension ReleaseCommand {
         }
       }
       for failure in report.failures {
-        Terminal.error.line("bundlectl: \(Terminal.error.styled(failure.error, .red))")
+        Terminal.say(failure.error, .red)
       }
     }
   }

@@ -255,7 +255,7 @@ struct RenderCommand: AsyncParsableCommand {
         _ = try await render(target)
       } catch let error as CommandError {
         // The next change may repair it.
-        Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
+        Terminal.say("\(error)", .red)
       }
       try await watched.change()
       showTime()
@@ -311,9 +311,8 @@ struct RenderCommand: AsyncParsableCommand {
 
   /// Reports that the server cannot be reached, or can again; the shown page stays.
   private func show(_ failure: String?) {
-    let terminal = Terminal.error
-    guard let failure else { return terminal.line("bundlectl: the server answers again") }
-    terminal.line("bundlectl: \(terminal.styled("no news of the server: \(failure)", .yellow))")
+    guard let failure else { return Terminal.say("the server answers again") }
+    Terminal.say("no news of the server: \(failure)", .yellow)
   }
 
   /// The bundle first, then the other files of the rendering.
@@ -389,22 +388,18 @@ struct RenderCommand: AsyncParsableCommand {
         isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
-    if let note = rendering.note {
-      let terminal = Terminal.error
-      terminal.line("bundlectl: \(terminal.styled("not confirmed by the server: \(note)", .yellow))")
-    }
+    if let note = rendering.note { Terminal.say("not confirmed by the server: \(note)", .yellow) }
     report(rendering.pending)
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
     if timings { for line in rendering.timingLines(isFile: isFile) { Terminal.error.line(line) } }
     if store.json { try JSONOutput.print(rendering.json(isFile: isFile, withTimings: timings)) }
     let failing = failOn.levels.reduce(0) { $0 + (rendering.logged[$1] ?? 0) }
     if failing > 0 {
-      Terminal.error.line(
-        "bundlectl: the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
+      Terminal.say("the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
     }
     if failOn == .warning, !rendering.missing.isEmpty {
-      Terminal.error.line(
-        "bundlectl: the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
+      Terminal.say(
+        "the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
       )
     }
     return rendering.state == .rendered && rendering.faults.isEmpty && failing == 0
@@ -415,8 +410,7 @@ struct RenderCommand: AsyncParsableCommand {
   private func report(_ pending: PendingWork) {
     if !pending.isSettled {
       let limit = wait.duration.inSeconds
-      Terminal.error.line(
-        "bundlectl: after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
+      Terminal.say("after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
     }
     if !pending.unawaitedText.isEmpty {
       Terminal.error.line(

@@ -74,7 +74,7 @@ struct StatusCommand: AsyncParsableCommand {
   private func usage(of directory: ResponseDirectory) async throws -> ResponseUsage? {
     guard directory.hasStore else { return nil }
     if let unreadable = directory.unreadable {
-      Terminal.error.line("bundlectl: \(unreadable)")
+      Terminal.say("\(unreadable)")
       return nil
     }
     do {

@@ -116,7 +116,7 @@ struct PointerOptions: ParsableArguments {
         try await journal.append(order.bytes, id: order.id, to: .orders)
       }
     } catch {
-      Terminal.error.line("bundlectl: the hosts are not told, and look by themselves: \(error.sentence)")
+      Terminal.say("the hosts are not told, and look by themselves: \(error.sentence)")
     }
   }
 

@@ -115,8 +115,8 @@ extension StoreDirectory {
   ///   - unreadable: the reason why its responses are not used.
   func warnReadOnly(_ reason: String, unreadable: StoreError? = nil) {
     guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
-    Terminal.error.line("bundlectl: the store \(path) is read-only, and nothing is stored in it: \(reason)")
-    if let unreadable { Terminal.error.line("bundlectl: its responses are not used: \(unreadable)") }
+    Terminal.say("the store \(path) is read-only, and nothing is stored in it: \(reason)")
+    if let unreadable { Terminal.say("its responses are not used: \(unreadable)") }
   }
 }
 

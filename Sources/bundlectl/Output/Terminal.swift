@@ -47,7 +47,7 @@ struct Terminal: Sendable {
         let code = errno
         let reason = String(cString: strerror(code))
         if descriptor == STDOUT_FILENO, code != EPIPE {
-          Terminal.error.line("bundlectl: standard output cannot be written: \(reason)")
+          Terminal.say("standard output cannot be written: \(reason)")
         }
         // Without clean-up handlers: running threads must not meet libraries that are being unloaded.
         EphemeralStore.remove()
@@ -55,6 +55,11 @@ struct Terminal: Sendable {
       }
       bytes = bytes.dropFirst(written)
     }
+  }
+
+  /// Prints a message of the program on standard error.
+  static func say(_ text: String, _ style: Style? = nil) {
+    error.line("bundlectl: \(style.map { error.styled(text, $0) } ?? text)")
   }
 
   func line(_ text: String = "") { write(text + "\n") }
