@@ -1,6 +1,27 @@
 import ArgumentParser
+import DiskStorage
+import Dispatch
 import Foundation
 import Logging
+import PageWorkers
+import UnixSignals
+
+@main
+enum Program {
+  /// A worker confines itself before any thread starts, so this function never awaits.
+  static func main() {
+    if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
+    if let problem = AddressSpace.problem(least: AddressSpace.leastToRun) {
+      Terminal.say(problem)
+      exit(1)
+    }
+    Task {
+      await Bundlectl.main()
+      exit(0)
+    }
+    dispatchMain()
+  }
+}
 
 struct Bundlectl: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -10,7 +31,7 @@ struct Bundlectl: AsyncParsableCommand {
       Exit status: 0 on success, 1 when something failed (the rest is done, and each failure is reported), 64 for \
       wrong usage, 130 when interrupted.
       """,
-    version: "bundlectl \(Version.current)",
+    version: "bundlectl \(version)",
     subcommands: [
       PreloadCommand.self, StatusCommand.self, VerifyCommand.self, CatCommand.self, GCCommand.self,
       SourceCommand.self, ReleaseCommand.self,
@@ -18,6 +39,9 @@ struct Bundlectl: AsyncParsableCommand {
       FetchCommand.self, ExplainCommand.self,
       CacheCommand.self, RenderCommand.self, DoctorCommand.self,
     ])
+
+  /// The version, with the commit if it is known.
+  private static let version = "0.1.0" + (BuildCommit.short.map { " (\($0))" } ?? "")
 
   static func main() async {
     // Enables the width of characters for the terminal; messages stay unchanged.
@@ -43,10 +67,10 @@ struct Bundlectl: AsyncParsableCommand {
     let text: String
     let asksForHelp = arguments.first == "help"
     if asksForHelp || code != .success && command == Bundlectl.self,
-      let unknown = UnknownCommand(Array(arguments.dropFirst(asksForHelp ? 1 : 0)), of: Bundlectl.self)
+      let unknown = HelpText.unknownCommand(in: Array(arguments.dropFirst(asksForHelp ? 1 : 0)), of: Bundlectl.self)
     {
       code = .validationFailure
-      text = unknown.description
+      text = unknown
     } else if let error = error as? ValidationError {
       // The parser would show the usage of the whole program for a usage error of a running command.
       text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
@@ -62,7 +86,48 @@ struct Bundlectl: AsyncParsableCommand {
   }
 }
 
-enum Version {
-  /// The version, with the commit if it is known.
-  static let current = "0.1.0" + (BuildCommit.short.map { " (\($0))" } ?? "")
+/// Ends work cleanly when the user interrupts it. From its initialisation on, SIGINT, SIGTERM and SIGHUP do not end the
+/// process by themselves.
+struct Interruption {
+  /// The status that shells report for a command that SIGINT ended.
+  static let exitCode = ExitCode(130)
+
+  private let signals: UnixSignalsSequence
+
+  init() async {
+    signals = await UnixSignalsSequence(
+      trapping: Self.isHangUpIgnored ? [.sigint, .sigterm] : [.sigint, .sigterm, .sighup])
+  }
+
+  /// `true` if the command ignores SIGHUP, as under `nohup`.
+  private static var isHangUpIgnored: Bool {
+    var action = sigaction()
+    guard sigaction(SIGHUP, nil, &action) == 0 else { return false }
+    let ignoring = SIG_IGN
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(ignoring, to: Int.self)
+  }
+
+  /// Waits for a signal.
+  ///
+  /// - Returns: `false` if the task was cancelled before one came.
+  func signal() async -> Bool {
+    for await _ in signals { return true }
+    return false
+  }
+
+  /// Runs `work`. The first signal calls `cancel`; the function still waits for the work.
+  ///
+  /// - Returns: `true` if there was a signal.
+  func watching<Value: Sendable>(
+    cancel: @escaping @Sendable () -> Void, _ work: () async -> Value
+  ) async -> (Value, wasInterrupted: Bool) {
+    let watcher = Task {
+      let wasInterrupted = await signal()
+      if wasInterrupted { cancel() }
+      return wasInterrupted
+    }
+    let value = await work()
+    watcher.cancel()
+    return (value, await watcher.value)
+  }
 }

@@ -19,21 +19,14 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    private struct Output: Encodable {
-      let entries: Int
-      let bytes: Int64
-      let keptEntries: Int
-      let keptBytes, capacity: Int64
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(json) {
         let usage = try await cache.readableCache().usage().disk
         if json {
-          try JSONOutput.print(
-            Output(
-              entries: usage.entries, bytes: usage.bytes, keptEntries: usage.keptEntries, keptBytes: usage.keptBytes,
-              capacity: usage.capacity))
+          try JSONOutput.print([
+            "entries": usage.entries, "bytes": usage.bytes, "keptEntries": usage.keptEntries,
+            "keptBytes": usage.keptBytes, "capacity": usage.capacity,
+          ])
         } else {
           let capacity = Formatting.bytes(usage.capacity)
           Terminal.output.line(
@@ -55,33 +48,19 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    private struct Entry: Encodable {
-      let key, partition: String
-      let status: Int
-      let bytes: Int64
-      let storedAt: String
-      let freshFor: Int64
-      let kept: Bool
-    }
-
-    private struct Output: Encodable {
-      let entries: [Entry]
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(json) {
-        let now = Int64(Date().timeIntervalSince1970)
+        let now = HTTPDate.now.secondsSinceEpoch
         let listed = try await cache.readableCache().store.list()
         if json {
-          try JSONOutput.print(
-            Output(
-              entries: listed.map {
-                Entry(
-                  key: $0.key.name, partition: $0.key.partition.text, status: $0.head.status,
-                  bytes: $0.head.extent.count, storedAt: String(rfc3339: $0.storedAt),
-                  freshFor: max(0, $0.head.staleAt - now), kept: $0.isKept)
-              }))
-          return
+          let entries: [JSONObject] = listed.map {
+            [
+              "key": $0.key.name, "partition": $0.key.partition.text, "status": $0.head.status,
+              "bytes": $0.head.extent.count, "storedAt": String(rfc3339: $0.storedAt),
+              "freshFor": max(0, $0.head.staleAt - now), "kept": $0.isKept,
+            ]
+          }
+          return try JSONOutput.print(["entries": entries])
         }
         if listed.isEmpty { Terminal.output.line("nothing is stored") }
         for entry in listed { Terminal.output.line(line(entry, now)) }
@@ -143,7 +122,7 @@ struct CacheCommand: AsyncParsableCommand {
         if url == nil, !all, try await !isConfirmed() { throw ExitCode.failure }
         let scope = try url.map { ResponseSelection.key(try CacheKey(argument: $0, isShared: shared)) } ?? .all
         let removed = try await cache.cache().store.remove(scope)
-        if json { return try JSONOutput.print(RemovedOutput(removed: removed)) }
+        if json { return try JSONOutput.print(["removed": removed]) }
         if url == nil {
           Terminal.output.line("removed \(Formatting.count(removed, "response"))")
         } else {
@@ -167,21 +146,10 @@ struct CacheCommand: AsyncParsableCommand {
     func run() async throws {
       try await JSONOutput.reporting(json) {
         let removed = try await cache.cache().store.remove(.stale(at: .now))
-        if json { return try JSONOutput.print(RemovedOutput(removed: removed)) }
+        if json { return try JSONOutput.print(["removed": removed]) }
         Terminal.output.line("removed \(Formatting.count(removed, "response"))")
       }
     }
-  }
-
-  /// The JSON of `clear` and `prune`: the number of responses.
-  private struct RemovedOutput: Encodable {
-    let removed: Int
-  }
-
-  /// The JSON of `keep` and `unkeep`.
-  private struct KeptOutput: Encodable {
-    let url: String
-    let kept: Bool
   }
 
   struct Keep: AsyncParsableCommand {
@@ -213,7 +181,7 @@ struct CacheCommand: AsyncParsableCommand {
           throw CommandError(
             "nothing is stored for \(key.name) yet: fetch it with \"bundlectl fetch\"; it is kept from then on")
         }
-        if json { return try JSONOutput.print(KeptOutput(url: key.name, kept: true)) }
+        if json { return try JSONOutput.print(["url": key.name, "kept": true]) }
         Terminal.output.line("kept")
       }
     }
@@ -240,7 +208,7 @@ struct CacheCommand: AsyncParsableCommand {
       try await JSONOutput.reporting(json) {
         let key = try CacheKey(argument: url, isShared: shared)
         try await cache.cache().unkeep(key)
-        if json { return try JSONOutput.print(KeptOutput(url: key.name, kept: false)) }
+        if json { return try JSONOutput.print(["url": key.name, "kept": false]) }
         Terminal.output.line("no longer kept")
       }
     }

@@ -43,14 +43,15 @@ struct DoctorCommand: AsyncParsableCommand {
     checks.append(Self.engine)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
-    let output = Output(ok: !checks.contains { $0.ok.value == false }, checks: checks)
+    let isWell = !checks.contains { $0.ok == false }
     if store.json {
-      try JSONOutput.print(output)
+      let entries: [JSONObject] = checks.map { ["name": $0.name, "ok": $0.ok, "detail": $0.detail] }
+      try JSONOutput.print(["ok": isWell, "checks": entries])
     } else {
       let terminal = Terminal.output
       for check in checks {
         let mark =
-          switch check.ok.value {
+          switch check.ok {
           case true?: terminal.styled("✓", .green)
           case false?: terminal.styled("✗", .red)
           case nil: terminal.styled("–", .yellow)
@@ -58,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand {
         terminal.line("\(mark) \(Formatting.fitted(check.name, 9))  \(check.detail)")
       }
     }
-    if !output.ok { throw ExitCode.failure }
+    if !isWell { throw ExitCode.failure }
   }
 
   /// Pages need the engine; everything else does without.
@@ -69,22 +70,11 @@ struct DoctorCommand: AsyncParsableCommand {
       detail: problem.map { "cannot run here: \($0)" } ?? "can run: JavaScriptCore is installed")
   }
 
-  struct Check: Encodable, Sendable {
+  struct Check: Sendable {
     let name: String
-    /// `null` for checks that did not run.
-    let ok: Nullable<Bool>
+    /// `nil` for checks that did not run.
+    let ok: Bool?
     let detail: String
-
-    init(name: String, ok: Bool?, detail: String) {
-      self.name = name
-      self.ok = Nullable(value: ok)
-      self.detail = detail
-    }
-  }
-
-  private struct Output: Encodable {
-    let ok: Bool
-    let checks: [Check]
   }
 
   private func checkStore(_ checks: inout [Check]) -> BundleStore? {

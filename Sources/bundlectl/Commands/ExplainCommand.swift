@@ -40,7 +40,7 @@ struct ExplainCommand: AsyncParsableCommand {
       let cookies = try cache.cookies(isShared: shared)
       try await cache.withLoader(isShared: shared, cookies: cookies) { loader in
         let explanation = try await loader.explain(request)
-        if json { try JSONOutput.print(ExplainOutput(explanation)) } else { show(explanation) }
+        if json { try JSONOutput.print(Self.json(explanation)) } else { show(explanation) }
       }
     }
   }
@@ -63,34 +63,14 @@ struct ExplainCommand: AsyncParsableCommand {
     line("Vary", explanation.vary.isEmpty ? nil : explanation.vary.joined(separator: ", "))
     line("kept", explanation.isKept ? "yes" : nil)
   }
-}
 
-/// The JSON of `explain`.
-struct ExplainOutput: Encodable {
-  let url, decision, rule: String
-  let clause: Nullable<String>
-  let storedAt: Nullable<String>
-  let age, freshFor, staleFor: Nullable<Int64>
-  let etag, lastModified: Nullable<String>
-  let vary: [String]
-  let partition: String
-  let kept: Bool
-  let behavior: String
-
-  init(_ explanation: Explanation) {
-    url = explanation.url.text
-    decision = explanation.decision.rawValue
-    rule = explanation.rule
-    clause = Nullable(value: explanation.clause)
-    storedAt = Nullable(value: explanation.storedAt.map { String(rfc3339: $0) })
-    age = Nullable(value: explanation.age)
-    freshFor = Nullable(value: explanation.freshFor)
-    staleFor = Nullable(value: explanation.staleFor)
-    etag = Nullable(value: explanation.etag)
-    lastModified = Nullable(value: explanation.lastModified)
-    vary = explanation.vary
-    partition = explanation.partition
-    kept = explanation.isKept
-    behavior = explanation.behavior
+  private static func json(_ explanation: Explanation) -> JSONObject {
+    [
+      "url": explanation.url.text, "decision": explanation.decision.rawValue, "rule": explanation.rule,
+      "clause": explanation.clause, "storedAt": explanation.storedAt.map { String(rfc3339: $0) },
+      "age": explanation.age, "freshFor": explanation.freshFor, "staleFor": explanation.staleFor,
+      "etag": explanation.etag, "lastModified": explanation.lastModified, "vary": explanation.vary,
+      "partition": explanation.partition, "kept": explanation.isKept, "behavior": explanation.behavior,
+    ]
   }
 }

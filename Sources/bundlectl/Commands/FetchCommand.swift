@@ -1,7 +1,9 @@
 import ArgumentParser
+import Dispatch
 import Foundation
 import HTTPTypes
 import PageKit
+import Synchronization
 
 struct FetchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -113,7 +115,7 @@ struct FetchCommand: AsyncParsableCommand {
       do {
         try cookies?.flush()
       } catch {
-        Terminal.error.line("bundlectl: \(error.sentence)")
+        Terminal.say(error.sentence)
       }
     }
     // An interruption removes a partially written file.
@@ -134,7 +136,7 @@ struct FetchCommand: AsyncParsableCommand {
     let (result, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
     if wasInterrupted {
       let file = output.flatMap { $0 == "-" ? nil : "; \($0) is unchanged" } ?? ""
-      Terminal.error.line("bundlectl: interrupted\(file)")
+      Terminal.say("interrupted\(file)")
       throw Interruption.exitCode
     }
     try result.get()
@@ -148,14 +150,14 @@ struct FetchCommand: AsyncParsableCommand {
     var request = ResourceRequest(url, method: method, fields: try SourceOptions.fields(header), body: body)
     request.behavior = behavior
     request.followsRedirects = !noRedirect
-    let (answer, failure) = try await FinalAnswer.load(request, from: loader) { cached in
+    let (answer, failure) = try await loader.finalResponse(for: request) { cached in
       if includesHead {
-        Terminal.error.line("bundlectl: from the cache, \(cached.age ?? 0) s old; the network is asked")
+        Terminal.say("from the cache, \(cached.age ?? 0) s old; the network is asked")
       }
     }
     try await show(answer)
     if let failure {
-      Terminal.error.line("bundlectl: \(failure); this is the stored answer")
+      Terminal.say("\(failure); this is the stored answer")
       throw ExitCode.failure
     }
   }
@@ -183,5 +185,191 @@ struct FetchCommand: AsyncParsableCommand {
   private static func body(_ text: String) throws -> [UInt8] {
     guard text.hasPrefix("@") else { return Array(text.utf8) }
     return try InputFile.bytes(String(text.dropFirst()))
+  }
+}
+
+extension ResourceLoader {
+  /// The last answer of the request's behaviour, with the failure that followed a stored one.
+  ///
+  /// - Parameter cached: called with a stored answer that another one follows.
+  fileprivate func finalResponse(
+    for request: ResourceRequest, cached: (Resource) -> Void = { _ in }
+  ) async throws -> (answer: Resource, failure: LoadFailure?) {
+    guard request.behavior?.refresh == .always else { return (try await response(for: request), nil) }
+    var last: Resource?
+    var failure: LoadFailure?
+    for await update in updates(for: request) {
+      switch update {
+      case .cached(let loaded):
+        last = loaded
+        cached(loaded)
+      case .network(let loaded), .notModified(let loaded): last = loaded
+      case .failed(let failed): failure = failed
+      }
+    }
+    if let last { return (last, failure) }
+    if let answer = failure?.answer { return (answer, nil) }
+    throw failure?.error ?? CommandError("\(request.reference): no answer was received")
+  }
+}
+
+/// Shows one download on a terminal, in a line that is redrawn.
+struct TransferDisplay {
+  private let terminal: Terminal
+  private let lines: DrawnLines
+  private let name: String
+  private let total: Int64?
+  private let resumedAt: Int64
+  private let began = ContinuousClock.now
+  private var drawn: ContinuousClock.Instant?
+
+  private static let interval: Duration = .milliseconds(80)
+
+  /// - Parameters:
+  ///   - total: the size in bytes; `nil` if it is unknown.
+  ///   - resumedAt: bytes received earlier, which do not count for the rate.
+  init(_ terminal: Terminal, name: String, total: Int64?, resumedAt: Int64 = 0) {
+    self.terminal = terminal
+    self.resumedAt = resumedAt
+    lines = DrawnLines(terminal)
+    self.name = name
+    self.total = total
+  }
+
+  mutating func show(_ bytes: Int64) {
+    let now = ContinuousClock.now
+    guard terminal.isTerminal, drawn.map({ now - $0 >= Self.interval }) ?? true else { return }
+    drawn = now
+    let rate = Self.rate(bytes: bytes, resumedAt: resumedAt, seconds: (now - began) / .seconds(1))
+    lines.draw([Self.line(name: name, bytes: bytes, total: total, rate: rate, width: lines.width)])
+  }
+
+  func end() { lines.end() }
+
+  /// Bytes per second, without those received earlier.
+  static func rate(bytes: Int64, resumedAt: Int64, seconds: Double) -> Double {
+    seconds > 0 ? Double(max(0, bytes - resumedAt)) / seconds : 0
+  }
+
+  /// - Parameter rate: bytes per second.
+  static func line(name: String, bytes: Int64, total: Int64?, rate: Double, width: Int) -> String {
+    let nameWidth = min(Formatting.columns(name), max(8, width / 4))
+    let figures = Formatting.progress(bytes: bytes, total: total, rate: rate, width: width - nameWidth - 1)
+    let room = min(30, width - nameWidth - Formatting.columns(figures) - 2)
+    let bar =
+      total.map { $0 > 0 && room >= 8 ? Formatting.bar(Double(bytes) / Double($0), width: room) + " " : "" } ?? ""
+    return Formatting.clipped("\(Formatting.fitted(name, nameWidth)) \(bar)\(figures)", width)
+  }
+}
+
+/// `fetch --stdin`: answers requests in lines of JSON by lines of JSON.
+private struct FetchScript: Sendable {
+  let loader: ResourceLoader
+  let policy: LoadBehavior
+
+  /// The number of concurrent requests.
+  private static let width = 32
+  /// The limit of an answer in bytes; as text in JSON it takes several times as much memory.
+  private static let bodyLimit: Int64 = 64 << 20
+  /// Keeps output lines from mixing.
+  private static let output = Mutex(())
+
+  func run() async {
+    await withTaskGroup(of: Void.self) { group in
+      var underway = 0
+      while let line = await Self.nextLine() {
+        if line.allSatisfy(\.isWhitespace) { continue }
+        if underway == Self.width {
+          await group.next()
+          underway -= 1
+        }
+        underway += 1
+        group.addTask {
+          let answer = await answer(line)
+          Self.output.withLock { _ in Terminal.output.line(answer) }
+        }
+      }
+    }
+  }
+
+  /// Reading blocks, and therefore has a thread of its own.
+  private static let input = DispatchQueue(label: "bundlectl.stdin")
+
+  private static func nextLine() async -> String? {
+    await withCheckedContinuation { continuation in
+      input.async { continuation.resume(returning: readLine(strippingNewline: true)) }
+    }
+  }
+
+  /// - Returns: a line of output.
+  private func answer(_ line: String) async -> String {
+    let request: ScriptRequest
+    do {
+      request = try await JSONValue.decode(ScriptRequest.self, from: Array(line.utf8))
+    } catch {
+      let id: JSONValue? =
+        if case .object(let members) = try? JSONValue(reading: Array(line.utf8)) { members["id"] } else { nil }
+      return Self.line(["id": id, "error": "the line is not a request: \(error.jsonReason)"])
+    }
+    do {
+      let (loaded, _) = try await loader.finalResponse(for: try request.resource(policy))
+      return Self.line(Self.json(loaded, id: request.id, body: try await loaded.body.collect(upTo: Self.bodyLimit)))
+    } catch {
+      return Self.line(["id": request.id, "error": error.sentence])
+    }
+  }
+
+  private static func json(_ loaded: Resource, id: JSONValue?, body: [UInt8]) -> JSONObject {
+    let text = String(validating: body, as: UTF8.self)
+    let object: JSONObject = [
+      "id": id, "status": loaded.status, "headers": loaded.fieldsOfBody.map { [$0.name.rawName, $0.value] },
+      "body": text ?? Data(body).base64EncodedString(), "bodyEncoding": text == nil ? "base64" : "utf8",
+      "source": loaded.source.rawValue,
+    ]
+    return object.adding(ifPresent: ["cacheStatus": loaded.cacheStatus?.description])
+  }
+
+  private static func line(_ object: JSONObject) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(object)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+}
+
+/// One line of input.
+private struct ScriptRequest: Decodable {
+  let id: JSONValue?
+  let method: String?
+  let url: String
+  let headers: [[String]]?
+  let body: String?
+  let policy: String?
+  let redirect: String?
+
+  func resource(_ standard: LoadBehavior) throws -> ResourceRequest {
+    guard let method = HTTPRequest.Method(self.method ?? "GET") else {
+      throw CommandError("\((self.method ?? "").quotedForMessage) is not a method")
+    }
+    var fields = HTTPFields()
+    for pair in headers ?? [] {
+      guard pair.count == 2, let name = HTTPField.Name(pair[0]), HTTPField.isValidValue(pair[1]) else {
+        // The message does not contain the value, which may be a secret.
+        throw CommandError("\((pair.first ?? "").quotedForMessage) is not a header field, or its value is invalid")
+      }
+      fields.append(HTTPField(name: name, value: pair[1]))
+    }
+    var request = ResourceRequest(url, type: .fetch, method: method, fields: fields, body: Array((body ?? "").utf8))
+    request.behavior = standard
+    if let policy {
+      guard let behavior = LoadBehavior(named: policy) else {
+        throw CommandError("there is no policy \(policy.quotedForMessage)")
+      }
+      request.behavior = behavior
+    }
+    guard redirect == nil || ["follow", "manual"].contains(redirect) else {
+      throw CommandError("\"redirect\" is either \"follow\" or \"manual\"")
+    }
+    request.followsRedirects = redirect != "manual"
+    return request
   }
 }

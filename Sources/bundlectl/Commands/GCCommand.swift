@@ -41,8 +41,7 @@ struct GCCommand: AsyncParsableCommand {
         quotas.unlisted = unlisted?.bytes ?? quotas.unlisted
         report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun, quotas: quotas)
       }
-      if store.json { return try JSONOutput.print(Output(report, dryRun: dryRun)) }
-      show(report)
+      if store.json { try JSONOutput.print(json(report)) } else { show(report) }
     }
   }
 
@@ -62,21 +61,11 @@ struct GCCommand: AsyncParsableCommand {
       "\(dryRun ? "would remove" : "removed") \(parts.joined(separator: ", ")): \(Formatting.bytes(report.bytes))")
   }
 
-  private struct Output: Encodable {
-    let dryRun: Bool
-    let releases, unlisted, blobs, partials, quarantined: Int
-    let bytes: Int64
-    let kept, removed: [GarbageReport.Item]
-
-    init(_ report: GarbageReport, dryRun: Bool) {
-      self.dryRun = dryRun
-      releases = report.releases
-      unlisted = report.unlisted
-      blobs = report.blobs
-      partials = report.partials
-      quarantined = report.quarantined
-      bytes = report.bytes
-      (kept, removed) = (report.kept, report.removed)
-    }
+  private func json(_ report: GarbageReport) -> JSONObject {
+    [
+      "dryRun": dryRun, "releases": report.releases, "unlisted": report.unlisted, "blobs": report.blobs,
+      "partials": report.partials, "quarantined": report.quarantined, "bytes": report.bytes, "kept": report.kept,
+      "removed": report.removed,
+    ]
   }
 }

@@ -78,11 +78,6 @@ struct KeyCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
 
-    private struct Output: Encodable {
-      let install, token: String
-      let expires: String
-    }
-
     func validate() throws {
       guard signing.key.count + (signing.signWith == nil ? 0 : 1) == 1 else {
         throw ValidationError("Name one key with --key, or a command that signs with --sign-with.")
@@ -97,19 +92,13 @@ struct KeyCommand: AsyncParsableCommand {
         let token = ReportToken(install: install, expires: SignedTime.now.advanced(by: expiresIn.duration))
         let text = try await token.text { try await signing.signers.signature(over: $0) }
         guard json else { return Terminal.output.line(text) }
-        try JSONOutput.print(Output(install: install, token: text, expires: token.expires.description))
+        try JSONOutput.print(["install": install, "token": text, "expires": token.expires.description])
       }
     }
   }
 
-  private struct Output: Encodable {
-    let file: String
-    let id: String
-    let publicKey: String
-  }
-
   private static func show(_ key: VerificationKey, of file: String, json: Bool) throws {
-    if json { return try JSONOutput.print(Output(file: file, id: key.id.hex, publicKey: key.base64)) }
+    if json { return try JSONOutput.print(["file": file, "id": key.id.hex, "publicKey": key.base64]) }
     Terminal.output.line("\(file): key \(key.id)")
   }
 }

@@ -56,14 +56,6 @@ struct ManifestBuildCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Output: Encodable {
-    let manifest, release: String
-    let sequence: Int64
-    let bundles, files: Int
-    let changed: Bool
-    let deltas: Int
-  }
-
   func validate() throws {
     if json, output == nil { throw ValidationError("--json describes the file that -o names: give both.") }
     if let sequence, !(0...SequenceNumber.limit).contains(sequence) {
@@ -89,48 +81,38 @@ struct ManifestBuildCommand: AsyncParsableCommand {
 
     // The next release begins with other installs.
     if isChanged { manifest.rollout?.salt = manifest.release }
-    let deltas = try deltasFrom.reduce(into: DeltaCount()) { count, place in
-      try addDeltas(from: place, to: &manifest, &count)
-    }
+    let deltas = try addDeltas(to: &manifest)
     let bytes = try manifest.fileBytes()
     guard let output else { return Terminal.output.write(String(decoding: bytes, as: UTF8.self)) }
     try OutputFile.write(Data(bytes), to: output)
     if json {
-      return try JSONOutput.print(
-        Output(
-          manifest: output, release: manifest.release, sequence: manifest.sequence, bundles: manifest.bundles.count,
-          files: manifest.files.count, changed: isChanged, deltas: deltas.deltas))
+      return try JSONOutput.print([
+        "manifest": output, "release": manifest.release, "sequence": manifest.sequence,
+        "bundles": manifest.bundles.count, "files": manifest.files.count, "changed": isChanged,
+        "deltas": deltas.count,
+      ])
     }
+    let made =
+      deltas.count > 0
+      ? "; \(Formatting.count(deltas.count, "delta")) of \(Formatting.bytes(deltas.bytes)) for contents of \(Formatting.bytes(deltas.whole))"
+      : ""
     Terminal.output.line(
-      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")\(deltas.text)"
+      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")\(made)"
     )
   }
 
-  /// The deltas that were made.
-  private struct DeltaCount {
-    var deltas = 0
-    var bytes: Int64 = 0
-    var whole: Int64 = 0
-
-    var text: String {
-      guard deltas > 0 else { return "" }
-      return
-        "; \(Formatting.count(deltas, "delta")) of \(Formatting.bytes(bytes)) for contents of \(Formatting.bytes(whole))"
-    }
-  }
-
-  private func addDeltas(from place: String, to manifest: inout Manifest, _ count: inout DeltaCount) throws {
-    let terminal = Terminal.error
-    var lines = DrawnLines(terminal)
-    defer { if terminal.isTerminal { lines.erase() } }
-    try DeltaBuilder(former: place).addDeltas(to: &manifest, of: folder) { entry, size in
-      if let size {
-        count.deltas += 1
-        count.bytes += size
-        count.whole += entry.size ?? 0
+  /// - Returns: the number of deltas that were made, their bytes, and the bytes of the contents that they lead to.
+  private func addDeltas(to manifest: inout Manifest) throws -> (count: Int, bytes: Int64, whole: Int64) {
+    var made: (count: Int, bytes: Int64, whole: Int64) = (0, 0, 0)
+    let lines = DrawnLines(.error)
+    defer { lines.erase() }
+    for place in deltasFrom {
+      try DeltaBuilder(former: place).addDeltas(to: &manifest, of: folder) { entry, size in
+        if let size { made = (made.count + 1, made.bytes + size, made.whole + (entry.size ?? 0)) }
+        lines.draw(["deltas from \(place): \(entry.name)"])
       }
-      if terminal.isTerminal { lines.draw(["deltas from \(place): \(entry.name)"]) }
     }
+    return made
   }
 
   private func existing() throws -> Manifest? {
@@ -144,7 +126,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
   }
 
   private func relativeBase() -> String {
-    let path = RelativePath.from(folderOf: output ?? "manifest.json", to: folder)
+    let path = folder.path(fromFolderOf: output ?? "manifest.json")
     return path.isEmpty ? "" : path + "/"
   }
 }

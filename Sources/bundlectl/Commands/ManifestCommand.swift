@@ -1,4 +1,7 @@
 import ArgumentParser
+import Foundation
+import HTTPTypes
+import PageKit
 
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -7,4 +10,207 @@ struct ManifestCommand: AsyncParsableCommand {
       ManifestBuildCommand.self, ManifestCheckCommand.self, ManifestDiffCommand.self, ManifestSignCommand.self,
       ManifestStatusCommand.self, ManifestVerifyCommand.self, ManifestRolloutCommand.self,
     ])
+}
+
+struct ManifestCheckCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Validate a manifest, and the bundles beside a file with a relative base."
+  )
+  .with(
+    examples: "bundlectl manifest check manifest.json",
+    "bundlectl manifest check https://pages.example.com/manifest.json")
+
+  @Argument(
+    help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),
+    completion: .file(extensions: ["json"]))
+  var manifest = "manifest.json"
+
+  @OptionGroup var access: ManifestReader.Options
+
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  func run() async throws {
+    let url = try PageURL(manifestArgument: manifest)
+    var output = Output(manifest: url.readable)
+    do {
+      let read = try await access.reader.read(url)
+      output.release = read.release
+      output.sequence = read.sequence
+      output.bundles = read.bundles.count
+      output.files = read.files.count
+      if url.isFile { output.faults = Self.localFaults(try read.located(at: url)) }
+    } catch ManifestError.invalid(let faults) {
+      output.faults = faults.map(\.description)
+    } catch {
+      output.faults = [error.sentence]
+    }
+    output.valid = output.faults.isEmpty
+    if json {
+      try JSONOutput.print(output)
+    } else {
+      for fault in output.faults { Terminal.output.line(fault) }
+      Terminal.output.line(
+        output.valid
+          ? "\(manifest) is valid: release \(output.release ?? ""), \(Formatting.count(output.bundles, "bundle")), \(Formatting.count(output.files, "file"))"
+          : "\(manifest) has \(Formatting.count(output.faults.count, "fault"))")
+    }
+    if !output.valid { throw ExitCode.failure }
+  }
+
+  private static func localFaults(_ bundles: [PageBundle]) -> [String] {
+    bundles.compactMap { bundle in
+      guard let path = bundle.contentURL.filePath else { return nil }
+      let subject = "\(bundle.kind.rawValue) \(bundle.name.quotedForMessage)"
+      guard let data = FileManager.default.contents(atPath: path) else { return "\(subject): \(path) cannot be read" }
+      do {
+        let found = try ContentDigests(of: Array(data))
+        guard bundle.expected.mismatch(with: found) != nil else { return nil }
+        return "\(subject): the manifest says MD5 \(bundle.md5), \(path) has \(found.md5): build the manifest again"
+      } catch {
+        return "\(subject): \(error.sentence)"
+      }
+    }
+  }
+
+  private struct Output: Encodable {
+    let manifest: String
+    var valid = false
+    var release: String?
+    var sequence: Int64 = 0
+    var bundles = 0
+    var files = 0
+    var faults: [String] = []
+  }
+}
+
+struct ManifestDiffCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Show the changes between two manifests."
+  )
+  .with(examples: "bundlectl manifest diff old/manifest.json https://pages.example.com/manifest.json")
+
+  @Argument(
+    help: ArgumentHelp("The older: an http or https URL, or a file.", valueName: "old"),
+    completion: .file(extensions: ["json"]))
+  var old: String
+
+  @Argument(
+    help: ArgumentHelp("The newer: an http or https URL, or a file.", valueName: "new"),
+    completion: .file(extensions: ["json"]))
+  var new: String
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("A header field, sent to the origin of each manifest only. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
+  var caFile: String?
+
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  func run() async throws {
+    try await JSONOutput.reporting(json) { try await compare() }
+  }
+
+  private func compare() async throws {
+    let reader = ManifestReader(header: header, caFile: caFile)
+    let changes = ManifestChanges(
+      from: try await reader.read(try PageURL(manifestArgument: old)),
+      to: try await reader.read(try PageURL(manifestArgument: new)))
+    if json {
+      return try JSONOutput.print(changes)
+    }
+    let terminal = Terminal.output
+    for path in changes.added { terminal.line(terminal.styled("+ \(path)", .green)) }
+    for path in changes.changed { terminal.line(terminal.styled("~ \(path)", .yellow)) }
+    for path in changes.removed { terminal.line(terminal.styled("- \(path)", .red)) }
+    terminal.line(
+      "\(changes.added.count) added, \(changes.changed.count) changed, \(changes.removed.count) removed")
+  }
+}
+
+/// Reads a manifest without a store.
+struct ManifestReader {
+  let header: [String]
+  let caFile: String?
+
+  func read(_ url: PageURL) async throws -> Manifest { try Manifest(reading: try await found(at: url).bytes) }
+
+  /// The bytes of a manifest, and its URL: another one than that which was asked for if a pointer is there.
+  func found(at url: PageURL) async throws -> (bytes: [UInt8], url: PageURL) {
+    let bytes = try await bytes(at: url)
+    guard let reference = try ReleasePointer(reading: bytes)?.current.manifest,
+      let place = url.resolving(reference.url)
+    else { return (bytes, url) }
+    guard url.mayName(place) else { throw SourceError.localFile(url, url: place) }
+    let manifest = try await self.bytes(at: place)
+    let digest = try SHA256Digest(of: manifest)
+    guard digest == reference.sha256 else {
+      throw SourceError.otherBytes(url, url: place, expected: reference.sha256, found: digest)
+    }
+    return (manifest, place)
+  }
+
+  private func bytes(at url: PageURL) async throws -> [UInt8] {
+    guard let bytes = try await bytes(at: url, limit: ManifestLimits.standard.manifestBytes) else {
+      throw CommandError(
+        url.filePath.map { "\($0) cannot be read: there is no such file" } ?? "\(url): the server answers 404 Not Found"
+      )
+    }
+    return bytes
+  }
+
+  /// The files that say whether the manifest is trusted.
+  func signedFiles(of url: PageURL) -> SignedFiles {
+    SignedFiles(of: url) { [self] in try await bytes(at: $0, limit: $1) }
+  }
+
+  /// - Returns: `nil` if there is no such file.
+  private func bytes(at url: PageURL, limit: Int64) async throws -> [UInt8]? {
+    if let path = url.filePath {
+      do {
+        return try RegularFile.contents(of: path, upTo: limit)
+      } catch RegularFileError.absent {
+        return nil
+      } catch {
+        throw CommandError("\(path) cannot be read: \(error.sentence)")
+      }
+    }
+    var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })
+    options.caFile = caFile
+    let fields = OriginFields(try options.fields(), for: url)
+    return try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
+      let response = try await OriginClient(transport, fields: fields).send(.get, url, bodyLimit: limit)
+      if response.head.status == .notFound { return nil }
+      if response.head.status == .forbidden {
+        throw SourceError.unreachable(url, HTTPFault(response.head, url: url, now: .now))
+      }
+      guard response.head.status == .ok else {
+        throw CommandError("\(url): the server answers \(response.head.status)")
+      }
+      return try await response.body.collect(upTo: limit)
+    }
+  }
+}
+
+extension ManifestReader {
+  /// How the server is asked.
+  struct Options: ParsableArguments {
+    @Option(
+      name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+    var header: [String] = []
+
+    @Option(
+      name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+      completion: .file())
+    var caFile: String?
+
+    var reader: ManifestReader { ManifestReader(header: header, caFile: caFile) }
+  }
 }

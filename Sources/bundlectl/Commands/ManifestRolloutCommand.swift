@@ -41,13 +41,6 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Output: Encodable {
-    let manifest, release: String
-    let percent: Double
-    /// The manifest of all other installs; `null` if there are none.
-    let otherwise: Nullable<String>
-  }
-
   func validate() throws {
     guard (0...100).contains(percent) else { throw ValidationError("--percent must be from 0 to 100.") }
     if otherwiseURL != nil, otherwise == nil {
@@ -77,10 +70,9 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
     }
     try OutputFile.write(Data(try read.fileBytes()), to: manifest)
     if json {
-      return try JSONOutput.print(
-        Output(
-          manifest: manifest, release: read.release, percent: min(percent, 100),
-          otherwise: Nullable(value: read.otherwise?.url)))
+      return try JSONOutput.print([
+        "manifest": manifest, "release": read.release, "percent": min(percent, 100), "otherwise": read.otherwise?.url,
+      ])
     }
     Terminal.output.line(
       percent < 100
@@ -97,7 +89,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
       throw CommandError(
         "\(path) has the sequence \(other.sequence), it must be lower than \(read.sequence) of \(manifest)")
     }
-    let url = otherwiseURL ?? RelativePath.from(folderOf: manifest, to: path)
+    let url = otherwiseURL ?? path.path(fromFolderOf: manifest)
     return ManifestReference(url: url, sha256: digest)
   }
 

@@ -30,15 +30,6 @@ struct ManifestSignCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Output: Encodable {
-    let manifest, release: String
-    let sequence: Int64
-    let expires: String
-    let signedBy: [String]
-    /// The signatures that the newest root asks for beyond those that are there; `null` without a root.
-    let missing: Nullable<Int>
-  }
-
   func validate() throws {
     if signing.signers.isEmpty { throw SigningOptions.nobody }
   }
@@ -68,16 +59,17 @@ struct ManifestSignCommand: AsyncParsableCommand {
     // fails, the manifest stays as it was.
     let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
     if bytes != former { try OutputFile.write(Data(bytes), to: manifest) }
+    // The signatures that the newest root asks for beyond those that are there; `null` without a root.
     var missing: Int?
     if let root, let file = try SignatureFile(beside: manifest) {
       let count = file.signers(of: bytes, among: root.root.keys(of: .release)).count
       missing = max(0, (root.root.roles[.release]?.threshold ?? 1) - count)
     }
     if json {
-      return try JSONOutput.print(
-        Output(
-          manifest: manifest, release: read.release, sequence: read.sequence, expires: expires.description,
-          signedBy: signers.map(\.id.hex), missing: Nullable(value: missing)))
+      return try JSONOutput.print([
+        "manifest": manifest, "release": read.release, "sequence": read.sequence, "expires": expires.description,
+        "signedBy": signers.map(\.id.hex), "missing": missing,
+      ])
     }
     for key in signers {
       Terminal.output.line(

@@ -37,7 +37,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     name: .long,
     help: ArgumentHelp(
       "A bundle that no host opens, and the text that its users see. Repeatable.", valueName: "name=message"))
-  var disable: [DisabledArgument] = []
+  var disable: [MemberArgument] = []
 
   @Option(name: .long, help: ArgumentHelp("A bundle that opens again. Repeatable.", valueName: "name"))
   var enable: [String] = []
@@ -61,22 +61,10 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Output: Encodable {
-    let status: String
-    let sequence: Int64
-    let release: String
-    let expires: String
-    let disabled: [String]
-    let halted: Bool
-    /// The sequence of the release that hosts go back to.
-    let rollbackTo: Nullable<Int64>
-    let signedBy: [String]
-  }
-
   func validate() throws {
     if signing.signers.isEmpty { throw SigningOptions.nobody }
     if rollbackTo != nil, noRollback { throw ValidationError("--rollback-to and --no-rollback exclude each other.") }
-    let names = disable.map(\.name) + enable
+    let names = disable.map(\.key) + enable
     if let twice = Dictionary(grouping: names, by: \.self).first(where: { $0.value.count > 1 })?.key {
       throw ValidationError("The bundle \(twice.quotedForMessage) is named twice.")
     }
@@ -101,9 +89,8 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     } else {
       status = try changed(former, release, at: .now)
       let known = Set(read.bundles.map(\.name))
-      for item in disable where !known.contains(item.name) {
-        Terminal.error.line(
-          "bundlectl: \(manifest) has no bundle \(item.name.quotedForMessage); it is disabled in other releases")
+      for item in disable where !known.contains(item.key) {
+        Terminal.say("\(manifest) has no bundle \(item.key.quotedForMessage); it is disabled in other releases")
       }
     }
     let bytes = try status.encoded()
@@ -114,11 +101,11 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     let signers = try await signing.signers.sign(bytes, as: .status, at: path)
     if status != former { try OutputFile.write(Data(bytes), to: path) }
     if json {
-      return try JSONOutput.print(
-        Output(
-          status: path, sequence: status.sequence, release: status.release.name,
-          expires: status.expires.description, disabled: status.disabled.map(\.bundle), halted: status.isHalted,
-          rollbackTo: Nullable(value: status.rollbackTo?.sequence), signedBy: signers.map(\.id.hex)))
+      return try JSONOutput.print([
+        "status": path, "sequence": status.sequence, "release": status.release.name,
+        "expires": status.expires.description, "disabled": status.disabled.map(\.bundle), "halted": status.isHalted,
+        "rollbackTo": status.rollbackTo?.sequence, "signedBy": signers.map(\.id.hex),
+      ])
     }
     for key in signers {
       Terminal.output.line(
@@ -165,7 +152,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     for name in enable where messages.removeValue(forKey: name) == nil {
       throw CommandError("\(path) does not disable \(name.quotedForMessage)")
     }
-    for item in disable { messages[item.name] = item.message }
+    for item in disable { messages[item.key] = item.value }
     return messages.map { .init(bundle: $0.key, message: $0.value) }
   }
 
@@ -180,18 +167,6 @@ struct ManifestStatusCommand: AsyncParsableCommand {
       )
     }
     return (manifest, digest)
-  }
-
-  /// The name of a bundle, and the text for its users.
-  struct DisabledArgument: ExpressibleByArgument, Hashable {
-    let name: String
-    let message: String
-
-    init?(argument: String) {
-      guard let separator = argument.firstIndex(of: "="), separator != argument.startIndex else { return nil }
-      name = String(argument[..<separator])
-      message = String(argument[argument.index(after: separator)...])
-    }
   }
 }
 

@@ -39,26 +39,6 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Status: Encodable {
-    struct Disabled: Encodable {
-      let bundle, message: String
-    }
-
-    let sequence: Int64
-    let signed, expires: String
-    let disabled: [Disabled]
-    /// The sequence of the release that hosts go back to.
-    let rollbackTo: Int64?
-    let halted: Bool
-
-    init(_ status: ReleaseStatus) {
-      sequence = status.sequence
-      (signed, expires) = (status.signed.description, status.expires.description)
-      disabled = status.disabled.map { Disabled(bundle: $0.bundle, message: $0.message) }
-      (rollbackTo, halted) = (status.rollbackTo?.sequence, status.isHalted)
-    }
-  }
-
   private struct Output: Encodable {
     let manifest: String
     var valid = false
@@ -68,7 +48,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
     var expires: String?
     var signedBy: [String] = []
     /// `nil` if the root asks for none.
-    var status: Status?
+    var status: JSONObject?
     var fault: String?
   }
 
@@ -93,7 +73,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       if root.asksForStatus {
         status = try await Self.status(of: read, bytes, files, ManifestTrust(root: root, freshFor: freshFor?.duration))
       }
-      output.status = status.map(Status.init)
+      output.status = status.map(Self.json)
       output.valid = true
     } catch {
       output.fault = error.sentence
@@ -111,6 +91,16 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       }
     }
     if !output.valid { throw ExitCode.failure }
+  }
+
+  private static func json(_ status: ReleaseStatus) -> JSONObject {
+    let disabled = status.disabled.map { ["bundle": $0.bundle, "message": $0.message] }
+    let object: JSONObject = [
+      "sequence": status.sequence, "signed": status.signed.description, "expires": status.expires.description,
+      "disabled": disabled, "halted": status.isHalted,
+    ]
+    // The sequence of the release that hosts go back to.
+    return object.adding(ifPresent: ["rollbackTo": status.rollbackTo?.sequence])
   }
 
   private static func status(

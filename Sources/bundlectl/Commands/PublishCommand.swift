@@ -63,9 +63,7 @@ struct PublishCommand: AsyncParsableCommand {
     help: "Another host signs the status that a root with the role \"online\" asks for, and passes both on.")
   var statusElsewhere = false
 
-  @OptionGroup var alone: AloneOption
-
-  @OptionGroup var hosts: JournalOptions
+  @OptionGroup var pointer: PointerOptions
 
   func validate() throws {
     if let percent, !(0...100).contains(percent) { throw ValidationError("--percent must be from 0 to 100.") }
@@ -78,18 +76,20 @@ struct PublishCommand: AsyncParsableCommand {
     try await JSONOutput.reporting(location.json) {
       var options = FolderPublication.Options()
       (options.base, options.release, options.percent) = (base, release, percent)
-      options.isAlone = alone.alone
+      options.isAlone = pointer.alone
       options.signers = try signing.signers.verificationKeys()
       options.statusIsElsewhere = statusElsewhere
-      let display = PublishDisplay(isShown: !location.json)
+      let lines = location.json ? nil : DrawnLines(.error)
       let (folder, sign) = (folder, sign)
-      let journal = try hosts.open()
+      let journal = try pointer.openJournal()
       let report = try await location.using(journal) { [options] releases in
-        try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { display.show($0) }
+        try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { progress in
+          if progress.allContents > 0 { lines?.draw([Self.line(progress)]) }
+        }
       }
-      display.end()
+      lines?.erase()
       // It may be the publication of a command that was interrupted before it told them.
-      await JournalOptions.announce(report.release, in: journal)
+      await PointerOptions.announce(report.release, in: journal)
       try show(report)
     }
   }
@@ -108,23 +108,21 @@ struct PublishCommand: AsyncParsableCommand {
     }
   }
 
-  private struct Output: Encodable {
-    let location, release: String
-    let sequence: Int64
-    let former: Nullable<String>
-    let isChanged: Bool
-    let uploaded, found, reused, deltas: Int
-    let uploadedBytes, deltaBytes: Int64
+  /// The progress of the uploads.
+  private static func line(_ progress: FolderPublication.Progress) -> String {
+    let done = progress.allBytes > 0 ? Double(progress.bytes) / Double(progress.allBytes) : 1
+    return
+      "\(Formatting.bar(done, width: 20))  \(progress.contents) of \(progress.allContents)  \(Formatting.bytes(progress.bytes)) of \(Formatting.bytes(progress.allBytes))"
   }
 
   private func show(_ report: FolderPublication.Report) throws {
     if location.json {
-      return try JSONOutput.print(
-        Output(
-          location: location.location, release: report.release, sequence: report.sequence,
-          former: Nullable(value: report.former), isChanged: report.isChanged, uploaded: report.uploaded,
-          found: report.found, reused: report.reused, deltas: report.deltas, uploadedBytes: report.uploadedBytes,
-          deltaBytes: report.deltaBytes))
+      return try JSONOutput.print([
+        "location": location.location, "release": report.release, "sequence": report.sequence,
+        "former": report.former, "isChanged": report.isChanged, "uploaded": report.uploaded, "found": report.found,
+        "reused": report.reused, "deltas": report.deltas, "uploadedBytes": report.uploadedBytes,
+        "deltaBytes": report.deltaBytes,
+      ])
     }
     let terminal = Terminal.output
     guard report.isChanged || report.uploaded > 0 || !signing.signers.isEmpty else {
@@ -139,21 +137,4 @@ struct PublishCommand: AsyncParsableCommand {
     let instead = report.former.map { ", in the place of \($0)" } ?? ""
     terminal.line("\(terminal.styled("✓", .green)) release \(report.release) is current now\(instead)")
   }
-}
-
-/// The line with the progress of uploads, on a terminal.
-private final class PublishDisplay: Sendable {
-  private let lines: RedrawnLines?
-
-  init(isShown: Bool) { lines = isShown && Terminal.error.isTerminal ? RedrawnLines(Terminal.error) : nil }
-
-  func show(_ progress: FolderPublication.Progress) {
-    guard progress.allContents > 0 else { return }
-    let done = progress.allBytes > 0 ? Double(progress.bytes) / Double(progress.allBytes) : 1
-    lines?.draw([
-      "\(Formatting.bar(done, width: 20))  \(progress.contents) of \(progress.allContents)  \(Formatting.bytes(progress.bytes)) of \(Formatting.bytes(progress.allBytes))"
-    ])
-  }
-
-  func end() { lines?.erase() }
 }

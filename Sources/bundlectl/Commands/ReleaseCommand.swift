@@ -31,24 +31,18 @@ struct ReleaseCommand: AsyncParsableCommand {
     /// Prints the current release.
     func show(_ source: PageURL, in opened: BundleStore) async throws {
       let stored = try await opened.source(source)
-      let output = ChosenRelease(
-        source: source.readable, current: Nullable(value: stored?.current?.name), isHeld: stored?.isHeld ?? false)
-      if store.json { return try JSONOutput.print(output) }
+      let (current, isHeld) = (stored?.current?.name, stored?.isHeld ?? false)
+      if store.json {
+        return try JSONOutput.print(["source": source.readable, "current": current, "isHeld": isHeld])
+      }
       let terminal = Terminal.output
-      let name = stored?.current?.name ?? ""
+      let name = current ?? ""
       terminal.line(
-        output.isHeld
+        isHeld
           ? "\(terminal.styled("✓", .green)) release \(name) is current, and stays so until \"bundlectl release follow\""
           : "\(terminal.styled("✓", .green)) release \(name) is current; newer ones are switched to when they are complete"
       )
     }
-  }
-
-  /// The JSON of the commands that choose a release.
-  private struct ChosenRelease: Encodable {
-    let source: String
-    let current: Nullable<String>
-    let isHeld: Bool
   }
 
   struct List: AsyncParsableCommand {
@@ -59,65 +53,25 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    private struct Output: Encodable {
-      let source: String
-      let releases: [Entry]
-    }
-
-    struct Entry: Encodable {
-      let release: String
-      /// The argument of `release use`.
-      let id: String
-      let sequence: Int64
-      let state: ReleaseSummary.Role
-      let standing: ReleaseStanding
-      /// The reason for which it is bad.
-      let bad: Nullable<String>
-      let isHeld: Bool
-      let entries, missing: Int
-      let bytes: Int64
-      /// RFC 3339.
-      let activatedAt: Nullable<String>
-
-      init(_ summary: ReleaseSummary, id: String) {
-        release = summary.release.name
-        self.id = id
-        sequence = summary.release.sequence
-        state = summary.role
-        standing = summary.release.standing
-        bad = Nullable(value: summary.bad?.description)
-        isHeld = summary.isHeld
-        entries = summary.entries
-        missing = summary.missing
-        bytes = summary.bytes
-        let activated = summary.release.activatedAt.flatMap { $0 > 0 ? $0 : nil }
-        activatedAt = Nullable(value: activated.map { String(rfc3339: $0) })
-      }
-    }
-
-    static func entries(_ releases: [ReleaseSummary]) -> [Entry] {
-      let names = ReleaseNames(releases.map(\.release))
-      return releases.map { Entry($0, id: names.unique($0.release)) }
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(options.store.json) {
         let (opened, source) = try await options.source(in: options.store.reading())
-        let releases = Self.entries(try await opened.releases(of: source.url))
+        let releases = try await opened.releases(of: source.url)
         if options.store.json {
-          return try JSONOutput.print(Output(source: source.url.readable, releases: releases))
+          return try JSONOutput.print(["source": source.url.readable, "releases": releases.json])
         }
-        let width = releases.map { Formatting.columns($0.id) }.max() ?? 0
-        for release in releases {
-          let state = Formatting.fitted(release.isHeld ? "held" : release.state.rawValue, 8)
+        let ids = releases.map(\.release).uniqueNames
+        let width = ids.map(Formatting.columns).max() ?? 0
+        for (release, id) in zip(releases, ids) {
+          let state = Formatting.fitted(release.isHeld ? "held" : release.role.rawValue, 8)
           let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
           let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
-          let since = release.activatedAt.value.map { ", switched to \($0)" } ?? ""
-          let standing = Formatting.fitted(release.standing.rawValue, 5)
+          let since = release.switchedAt.map { ", switched to \($0)" } ?? ""
+          let standing = Formatting.fitted(release.release.standing.rawValue, 5)
           Terminal.output.line(
-            "\(Formatting.fitted(release.id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
+            "\(Formatting.fitted(id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
           )
-          if let bad = release.bad.value { Terminal.output.line("  \(Terminal.output.styled(bad, .yellow))") }
+          if let bad = release.bad { Terminal.output.line("  \(Terminal.output.styled("\(bad)", .yellow))") }
         }
       }
     }
@@ -194,12 +148,6 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    private struct Output: Encodable {
-      let source, release: String
-      let standing: ReleaseStanding
-      let current: Nullable<String>
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(options.store.json) {
         let (opened, source) = try await options.source(in: options.store.writing())
@@ -207,10 +155,9 @@ struct ReleaseCommand: AsyncParsableCommand {
         try await opened.mark(release, as: standing)
         let current = try await opened.source(source.url)?.current?.name
         if options.store.json {
-          return try JSONOutput.print(
-            Output(
-              source: source.url.readable, release: release.name, standing: standing, current: Nullable(value: current))
-          )
+          return try JSONOutput.print([
+            "source": source.url.readable, "release": release.name, "standing": standing, "current": current,
+          ])
         }
         let terminal = Terminal.output
         let marked = standing == .trial ? "on trial" : "marked as \(standing.rawValue)"
@@ -238,24 +185,212 @@ struct ReleaseCommand: AsyncParsableCommand {
   }
 }
 
+extension ReleaseCommand {
+  struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "export",
+      abstract: "Write a stored release to one file, for \"release import\" on another machine.",
+      discussion: """
+        The file has the manifest with its signatures and roots, and the bytes of all bundles and files that are \
+        stored. It is an SQLite archive: "sqlite3 FILE -At" lists what is in it.
+        """
+    )
+    .with(examples: "bundlectl release export pages.release")
+
+    @Argument(
+      help: ArgumentHelp("The file to write; one that exists is replaced.", valueName: "file"), completion: .file())
+    var file: String
+
+    @Argument(
+      help: "The release's name, as \"release list\" shows it. Default: the current one.",
+      completion: Completions.releases)
+    var name: String?
+
+    @OptionGroup var options: Options
+
+    func run() async throws {
+      try await JSONOutput.reporting(options.store.json) {
+        let (opened, source) = try await options.source(in: options.store.reading())
+        let named = if let name { try await source.release(named: name, in: opened) } else { source.current }
+        guard let release = named else {
+          throw CommandError("no release of \(source.url.readable) is complete: run \"bundlectl preload\" first")
+        }
+        let summary = try await ReleaseArchive.write(release, of: opened, to: file)
+        if options.store.json {
+          return try JSONOutput.print([
+            "file": file, "release": release.name, "source": source.url.readable, "bundles": summary.bundles,
+            "files": summary.files, "bytes": summary.bytes, "isSigned": summary.isSigned, "leftOut": summary.leftOut,
+          ])
+        }
+        Terminal.output.line(
+          "\(file): release \(release.name), \(Formatting.count(summary.bundles, "bundle")), \(Formatting.count(summary.files, "file")), \(Formatting.bytes(summary.bytes)), \(summary.isSigned ? "signed" : "without signatures")"
+        )
+        if !summary.leftOut.isEmpty {
+          Terminal.say("left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
+        }
+      }
+    }
+  }
+
+  struct Import: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "import",
+      abstract: "Store the release of a file that \"release export\" has written, and switch to it.",
+      discussion: """
+        No network is used. The release is checked as if its server had sent it: digests, and with --root signatures, \
+        sequence and expiry. Nothing changes if it is refused.
+        """
+    )
+    .with(examples: "bundlectl release import pages.release --root 1.root.json")
+
+    @Argument(
+      help: ArgumentHelp("The file.", valueName: "file"), completion: .file())
+    var file: String
+
+    @Option(
+      name: .long,
+      help: ArgumentHelp(
+        "The manifest's URL, under which pages look for the release.", discussion: "Default: the one in the file.",
+        valueName: "url"))
+    var manifest: String?
+
+    @Option(
+      name: .long,
+      help: ArgumentHelp("The root whose keys must have signed the manifest.", valueName: "file"),
+      completion: .file(extensions: ["json"]))
+    var root: String?
+
+    @Option(
+      name: .long,
+      help: ArgumentHelp("With --root: the longest time since the manifest was signed, such as 7d.", valueName: "time"))
+    var freshFor: TimeArgument?
+
+    @OptionGroup var store: StoreOptions
+
+    mutating func validate() throws {
+      if freshFor != nil, root == nil { throw ValidationError("--fresh-for needs --root.") }
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(store.json) {
+        try store.check()
+        let archive = try ReleaseArchive(reading: file)
+        let source = try manifest.map { try PageURL(manifestArgument: $0) } ?? archive.source()
+        guard !source.isFile else {
+          throw CommandError(
+            "\(file) is a release of a file on a machine, \(source.readable): name the URL that pages use with --manifest"
+          )
+        }
+        let transport = try ArchiveTransport(archive, of: source)
+        let report = try await PageHost.using(configuration(source), transport: transport) { host in
+          await Self.report(of: host, transport)
+        }
+        try show(report, source)
+        if !report.failures.isEmpty { throw ExitCode.failure }
+      }
+    }
+
+    private func configuration(_ source: PageURL) throws -> HostConfiguration {
+      var configuration = HostConfiguration(manifest: source, store: store.directory)
+      configuration.decidesAboutReleases = false
+      if let root {
+        configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration).withoutStatus
+      }
+      configuration.keepsSignatures = true
+      configuration.allowsReadOnlyStore = false
+      configuration.logger = store.logger
+      // What is not in the file does not come by asking again.
+      configuration.retry.attempts = 1
+      return configuration
+    }
+
+    /// Imports what the release needs, and then the entries on demand that the file has too.
+    private static func report(of host: PageHost, _ transport: ArchiveTransport) async -> PreloadReport {
+      guard let preloader = host.preloader else { return PreloadReport() }
+      var report = await preloader.withoutPrefetching(host.configuration.preload).start().report()
+      guard report.failures.isEmpty, !transport.onDemand.isEmpty else { return report }
+      var options = host.configuration.preload
+      options.only = transport.onDemand
+      let more = await preloader.withoutPrefetching(options).start().report()
+      report.downloaded += more.downloaded
+      report.filesDownloaded += more.filesDownloaded
+      report.failures = more.failures
+      return report
+    }
+
+    private func show(_ report: PreloadReport, _ source: PageURL) throws {
+      let imported = report.downloaded + report.filesDownloaded
+      if store.json {
+        return try JSONOutput.print([
+          "release": report.release, "source": source.readable, "imported": imported,
+          "upToDate": report.upToDate + report.filesUpToDate, "activated": report.activated,
+          "failures": report.failures,
+        ])
+      }
+      let terminal = Terminal.output
+      if let release = report.release, report.failures.isEmpty {
+        terminal.line(
+          "release \(release) of \(source.readable): \(imported) imported, \(report.upToDate + report.filesUpToDate) up to date"
+        )
+        if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
+        if let held = report.held {
+          terminal.line(
+            "release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
+        }
+      }
+      for failure in report.failures {
+        Terminal.say(failure.error, .red)
+      }
+    }
+  }
+}
+
 extension ReleaseStanding: ExpressibleByArgument {}
 
 extension StoredSource {
   /// The stored release of this name. If several have the name, it is followed by `@` and the beginning of a digest.
   func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
     let releases = try await opened.releases(of: url).map(\.release)
-    let names = ReleaseNames(releases)
-    let found = releases.filter { $0.name == name || names.unique($0) == name }
-    guard let only = found.first else {
-      let all = releases.map(names.unique).joined(separator: ", ")
+    let ids = releases.uniqueNames
+    let found = zip(releases, ids).filter { $0.name == name || $1 == name }
+    guard let (only, _) = found.first else {
+      let all = ids.joined(separator: ", ")
       throw CommandError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(all)")
     }
     guard found.count == 1 else {
-      let all = found.map(names.unique).joined(separator: ", ")
+      let all = found.map { $1 }.joined(separator: ", ")
       throw CommandError(
         "the store has \(found.count) releases \(name.quotedForMessage) of \(url.readable): name one of \(all)")
     }
     return only
+  }
+}
+
+extension [StoredRelease] {
+  /// The releases' names. A server may publish other bytes under a former name: a name that several releases have is
+  /// followed by the beginning of the manifest's SHA-256.
+  var uniqueNames: [String] {
+    let repeated = Dictionary(grouping: self, by: \.name).filter { $0.value.count > 1 }
+    return map { repeated[$0.name] == nil ? $0.name : "\($0.name)@\($0.digest.hex.prefix(8))" }
+  }
+}
+
+extension ReleaseSummary {
+  /// The time of the switch to it, RFC 3339.
+  fileprivate var switchedAt: String? { release.activatedAt.flatMap { $0 > 0 ? String(rfc3339: $0) : nil } }
+}
+
+extension [ReleaseSummary] {
+  /// The releases as `release list` and `status` print them; `id` is the argument of `release use`.
+  var json: [JSONObject] {
+    zip(self, map(\.release).uniqueNames).map { summary, id in
+      [
+        "release": summary.release.name, "id": id, "sequence": summary.release.sequence, "state": summary.role,
+        "standing": summary.release.standing, "bad": summary.bad?.description, "isHeld": summary.isHeld,
+        "entries": summary.entries, "missing": summary.missing, "bytes": summary.bytes,
+        "activatedAt": summary.switchedAt,
+      ]
+    }
   }
 }
 

@@ -24,21 +24,6 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var location: LocationOptions
 
-    private struct Output: Encodable {
-      let location: String
-      let current: String
-      let releases: [Entry]
-    }
-
-    private struct Entry: Encodable {
-      let release: String
-      let sequence: Int64
-      let manifest: String
-      let sha256: SHA256Digest
-      /// RFC 3339.
-      let publishedAt: String
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
         let place = location.location
@@ -49,14 +34,15 @@ struct ReleasesCommand: AsyncParsableCommand {
           return state.pointer
         }
         if location.json {
-          return try JSONOutput.print(
-            Output(
-              location: place, current: pointer.current.release,
-              releases: pointer.releases.map {
-                Entry(
-                  release: $0.release, sequence: $0.sequence, manifest: $0.manifest.url, sha256: $0.manifest.sha256,
-                  publishedAt: $0.publishedAt)
-              }))
+          let releases: [JSONObject] = pointer.releases.map {
+            [
+              "release": $0.release, "sequence": $0.sequence, "manifest": $0.manifest.url,
+              "sha256": $0.manifest.sha256, "publishedAt": $0.publishedAt,
+            ]
+          }
+          return try JSONOutput.print([
+            "location": place, "current": pointer.current.release, "releases": releases,
+          ])
         }
         let width = pointer.releases.map { Formatting.columns($0.release) }.max() ?? 0
         for (index, release) in pointer.releases.enumerated() {
@@ -84,24 +70,16 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var location: LocationOptions
 
-    @OptionGroup var alone: AloneOption
-
-    @OptionGroup var hosts: JournalOptions
-
-    private struct Output: Encodable {
-      let location, current: String
-      let former: Nullable<String>
-    }
+    @OptionGroup var pointer: PointerOptions
 
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
-        let (name, isAlone) = (name, alone.alone)
-        let journal = try hosts.open()
+        let (name, isAlone) = (name, pointer.alone)
+        let journal = try pointer.openJournal()
         let former = try await location.using(journal) { try await $0.use(name, isAlone: isAlone)?.release }
-        await JournalOptions.announce(name, in: journal)
+        await PointerOptions.announce(name, in: journal)
         if location.json {
-          return try JSONOutput.print(
-            Output(location: location.location, current: name, former: Nullable(value: former)))
+          return try JSONOutput.print(["location": location.location, "current": name, "former": former])
         }
         let terminal = Terminal.output
         terminal.line(
@@ -131,39 +109,27 @@ struct ReleasesCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Only list what would be removed.")
     var dryRun = false
 
-    @OptionGroup var alone: AloneOption
-
-    @OptionGroup var hosts: JournalOptions
+    @OptionGroup var pointer: PointerOptions
 
     func validate() throws {
       if keep < 0 { throw ValidationError("--keep must not be negative.") }
     }
 
-    private struct Output: Encodable {
-      let location: String
-      let dryRun: Bool
-      let releases, removed: [String]
-      let bytes: Int64
-      /// The number of files that no publisher has written; they stay.
-      let others: Int
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(location.json) {
-        let (keep, dryRun, isAlone) = (keep, dryRun, alone.alone)
-        let lines = location.json || dryRun || !Terminal.error.isTerminal ? nil : RedrawnLines(Terminal.error)
-        let collection = try await location.using(try hosts.open()) {
+        let (keep, dryRun, isAlone) = (keep, dryRun, pointer.alone)
+        let lines = location.json || dryRun ? nil : DrawnLines(.error)
+        let collection = try await location.using(try pointer.openJournal()) {
           try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
             lines?.draw(["removing \($0.name)"])
           }
         }
         lines?.erase()
         if location.json {
-          return try JSONOutput.print(
-            Output(
-              location: location.location, dryRun: dryRun, releases: collection.releases.map(\.release),
-              removed: collection.objects.map(\.name), bytes: collection.bytes,
-              others: collection.others))
+          return try JSONOutput.print([
+            "location": location.location, "dryRun": dryRun, "releases": collection.releases.map(\.release),
+            "removed": collection.objects.map(\.name), "bytes": collection.bytes, "others": collection.others,
+          ])
         }
         let terminal = Terminal.output
         let verb = dryRun ? "would remove" : "removed"

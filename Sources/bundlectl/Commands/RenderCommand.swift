@@ -142,7 +142,7 @@ struct RenderCommand: AsyncParsableCommand {
       "A member of WXEnvironment. Repeatable.",
       discussion: "The value is read as JSON if it is valid JSON, else as text: --env platform=android --env scale=3.",
       valueName: "key=value"))
-  var environment: [EnvironmentMember] = []
+  var environment: [MemberArgument] = []
 
   @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "time"))
   var wait = TimeArgument(seconds: 10)
@@ -255,7 +255,7 @@ struct RenderCommand: AsyncParsableCommand {
         _ = try await render(target)
       } catch let error as CommandError {
         // The next change may repair it.
-        Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
+        Terminal.say("\(error)", .red)
       }
       try await watched.change()
       showTime()
@@ -311,9 +311,8 @@ struct RenderCommand: AsyncParsableCommand {
 
   /// Reports that the server cannot be reached, or can again; the shown page stays.
   private func show(_ failure: String?) {
-    let terminal = Terminal.error
-    guard let failure else { return terminal.line("bundlectl: the server answers again") }
-    terminal.line("bundlectl: \(terminal.styled("no news of the server: \(failure)", .yellow))")
+    guard let failure else { return Terminal.say("the server answers again") }
+    Terminal.say("no news of the server: \(failure)", .yellow)
   }
 
   /// The bundle first, then the other files of the rendering.
@@ -389,22 +388,18 @@ struct RenderCommand: AsyncParsableCommand {
         isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
-    if let note = rendering.note {
-      let terminal = Terminal.error
-      terminal.line("bundlectl: \(terminal.styled("not confirmed by the server: \(note)", .yellow))")
-    }
+    if let note = rendering.note { Terminal.say("not confirmed by the server: \(note)", .yellow) }
     report(rendering.pending)
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
-    if timings { for line in TimingsText.lines(of: rendering, isFile: isFile) { Terminal.error.line(line) } }
-    if store.json { try JSONOutput.print(RenderReport(rendering, isFile: isFile, withTimings: timings)) }
+    if timings { for line in rendering.timingLines(isFile: isFile) { Terminal.error.line(line) } }
+    if store.json { try JSONOutput.print(rendering.json(isFile: isFile, withTimings: timings)) }
     let failing = failOn.levels.reduce(0) { $0 + (rendering.logged[$1] ?? 0) }
     if failing > 0 {
-      Terminal.error.line(
-        "bundlectl: the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
+      Terminal.say("the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
     }
     if failOn == .warning, !rendering.missing.isEmpty {
-      Terminal.error.line(
-        "bundlectl: the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
+      Terminal.say(
+        "the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
       )
     }
     return rendering.state == .rendered && rendering.faults.isEmpty && failing == 0
@@ -415,8 +410,7 @@ struct RenderCommand: AsyncParsableCommand {
   private func report(_ pending: PendingWork) {
     if !pending.isSettled {
       let limit = wait.duration.inSeconds
-      Terminal.error.line(
-        "bundlectl: after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
+      Terminal.say("after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
     }
     if !pending.unawaitedText.isEmpty {
       Terminal.error.line(
@@ -428,10 +422,7 @@ struct RenderCommand: AsyncParsableCommand {
     let text: String
     switch format {
     case .outline: text = rendering.tree.outline(withStyles: styles) + "\n"
-    case .json:
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      text = String(decoding: try encoder.encode(rendering.tree.json), as: UTF8.self) + "\n"
+    case .json: text = try JSONOutput.text(rendering.tree.json) + "\n"
     case .html:
       text = rendering.html ?? ""
       if let note = PreviewFonts.note(for: rendering.tree) {
@@ -440,9 +431,36 @@ struct RenderCommand: AsyncParsableCommand {
     case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
     }
     guard let output else {
-      return Terminal.output.write(format == .outline ? OutlineText.styled(text, for: .output) : text)
+      return Terminal.output.write(format == .outline ? Terminal.output.styled(outline: text) : text)
     }
     try OutputFile.write(Data(text.utf8), to: output)
     if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }
+  }
+}
+
+/// Detects that a file was written or replaced. It polls, and therefore works on every file system and with every
+/// editor.
+struct FileWatch {
+  private let paths: [String]
+  private let stamps: [FileStatus?]
+
+  /// Records the state of the files. Read them afterwards, so that no change is missed.
+  init(_ paths: [String]) {
+    self.paths = paths
+    stamps = paths.map(Self.stamp)
+  }
+
+  /// Returns when a file has changed and the first file exists.
+  func change() async throws {
+    while true {
+      try await Task.sleep(for: .milliseconds(100))
+      // An editor may remove a file briefly.
+      guard let first = paths.first, Self.stamp(of: first) != nil else { continue }
+      if paths.map(Self.stamp) != stamps { return }
+    }
+  }
+
+  private static func stamp(of path: String) -> FileStatus? {
+    FileStatus(ofLink: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Foundation
 import PageKit
 import Signing
@@ -116,7 +117,7 @@ struct RootCommand: AsyncParsableCommand {
       let (path, signed) = try await file.write(root, signedBy: signers)
       let missing = max(0, rootThreshold - signed.count)
       if json {
-        return try RootOutput(root, at: path, signedBy: signed.map(\.id.hex).sorted(), isValid: missing == 0).print()
+        return try RootCommand.printJSON(root, at: path, signedBy: signed.map(\.id.hex).sorted(), isValid: missing == 0)
       }
       RootCommand.show(root, at: path, missing: missing)
     }
@@ -245,7 +246,7 @@ struct RootCommand: AsyncParsableCommand {
       let file = try RootFile(root)
       try checkKeys(of: file.root)
       let signed = try await signing.signers.sign(file.bytes, as: .root, at: root)
-      if json { return try RootOutput(file.root, at: root, signedBy: signed.map(\.id.hex), isValid: nil).print() }
+      if json { return try RootCommand.printJSON(file.root, at: root, signedBy: signed.map(\.id.hex), isValid: nil) }
       for key in signed {
         Terminal.output.line("\(root)\(SignatureFile.suffix): root \(file.root.version), signed by \(key.id)")
       }
@@ -298,42 +299,27 @@ struct RootCommand: AsyncParsableCommand {
       } catch {
         throw CommandError("\(last): \(error.sentence)")
       }
-      if json { return try RootOutput(root, at: last, signedBy: nil, isValid: true).print() }
+      if json { return try RootCommand.printJSON(root, at: last, signedBy: nil, isValid: true) }
       Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")
     }
   }
 
   // MARK: Output
 
-  /// The JSON of all of these commands.
-  private struct RootOutput: Encodable {
-    struct Role: Encodable {
-      let keys: [String]
-      let threshold: Int
+  /// Prints the JSON of all of these commands.
+  ///
+  /// - Parameters:
+  ///   - signedBy: the keys that have signed now.
+  ///   - isValid: `true` if hosts take it; `nil` if that was not checked.
+  private static func printJSON(_ root: TrustRoot, at path: String, signedBy: [String]?, isValid: Bool?) throws {
+    let roles = root.roles.map { role, entry -> (String, JSONObject) in
+      (role.rawValue, ["keys": entry.keys.map(\.hex).sorted(), "threshold": entry.threshold])
     }
-
-    let root: String
-    let version: Int64
-    let expires: String
-    let roles: [String: Role]
-    /// The keys that have signed now.
-    let signedBy: [String]?
-    /// `true` if hosts take it; missing where that was not checked.
-    let valid: Bool?
-
-    init(_ root: TrustRoot, at path: String, signedBy: [String]?, isValid: Bool?) {
-      self.root = path
-      version = root.version
-      expires = root.expires.description
-      let entries = root.roles.map {
-        ($0.key.rawValue, Role(keys: $0.value.keys.map(\.hex).sorted(), threshold: $0.value.threshold))
-      }
-      roles = Dictionary(entries, uniquingKeysWith: { first, _ in first })
-      self.signedBy = signedBy
-      valid = isValid
-    }
-
-    func print() throws { try JSONOutput.print(self) }
+    let object: JSONObject = [
+      "root": path, "version": root.version, "expires": root.expires.description,
+      "roles": Dictionary(roles) { first, _ in first },
+    ]
+    try JSONOutput.print(object.adding(ifPresent: ["signedBy": signedBy, "valid": isValid]))
   }
 
   private static func show(_ root: TrustRoot, at path: String, missing: Int) {
@@ -346,15 +332,15 @@ struct RootCommand: AsyncParsableCommand {
     of old: TrustRoot, at path: String, signedBy: Set<VerificationKey>, json: Bool
   ) throws {
     let file = try RootFile(path)
-    func output(isValid: Bool) -> RootOutput {
-      RootOutput(file.root, at: path, signedBy: signedBy.map(\.id.hex).sorted(), isValid: isValid)
+    func printJSON(isValid: Bool) throws {
+      try Self.printJSON(file.root, at: path, signedBy: signedBy.map(\.id.hex).sorted(), isValid: isValid)
     }
     do {
       _ = try old.successor(file.bytes, try SignatureFile(beside: path))
-      if json { return try output(isValid: true).print() }
+      if json { return try printJSON(isValid: true) }
       Terminal.output.line("\(path): root \(file.root.version), \(summary(file.root))")
     } catch let error as TrustError {
-      if json { return try output(isValid: false).print() }
+      if json { return try printJSON(isValid: false) }
       Terminal.output.line(
         "\(path): root \(file.root.version), \(summary(file.root)); not valid yet: \(error), by \"bundlectl root sign\""
       )

@@ -19,43 +19,30 @@ struct SourceCommand: AsyncParsableCommand {
       try await JSONOutput.reporting(store.json) {
         let opened = try store.reading()
         let sources = try await opened?.sources().sorted { ($0.usedAt ?? 0) > ($1.usedAt ?? 0) } ?? []
-        var entries: [Entry] = []
+        var entries: [(source: StoredSource, releases: Int, bytes: Int64)] = []
         for source in sources {
-          entries.append(Entry(source, try await opened?.releases(of: source.url) ?? []))
+          let releases = try await opened?.releases(of: source.url) ?? []
+          entries.append((source, releases.count, releases.reduce(0) { $0 + $1.bytes }))
         }
-        if store.json { return try JSONOutput.print(Output(sources: entries)) }
+        if store.json {
+          let objects: [JSONObject] = entries.map { source, releases, bytes in
+            [
+              "source": source.url.readable, "current": source.current?.name, "isHeld": source.isHeld,
+              "releases": releases, "bytes": bytes, "usedAt": String(rfc3339: source.usedAt ?? 0),
+            ]
+          }
+          return try JSONOutput.print(["sources": objects])
+        }
         if entries.isEmpty { Terminal.output.line("nothing is stored yet") }
-        let width = entries.map { Formatting.columns($0.source) }.max() ?? 0
-        for entry in entries {
-          let release = entry.current.value.map { "release \($0)\(entry.isHeld ? ", held" : "")" } ?? "nothing complete"
-          let size = Formatting.bytes(entry.bytes)
+        let width = sources.map { Formatting.columns($0.url.readable) }.max() ?? 0
+        for (source, _, bytes) in entries {
+          let release =
+            source.current.map { "release \($0.name)\(source.isHeld ? ", held" : "")" } ?? "nothing complete"
+          let size = Formatting.fitted(Formatting.bytes(bytes), 7)
           Terminal.output.line(
-            "\(Formatting.fitted(entry.source, width))  \(Formatting.fitted(size, 7))  \(release), used \(entry.usedAt)"
+            "\(Formatting.fitted(source.url.readable, width))  \(size)  \(release), used \(String(rfc3339: source.usedAt ?? 0))"
           )
         }
-      }
-    }
-
-    private struct Output: Encodable {
-      let sources: [Entry]
-    }
-
-    private struct Entry: Encodable {
-      let source: String
-      let current: Nullable<String>
-      let isHeld: Bool
-      let releases: Int
-      let bytes: Int64
-      /// RFC 3339.
-      let usedAt: String
-
-      init(_ source: StoredSource, _ releases: [ReleaseSummary]) {
-        self.source = source.url.readable
-        current = Nullable(value: source.current?.name)
-        isHeld = source.isHeld
-        self.releases = releases.count
-        bytes = releases.reduce(0) { $0 + $1.bytes }
-        usedAt = String(rfc3339: source.usedAt ?? 0)
       }
     }
   }
@@ -77,11 +64,6 @@ struct SourceCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreOptions
 
-    private struct Output: Encodable {
-      let source: String
-      let bytes: Int64
-    }
-
     func run() async throws {
       try await JSONOutput.reporting(store.json) {
         let url = try PageURL(manifestArgument: source)
@@ -91,7 +73,7 @@ struct SourceCommand: AsyncParsableCommand {
           )
         }
         let report = try await opened.collectGarbage(keepingPrevious: true, dryRun: false)
-        if store.json { return try JSONOutput.print(Output(source: url.readable, bytes: report.bytes)) }
+        if store.json { return try JSONOutput.print(["source": url.readable, "bytes": report.bytes]) }
         Terminal.output.line("forgot \(url.readable): \(Formatting.bytes(report.bytes)) removed")
       }
     }

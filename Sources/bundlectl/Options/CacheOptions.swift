@@ -60,9 +60,9 @@ struct CacheOptions: ParsableArguments {
   /// Without a usable cache, requests go to the network.
   private func cacheOrNone(isShared: Bool) throws -> ResponseCache {
     do {
-      return try readableCache(isShared: isShared) { ReadOnlyNotice.say(storeDirectory, $0) }
+      return try readableCache(isShared: isShared) { storeDirectory.warnReadOnly($0) }
     } catch let error as StoreError {
-      Terminal.error.line("bundlectl: continuing without the response cache: \(error)")
+      Terminal.say("continuing without the response cache: \(error)")
       return try ResponseCache(
         store: NoResponseStore(), policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
     }

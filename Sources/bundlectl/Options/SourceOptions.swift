@@ -111,8 +111,7 @@ extension PageHost {
     try AddressSpace.check()
     let host = try PageHost(configuration, transport: transport)
     if let reason = host.store.readOnlyReason {
-      ReadOnlyNotice.say(
-        configuration.store, reason, unreadable: ResponseDirectory(beside: configuration.store).unreadable)
+      configuration.store.warnReadOnly(reason, unreadable: ResponseDirectory(beside: configuration.store).unreadable)
     }
     do {
       let result = try await body(host)

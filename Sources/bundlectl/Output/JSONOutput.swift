@@ -1,26 +1,41 @@
 import ArgumentParser
 import Foundation
+import HTTPTransport
 
-/// An optional value that is encoded as `null`, not omitted.
-struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
-  let value: Value?
+/// A JSON object whose members are named where it is printed.
+///
+/// An optional without a value is encoded as `null`; ``adding(ifPresent:)`` leaves it out.
+struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
+  private var members: [String: any Encodable]
+
+  init(dictionaryLiteral members: (String, any Encodable)...) {
+    self.members = Dictionary(members) { _, last in last }
+  }
+
+  /// The object with further members, of which those without a value are left out.
+  func adding(ifPresent members: [String: (any Encodable)?]) -> JSONObject {
+    var object = self
+    object.members.merge(members.compactMapValues(\.self)) { _, last in last }
+    return object
+  }
 
   func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    if let value { try container.encode(value) } else { try container.encodeNil() }
+    var container = encoder.container(keyedBy: AnyKey.self)
+    for (name, value) in members { try container.encode(value, forKey: AnyKey(name)) }
   }
 }
 
 /// One JSON object on standard output.
 enum JSONOutput {
-  static func print(_ value: some Encodable) throws {
+  static func print(_ object: JSONObject) throws { try print(object as any Encodable) }
+
+  static func print(_ value: any Encodable) throws { Terminal.output.line(try text(value)) }
+
+  /// The text of a value, with sorted members on lines of their own.
+  static func text(_ value: any Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    Terminal.output.line(String(decoding: try encoder.encode(value), as: UTF8.self))
-  }
-
-  private struct Failure: Encodable {
-    let error: String
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
   }
 
   /// Runs a command's body; with `--json` an error is printed as an object too.
@@ -28,7 +43,7 @@ enum JSONOutput {
     do {
       try await body()
     } catch let error where isJSON && !(error is ExitCode || error is ValidationError || error is CleanExit) {
-      try print(Failure(error: "\(error)"))
+      try print(["error": "\(error)"])
       throw ExitCode.failure
     }
   }

@@ -1,7 +1,7 @@
 import PageKit
 
 /// An error of a rendering.
-struct RenderFault: Encodable, Error {
+struct RenderFault: Error {
   var message: String
   let url: String?
   let line: Int?
@@ -19,18 +19,7 @@ struct RenderFault: Encodable, Error {
     (url, line, column, stack) = (exception.url, exception.line, exception.column, exception.stack)
   }
 
-  private enum CodingKeys: CodingKey {
-    case message, url, line, column, stack
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(message, forKey: .message)
-    try container.encode(url, forKey: .url)
-    try container.encode(line, forKey: .line)
-    try container.encode(column, forKey: .column)
-    try container.encode(stack, forKey: .stack)
-  }
+  var json: JSONObject { ["message": message, "url": url, "line": line, "column": column, "stack": stack] }
 
   /// Columns; longer lines are generated code and are not shown.
   private static let codeLimit = 160
@@ -68,4 +57,74 @@ struct RenderFault: Encodable, Error {
 
   /// Files by their paths.
   private static func plain(_ text: String) -> String { text.replacing("file://", with: "") }
+}
+
+/// Turns a page's errors into faults; with a source map, these have places in the bundle's sources.
+actor FaultReader {
+  private let resources: ResourceLoader
+  private let url: PageURL
+  private let source: @Sendable () async -> String?
+  private var text: String?
+  private var map: SourceMap?
+  private var hasLooked = false
+
+  /// - Parameter source: the bundle's text.
+  init(_ resources: ResourceLoader, url: PageURL, source: @escaping @Sendable () async -> String?) {
+    self.resources = resources
+    self.url = url
+    self.source = source
+  }
+
+  func fault(of exception: ScriptException) async -> RenderFault {
+    await look()
+    let mapped = map.map { exception.mapped(through: $0, of: url.text) } ?? exception.located
+    var fault = RenderFault(mapped)
+    if let line = mapped.line, let place = mapped.url {
+      if let known = map?.text(of: place, line: line) {
+        fault.code = known
+      } else if place == url.text {
+        fault.code = Self.line(line, of: text)
+      } else {
+        fault.code = Self.line(line, of: await sourceFile(place))
+      }
+    }
+    return fault
+  }
+
+  /// A missing or invalid map only causes a warning.
+  private func look() async {
+    guard !hasLooked else { return }
+    hasLooked = true
+    guard let found = await source() else { return }
+    text = found
+    do {
+      map = try await SourceMapLookup(resources).map(of: found, at: url)
+    } catch {
+      Terminal.error.line(
+        Terminal.error.styled("bundlectl: going on without the source map: \(error.sentence)", .yellow))
+    }
+  }
+
+  /// The size up to which a source is read to show a line.
+  private static let sourceLimit: Int64 = 8 << 20
+  private var sources: [String: String] = [:]
+
+  /// The text of a source that the map only names: the file beside a local map, or a file of the bundle's own server.
+  private func sourceFile(_ place: String) async -> String? {
+    if let known = sources[place] { return known }
+    guard let source = PageURL(place), source.isFile ? url.isFile : source.origin == url.origin else { return nil }
+    let loaded = try? await resources.response(for: ResourceRequest(place, base: url, priority: .low))
+    guard let loaded, (200..<300).contains(loaded.status),
+      let bytes = try? await loaded.body.collect(upTo: Self.sourceLimit)
+    else { return nil }
+    sources[place] = String(decoding: bytes, as: UTF8.self)
+    return sources[place]
+  }
+
+  private static func line(_ line: Int, of text: String?) -> String? {
+    guard let lines = text?.split(maxSplits: line, omittingEmptySubsequences: false, whereSeparator: \.isNewline),
+      line > 0, lines.count >= line
+    else { return nil }
+    return String(lines[line - 1])
+  }
 }

@@ -75,24 +75,24 @@ enum RenderTarget: Hashable {
     let source = try await host.store.source(verifier.source)
     let isHeld = source?.isHeld == true
     let releases = source?.openable ?? []
-    let stored = try await Contents(releases, in: host.store)
-    let known = stored.url(of: name)
+    let stored = try await bundles(of: releases, in: host.store)
+    let known = url(of: name, in: stored)
     if let known, policy.startsWithStored || isHeld && policy != .networkOnly { return known }
     var lists = [stored]
     if policy.usesNetwork {
       do {
         if let verified = try await host.bundles.verified(policy: policy, canShow: known != nil) {
-          lists.insert(try await Contents([verified.release], in: host.store), at: 0)
+          lists.insert(try await bundles(of: [verified.release], in: host.store), at: 0)
         }
       } catch {
-        if known == nil && stored.bundles.isEmpty || policy == .networkOnly { throw error }
+        if known == nil && stored.isEmpty || policy == .networkOnly { throw error }
       }
     } else if releases.isEmpty {
       throw SourceError.notStored(verifier.source)
     }
-    if let found = lists.lazy.compactMap({ $0.url(of: name) }).first { return found }
+    if let found = lists.lazy.compactMap({ url(of: name, in: $0) }).first { return found }
     let manifest = verifier.source.readable
-    let names = lists.lazy.map(\.bundles).first { !$0.isEmpty }?.map(\.name).sorted() ?? []
+    let names = lists.first { !$0.isEmpty }?.map(\.name).sorted() ?? []
     guard !names.isEmpty else { throw CommandError("the manifest \(manifest) has no bundles") }
     let some = names.prefix(10).joined(separator: ", ") + (names.count > 10 ? ", …" : "")
     let isPath = name.contains("/") || name.hasSuffix(".js")
@@ -102,19 +102,17 @@ enum RenderTarget: Hashable {
   }
 
   /// The bundles of several releases, in the order of the releases.
-  private struct Contents {
+  private static func bundles(of releases: [StoredRelease], in store: BundleStore) async throws -> [PageBundle] {
     var bundles: [PageBundle] = []
-
-    init(_ releases: [StoredRelease], in store: BundleStore) async throws {
-      for release in releases {
-        bundles += try await store.recordedContents(of: release).map(\.bundle).filter { $0.kind == .bundle }
-      }
+    for release in releases {
+      bundles += try await store.recordedContents(of: release).map(\.bundle).filter { $0.kind == .bundle }
     }
+    return bundles
+  }
 
-    /// A name may have the extension of its file.
-    func url(of name: String) -> PageURL? {
-      let found = bundles.first { $0.name == name } ?? bundles.first { $0.name == Manifest.Entry.name(forPath: name) }
-      return found?.url
-    }
+  /// A name may have the extension of its file.
+  private static func url(of name: String, in bundles: [PageBundle]) -> PageURL? {
+    let found = bundles.first { $0.name == name } ?? bundles.first { $0.name == Manifest.Entry.name(forPath: name) }
+    return found?.url
   }
 }

@@ -1,16 +1,19 @@
 import Foundation
 import PageKit
 import PageWorkers
+import Synchronization
 
 /// The rendering of a page, opened as an app opens it, and its results.
 struct Rendering {
-  var bundle: RenderReport.Bundle
+  /// The bundle's name in its release, its URL and its MD5, as far as they are known.
+  var bundle: (name: String?, url: String, md5: String?)
   var source: LoadedBundle.Source?
   /// The reason why the server has not confirmed the bundle's bytes; `nil` if it has.
   var note: String?
   var tree = ElementTree()
   var timings = PageTimings()
-  var commands: [RenderCommandText] = []
+  /// Changes of the tree, each as a line of text.
+  var commands: [String] = []
   var faults: [RenderFault] = []
   /// Modules and components that the page uses and that are not registered.
   var missing: [MissingPart] = []
@@ -30,9 +33,6 @@ struct Rendering {
     case empty
     case failed
   }
-
-  /// A render command as a line of text.
-  typealias RenderCommandText = String
 
   struct Request: Sendable {
     var url: PageURL
@@ -82,7 +82,7 @@ struct Rendering {
     _ request: Request, _ page: any RenderedPage, _ listener: NoticeListener, on host: PageHost
   ) async throws -> Rendering {
     let url = request.url
-    var result = Rendering(bundle: .init(name: nil, url: url.text))
+    var result = Rendering(bundle: (nil, url.text, nil))
     let fault = try await page.open()
     if let fault { result.faults.append(fault) }
     var look = await page.look()
@@ -115,7 +115,7 @@ struct Rendering {
     )
     (result.source, result.note) = (look.bundle?.source, look.bundle?.note)
     result.bundle.name = await name(of: url, in: look.bundle?.view?.release, host)
-    result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
+    result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? md5(ofFile: url) : nil)
     let reader = FaultReader(host.resources, url: url) { await page.source() }
     var heard = listener.finish()
     // The notice of a failure is lost if the page's process is killed before it was sent.
@@ -160,6 +160,12 @@ struct Rendering {
     return faults
   }
 
+  /// The MD5 of a file; `nil` if it cannot be read.
+  private static func md5(ofFile url: PageURL) -> String? {
+    let data = url.filePath.flatMap { FileManager.default.contents(atPath: $0) }
+    return data.flatMap { try? ContentDigests(of: Array($0)).md5.hex }
+  }
+
   /// The name of a page in its release, or in another stored one.
   private static func name(of url: PageURL, in release: StoredRelease?, _ host: PageHost) async -> String? {
     let store = host.store
@@ -172,5 +178,177 @@ struct Rendering {
   private static func fire(_ event: FiredEvent, _ page: any RenderedPage, _ look: PageLook) async -> RenderFault? {
     if let fault = event.fault(in: look.tree) { return RenderFault(fault) }
     return await page.fire(event)
+  }
+}
+
+/// A page that is rendered, in this process or in a worker. Its notices go to a ``NoticeListener``.
+protocol RenderedPage: Sendable {
+  /// Opens the page, and waits for its pending work.
+  ///
+  /// - Returns: the error, if neither a notice nor the page's state reports it.
+  /// - Throws: ``CommandError`` if there is no engine or worker for its script.
+  func open() async throws -> RenderFault?
+  /// Fires an event, and waits for the page's pending work.
+  ///
+  /// - Returns: the reason why it could not be fired; `nil` if it was.
+  func fire(_ event: FiredEvent) async -> RenderFault?
+  /// The current state.
+  func look() async -> PageLook
+  /// The page as an HTML document.
+  ///
+  /// - Throws: ``RenderFault``.
+  func html(title: String, embedding: Bool) async throws -> String
+  /// The bundle's text, for the lines of errors.
+  func source() async -> String?
+  /// Ends the page after all its notices were delivered.
+  ///
+  /// - Returns: the reason why the page's process ended before that; `nil` if it did not, or if the reason was returned
+  ///   before.
+  func end() async -> RenderFault?
+}
+
+/// The state of a page.
+struct PageLook: Sendable {
+  var phase = PagePhase.idle
+  /// The reason why the page could not open, or was stopped.
+  var failure: PageFailureNotice?
+  /// `true` if the script ran when the page was opened, so that events may be fired.
+  var hasRun = false
+  var tree = ElementTree()
+  var timings = PageTimings()
+  var messages: [PageMessage] = []
+  /// The page's pending work.
+  var pending = PendingWork()
+  /// `nil` for a file, and if the bundle was not available.
+  var bundle: LoadedBundle?
+}
+
+extension Rendering.Request {
+  /// The text of the file to render.
+  ///
+  /// - Throws: ``RenderFault`` if it cannot be read or is not a bundle.
+  func fileBytes(at path: String) throws -> [UInt8] {
+    let bytes: [UInt8]
+    do {
+      bytes = try InputFile.bundle(path)
+    } catch {
+      throw RenderFault("\(url.readable) cannot be read: \(error.sentence)", url: url.text)
+    }
+    if let fault = BundleFault(in: bytes) {
+      throw RenderFault("\(url.readable) is not a bundle: \(fault)", url: url.text)
+    }
+    return bytes
+  }
+}
+
+/// Receives the notices of a rendered page: prints its logs and messages, and records the rest up to limits.
+final class NoticeListener: Sendable {
+  /// The limit of recorded errors.
+  fileprivate static let faultLimit = 1_000
+  /// The limit of recorded commands in bytes.
+  fileprivate static let commandLimit = 64 << 20
+  fileprivate static let missingLimit = 1_000
+  fileprivate static let levelLimit = 100
+
+  /// The page's errors, in order.
+  enum Wrong: Sendable {
+    case exception(ScriptException)
+    case failed(PageFailureNotice)
+  }
+
+  struct Heard: Sendable {
+    var commands: [String] = []
+    var wrong: [Wrong] = []
+    /// Errors of pages that the page embeds or has navigated to.
+    var thrown: [ScriptException] = []
+    var missing: [MissingPart] = []
+    /// The number of logged lines by level.
+    var logged: [String: Int] = [:]
+    /// `true` if there were more commands or errors than recorded.
+    var hasMoreCommands = false
+    var hasMoreFaults = false
+    fileprivate var commandBytes = 0
+
+    /// `true` if a notice has told why the page failed.
+    var hasFailure: Bool {
+      wrong.contains { if case .failed = $0 { true } else { false } }
+    }
+  }
+
+  private let state = Mutex(Heard())
+  private let notice: WaitNotice?
+
+  /// - Parameter notice: shown until the page's bundle has arrived.
+  init(_ notice: WaitNotice?) { self.notice = notice }
+
+  /// The records so far.
+  func finish() -> Heard {
+    notice?.end()
+    return state.withLock(\.self)
+  }
+
+  func hear(_ event: PageNotice) {
+    notice?.end()
+    state.withLock { $0.keep(event) }
+    switch event {
+    case .log(let level, let text): Self.say(level, text)
+    case .missing(let missing): Self.say("warn", "\(missing.part)")
+    case .message(let message): Terminal.error.line(message.outlineText)
+    case .begun, .commands, .exception, .failed, .thrown: break
+    }
+  }
+
+  private static func say(_ level: String, _ text: String) {
+    let style: Terminal.Style =
+      switch level {
+      case "error": .red
+      case "warn": .yellow
+      default: .dim
+      }
+    Terminal.error.line("\(Terminal.error.styled("\(level):", style)) \(text)")
+  }
+}
+
+extension NoticeListener.Heard {
+  fileprivate mutating func keep(_ event: PageNotice) {
+    switch event {
+    case .begun, .message: break
+    case .commands(let done):
+      for command in done {
+        commandBytes += command.utf8.count + MemoryLayout<String>.stride
+        guard commandBytes <= NoticeListener.commandLimit else { return hasMoreCommands = true }
+        commands.append(command)
+      }
+    case .log(let level, _):
+      if logged.count < NoticeListener.levelLimit || logged[level] != nil { logged[level, default: 0] += 1 }
+    case .missing(let missing):
+      if self.missing.count < NoticeListener.missingLimit { self.missing.append(missing.part) }
+    case .exception(let fault): keep(NoticeListener.Wrong.exception(fault.exception))
+    case .failed(let failure): keep(NoticeListener.Wrong.failed(failure))
+    case .thrown(let fault):
+      guard thrown.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
+      thrown.append(fault.exception)
+    }
+  }
+
+  private mutating func keep(_ wrong: NoticeListener.Wrong) {
+    guard self.wrong.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
+    self.wrong.append(wrong)
+  }
+}
+
+/// The errors of scripts. A page's own are among its events; those of embedded and pushed pages come only from here.
+final class ThrownExceptions: ScriptExceptionHandling {
+  private let listener: NoticeListener
+  private let page = Mutex<String?>(nil)
+
+  init(_ listener: NoticeListener) { self.listener = listener }
+
+  /// - Parameter page: the page whose events contain its errors.
+  func leaveOut(_ page: String) { self.page.withLock { $0 = page } }
+
+  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
+    guard page != self.page.withLock(\.self) else { return }
+    listener.hear(.thrown(ScriptFault(exception.located)))
   }
 }

@@ -16,8 +16,7 @@ enum Completions {
       let named = value(of: "--manifest", in: arguments).flatMap { try? PageURL(manifestArgument: $0) }
       var names: [String] = []
       for source in try await opened.sources() where named == nil || source.url == named {
-        let releases = try await opened.releases(of: source.url).map(\.release)
-        names += releases.map(ReleaseNames(releases).unique)
+        names += try await opened.releases(of: source.url).map(\.release).uniqueNames
       }
       return names
     }.filter { $0.hasPrefix(word(index, of: arguments)) }

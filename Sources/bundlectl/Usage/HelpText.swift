@@ -1,4 +1,5 @@
 import ArgumentParser
+import PageKit
 
 extension CommandConfiguration {
   /// The same configuration with examples at the end of its discussion.
@@ -85,5 +86,49 @@ enum HelpText {
       depth += word.count { $0 == "[" } - word.count { $0 == "]" }
     }
     return pieces
+  }
+
+  /// The message for an unknown command, with the most similar known one; `nil` if the arguments name a known command,
+  /// or none.
+  static func unknownCommand(in arguments: [String], of root: any ParsableCommand.Type) -> String? {
+    var (subcommands, path) = (root.configuration.subcommands, [name(of: root)])
+    var rest = arguments[...]
+    while let next = subcommands.first(where: { name(of: $0) == rest.first }) {
+      subcommands = next.configuration.subcommands
+      path.append(rest.removeFirst())
+    }
+    guard !subcommands.isEmpty, let unknown = rest.first, !unknown.hasPrefix("-"), unknown != "help" else { return nil }
+    let known = subcommands.map { name(of: $0) }
+    let whole = path.joined(separator: " ")
+    let meant =
+      suggestion(for: unknown, among: known).map { ": did you mean \($0.quotedForMessage)?" }
+      ?? "; it has \(known.joined(separator: ", "))"
+    return
+      "Error: \(whole) has no command \(unknown.quotedForMessage)\(meant)\n  See '\(whole) --help' for more information."
+  }
+
+  /// The most similar name, if few letters differ.
+  private static func suggestion(for name: String, among known: [String]) -> String? {
+    let near = known.map { ($0, edits(from: name.lowercased(), to: $0)) }.min { $0.1 < $1.1 }
+    if let near, near.1 <= max(1, min(name.count, near.0.count) / 3) { return near.0 }
+    let longer = known.filter { $0.hasPrefix(name.lowercased()) }
+    return longer.count == 1 ? longer.first : nil
+  }
+
+  /// The number of insertions, deletions, substitutions and swaps of neighbours between two names. Only the first 64
+  /// characters are compared.
+  private static func edits(from first: String, to second: String) -> Int {
+    let (a, b) = (Array(first.prefix(64)), Array(second.prefix(64)))
+    var rows = [Array(0...b.count)]
+    for i in 0..<a.count {
+      var row = [i + 1]
+      for j in 0..<b.count {
+        var least = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (a[i] == b[j] ? 0 : 1))
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { least = min(least, rows[i - 1][j - 1] + 1) }
+        row.append(least)
+      }
+      rows.append(row)
+    }
+    return rows[a.count][b.count]
   }
 }

@@ -1,5 +1,48 @@
+import CLinux
 import Foundation
+import HTTPTransport
 import PageKit
+
+/// A file that the user names.
+enum InputFile {
+  /// - Throws: ``CommandError`` if it cannot be read.
+  static func bytes(_ path: String) throws -> [UInt8] {
+    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
+    return Array(data)
+  }
+
+  /// Reads what a file contains.
+  ///
+  /// - Throws: ``CommandError``, which names the file.
+  static func read<Value>(_ path: String, _ body: ([UInt8]) throws -> Value) throws -> Value {
+    let bytes = try bytes(path)
+    do {
+      return try body(bytes)
+    } catch {
+      throw CommandError("\(path): \(error.sentence)")
+    }
+  }
+
+  /// Reads a local bundle. Pipes and devices are read too, which have no length.
+  ///
+  /// - Throws: ``CommandError``.
+  static func bundle(_ path: String) throws -> [UInt8] {
+    guard let file = fopen(path, "r") else { throw CommandError(String(cString: strerror(errno))) }
+    defer { fclose(file) }
+    let limit = Int(ManifestLimits.standard.fileBytes)
+    var bytes: [UInt8] = []
+    while bytes.count <= limit {
+      let piece = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
+        count = fread(buffer.baseAddress, 1, buffer.count, file)
+      }
+      if piece.isEmpty { break }
+      bytes += piece
+    }
+    guard ferror(file) == 0 else { throw CommandError(String(cString: strerror(errno))) }
+    guard bytes.count <= limit else { throw CommandError("it has more than the limit of \(limit) bytes") }
+    return bytes
+  }
+}
 
 /// A file that an answer is written to.
 ///
@@ -115,5 +158,16 @@ final class OutputFile {
 
   private static func failure(_ path: String) -> CommandError {
     CommandError("\(path) cannot be written: \(String(cString: strerror(errno)))")
+  }
+}
+
+extension String {
+  /// The path to this file or folder from the folder of another file, for files that name each other; empty if this is
+  /// that folder.
+  func path(fromFolderOf file: String) -> String {
+    let target = URL(fileURLWithPath: self).standardizedFileURL.pathComponents
+    let start = URL(fileURLWithPath: file).standardizedFileURL.deletingLastPathComponent().pathComponents
+    let shared = zip(target, start).prefix { $0 == $1 }.count
+    return (Array(repeating: "..", count: start.count - shared) + target.dropFirst(shared)).joined(separator: "/")
   }
 }

@@ -1,0 +1,128 @@
+import Foundation
+import PageKit
+
+extension Rendering {
+  /// The JSON of `render`.
+  ///
+  /// - Parameter withTimings: pass `true` for the stages too, which differ from run to run.
+  func json(isFile: Bool, withTimings: Bool) -> JSONObject {
+    let stages = timings.stages.map { ($0.name, $0.time?.seconds) }
+    let object: JSONObject = [
+      // `memory`, `store`, `network`, `stale`, `kept` or `file`; `null` if the bundle was not available.
+      "source": isFile ? "file" : source?.rawValue,
+      "bundle": ["name": bundle.name, "url": bundle.url, "md5": bundle.md5] as JSONObject,
+      "state": state.rawValue, "settled": pending.isSettled, "pending": pending.json,
+      // Hits are requests that were answered without the network.
+      "requests": ["total": timings.requests, "hits": timings.hits, "bytes": timings.bytes] as JSONObject,
+      "root": tree.json, "messages": messages.map(\.json), "errors": faults.map(\.json), "missing": missingJSON,
+      "logged": logged,
+    ]
+    return object.adding(ifPresent: [
+      "note": note, "timings": withTimings ? Dictionary(stages) { first, _ in first } : nil,
+    ])
+  }
+
+  /// Modules and components that the page uses and that are not registered; methods as `module.method`.
+  private var missingJSON: [String: [String]] {
+    var names: [String: [String]] = ["components": [], "modules": [], "methods": []]
+    for part in missing {
+      switch part {
+      case .component(let type): names["components", default: []].append(type)
+      case .module(let name): names["modules", default: []].append(name)
+      case .method(let module, let name): names["methods", default: []].append("\(module).\(name)")
+      }
+    }
+    return names
+  }
+
+  /// The page's timings as lines of text.
+  func timingLines(isFile: Bool) -> [String] {
+    let found = isFile ? "bundle read" : source == .network ? "bundle downloaded" : "bundle found"
+    let stages: [(String, Duration?)] = [
+      (found, timings.bundleReady), ("createInstance", timings.createInstance), ("first element", timings.firstElement),
+      ("script evaluated", timings.evaluated),
+      ("createFinish", timings.createFinish), ("first interaction", timings.interaction),
+    ]
+    // The stages in order, each with the time since the previous one.
+    var former = 0.0
+    var lines: [String] = []
+    for (name, end) in stages.compactMap({ name, end in end.map { (name, $0.seconds) } }).sorted(by: { $0.1 < $1.1 }) {
+      let padded = name.padding(toLength: 18, withPad: " ", startingAt: 0)
+      lines.append("\(padded) \(Self.milliseconds(end))   +\(Self.milliseconds(end - former).drop { $0 == " " })")
+      former = end
+    }
+    let bytes = Formatting.bytes(timings.bytes)
+    lines.append(
+      "\(Formatting.count(timings.requests, "request")), \(timings.hits) answered without the network, \(bytes)")
+    return lines
+  }
+
+  private static func milliseconds(_ seconds: Double) -> String { String(format: "%8.1f ms", seconds * 1_000) }
+}
+
+extension Terminal {
+  /// An outline of a page with highlighted types and dimmed refs.
+  func styled(outline: String) -> String {
+    guard isColoured else { return outline }
+    return outline.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      let indentation = line.prefix { $0 == " " }
+      let parts = line.dropFirst(indentation.count).split(
+        separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count >= 2 else { return String(line) }
+      let rest = parts.count == 3 ? " \(parts[2])" : ""
+      return
+        "\(indentation)\(styled(String(parts[0]), .bold)) \(styled(String(parts[1]), .dim))\(rest)"
+    }.joined(separator: "\n")
+  }
+}
+
+/// The fonts of this machine for a page's text, which browsers here use to show its HTML.
+enum PreviewFonts {
+  /// A language whose text needs a font of its own.
+  enum Language: String {
+    case chinese = "zh"
+    case japanese = "ja"
+    case korean = "ko"
+  }
+
+  /// The first language of a page's texts that needs a font of its own; `nil` if there is none.
+  static func language(of tree: ElementTree) -> Language? {
+    var found: Language?
+    for element in tree.root.map({ tree.preorder(from: $0) }) ?? [] {
+      for text in ["value", "placeholder"].compactMap({ element.attributes[$0]?.string }) {
+        for scalar in text.unicodeScalars where scalar.value >= 0x3040 {
+          switch scalar.value {
+          case 0x3040...0x30ff: return .japanese
+          case 0xac00...0xd7af: return .korean
+          // Japanese text has these too, with kana.
+          case 0x3400...0x9fff, 0xf900...0xfaff, 0x2_0000...0x3_ffff: found = .chinese
+          default: break
+          }
+        }
+      }
+    }
+    return found
+  }
+
+  /// Says that this machine has no font for a page's text; `nil` if it has one, or `fc-list` is not here to tell.
+  static func note(for tree: ElementTree) -> String? {
+    guard let language = language(of: tree), fonts(for: language)?.isEmpty == true else { return nil }
+    return
+      "the page has \("\(language)".capitalized) text, and this machine has no font for it: a browser here shows boxes "
+      + "(on Debian: apt install fonts-noto-cjk)"
+  }
+
+  /// The names of the fonts; `nil` if they cannot be listed.
+  private static func fonts(for language: Language) -> String? {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["fc-list", ":lang=\(language.rawValue)", "family"]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return nil }
+    let names = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+    process.waitUntilExit()
+    return process.terminationStatus == 0 ? String(decoding: names, as: UTF8.self) : nil
+  }
+}
