@@ -49,6 +49,54 @@ private final class ComparedRequest: Equatable, Sendable {
   }
 }
 
+/// Decides how a request shares exchanges with the origin: if it joins an equal request's, by which fields requests are
+/// compared, and if the response that another exchange brought may answer it. ``OriginExchange`` acts on it.
+struct ExchangeSharing {
+  /// `false` once the request has to be sent by itself.
+  private(set) var isShared: Bool
+  /// Requests that differ in these fields do not share an exchange: names in small letters, from `Vary`.
+  private(set) var names: Set<String>
+  /// How often the request may still look for a response that came meanwhile before it goes out.
+  private var looksLeft = 3
+
+  /// - Parameters:
+  ///   - isShared: `false` if no response for the key can answer two requests.
+  ///   - names: the fields that the known responses vary by.
+  init(isShared: Bool, by names: Set<String>) { (self.isShared, self.names) = (isShared, names) }
+
+  var mayLookAgain: Bool { looksLeft > 0 }
+
+  /// Further fields are known by which responses vary.
+  mutating func add(_ more: Set<String>) { names.formUnion(more) }
+
+  /// Decides if a response may answer the request; if not, how the request goes on.
+  ///
+  /// - Parameters:
+  ///   - isChosen: the request's fields select the response.
+  ///   - vary: the fields that it varies by; `nil` if no other request can have it.
+  ///   - isCollapsed: another request asked for it.
+  ///   - isReusable: it may answer a request without a question to the origin.
+  mutating func mayUse(
+    isChosen: Bool, varyingBy vary: VaryKey?, isCollapsed: Bool, isReusable: @autoclosure () -> Bool
+  ) -> Bool {
+    guard isChosen else {
+      // By fields that were not compared yet, equal requests can share the next exchange.
+      let count = names.count
+      if let vary { names.formUnion(vary.values.keys) }
+      isShared = names.count > count
+      return false
+    }
+    if isCollapsed, !isReusable() { isShared = false }
+    return !isCollapsed || isShared
+  }
+
+  /// The exchange that the request would have joined ended before it began.
+  mutating func lookAgain() { looksLeft -= 1 }
+
+  /// The exchange of another request takes too long, or its response answers that request alone.
+  mutating func goAlone() { isShared = false }
+}
+
 /// The result of an exchange with the origin, for all requests that share it.
 enum FetchResult: Sendable {
   /// It may be stored, and is for everyone. The transfer goes on while this result waits for those who read it.
@@ -60,7 +108,7 @@ enum FetchResult: Sendable {
   /// It may not be stored: it answers one request alone.
   case single(UnsharedResponse)
   /// Nothing was asked: another exchange's response has come since the cache was looked at.
-  case overtaken
+  case superseded
 }
 
 /// A response that only one request may have.

@@ -45,82 +45,52 @@ final class OriginExchange: Sendable {
       return try await passThrough(hop, request, validating: cached, reason)
     }
     let epoch = inFlight.epoch(of: hop.key)
-    var isShared = !unstored.contains(hop.key, at: configuration.now())
-    // The response may vary by a field whose value differs in this request. Requests with equal values of these fields
-    // share the next exchange.
-    var names = varyNames(of: hop.key)
-    var key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
-    func isForUs(_ isOurs: Bool, _ vary: VaryKey?) -> Bool {
-      if isOurs { return true }
-      let more = names.union(vary?.values.keys.map(\.self) ?? [])
-      isShared = more.count > names.count
-      names = more
-      key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
-      return false
-    }
-    func isForUs(_ incoming: IncomingResponse, isCollapsed: Bool) -> Bool {
-      let fields = hop.request.headerFields
-      guard isForUs(incoming.request == hop.request || incoming.vary?.matches(fields) == true, incoming.vary) else {
-        return false
-      }
-      // What a shared cache gives to several clients must be reusable: RFC 9111 §4.
-      guard isCollapsed, hop.policy.mode == .shared else { return true }
-      isShared =
-        incoming.pending.mayAnswer(hop, at: configuration.now()) && lookup.mayAnswer(incoming.pending.times)
-      return isShared
-    }
-    func isForUs(_ stored: StoredResponse, isCollapsed: Bool) -> Bool {
-      guard isForUs(stored.answers(hop.request.headerFields), stored.vary) else { return false }
-      isShared = !isCollapsed || lookup.mayAnswer(stored.times)
-      return isShared
-    }
-    var looksLeft = Self.looks
+    var sharing = ExchangeSharing(
+      isShared: !unstored.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
     while true {
-      if !names.isSuperset(of: varyNames(of: hop.key)) {
-        names.formUnion(varyNames(of: hop.key))
-        key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
-      }
-      let arriving = isShared ? inFlight.incoming(for: key) : nil
+      sharing.add(varyNames(of: hop.key))
+      let key = FlightKey(hop, request, epoch: epoch, chosenBy: sharing.names)
+      let arriving = sharing.isShared ? inFlight.incoming(for: key) : nil
       if let incoming = arriving {
-        guard isForUs(incoming, isCollapsed: true) else { continue }
+        guard mayUse(incoming, for: hop, isCollapsed: true, &sharing) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
       }
-      if isShared {
+      if sharing.isShared {
         await inFlight.completed(hop.key)
         if let resource = await lookup.storedMeanwhile(hop) { return resource }
-      }
-      if isShared, inFlight.passengers(of: key) > 0, let number = inFlight.number(of: key) {
-        gate.raise(number, to: hop.priority)
+        if inFlight.passengers(of: key) > 0, let number = inFlight.number(of: key) {
+          gate.raise(number, to: hop.priority)
+        }
       }
       // Of requests that come at the same moment, the one whose exchange runs is not collapsed.
-      let isOurs = Atomic(!isShared)
+      let isOurs = Atomic(!sharing.isShared)
       let result: FetchResult
       do {
         result =
-          isShared
-          ? try await inFlight.shared(key, alarm: alarm(for: key)) { [key, names, looksLeft] in
-            if looksLeft > 0, await self.isOvertaken(hop, key, chosenBy: names, after: arriving) { return .overtaken }
+          sharing.isShared
+          ? try await inFlight.shared(key, alarm: alarm(for: key)) { [key, sharing] in
+            if sharing.mayLookAgain, await self.isSuperseded(hop, key, sharing, after: arriving) { return .superseded }
             isOurs.store(true, ordering: .relaxed)
             return try await self.result(of: hop, request, validating: cached, key)
           }
           : try await self.result(of: hop, request, validating: cached, key)
       } catch is OverdueWorkError {
-        isShared = false
+        sharing.goAlone()
         continue
       }
       let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
-      case .overtaken:
-        looksLeft -= 1
+      case .superseded:
+        sharing.lookAgain()
         continue
       case .incoming(let place):
         defer { withExtendedLifetime(place) {} }
-        guard isForUs(place.incoming, isCollapsed: isCollapsed) else { continue }
+        guard mayUse(place.incoming, for: hop, isCollapsed: isCollapsed, &sharing) else { continue }
         if let resource = resources.incoming(place.incoming, for: hop, reason, isCollapsed: isCollapsed) {
           return resource
         }
       case .confirmed(let confirmed, let status, let generation):
-        guard !isShared || isForUs(confirmed.stored, isCollapsed: isCollapsed) else { continue }
+        guard mayUse(confirmed.stored, for: hop, isCollapsed: isCollapsed, &sharing) else { continue }
         let cacheStatus = CacheStatus(
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
         let resource = await resources.stored(
@@ -130,7 +100,7 @@ final class OriginExchange: Sendable {
         // The bytes went meanwhile: without them there is nothing to confirm.
         return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
-        guard !isShared || isForUs(stale.stored, isCollapsed: false) else { continue }
+        guard mayUse(stale.stored, for: hop, isCollapsed: false, &sharing) else { continue }
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
         if hop.behavior.fallback != .never {
           if let resource = await resources.stored(stale, for: hop, cacheStatus) { return resource }
@@ -142,9 +112,32 @@ final class OriginExchange: Sendable {
             response, for: hop, reason, generation: single.generation, detail: single.detail)
         }
       }
-      // It was for somebody else alone.
-      isShared = false
+      // The response belongs to another request.
+      sharing.goAlone()
     }
+  }
+
+  /// Returns `true` if a response that comes in may answer the request.
+  private func mayUse(
+    _ incoming: IncomingResponse, for hop: OutgoingRequest, isCollapsed: Bool, _ sharing: inout ExchangeSharing
+  ) -> Bool {
+    let isChosen = incoming.request == hop.request || incoming.vary?.matches(hop.request.headerFields) == true
+    // What a shared cache gives to several clients must be reusable: RFC 9111 §4.
+    return sharing.mayUse(
+      isChosen: isChosen, varyingBy: incoming.vary, isCollapsed: isCollapsed,
+      isReusable: hop.policy.mode != .shared
+        || incoming.pending.mayAnswer(hop, at: configuration.now()) && lookup.mayAnswer(incoming.pending.times))
+  }
+
+  /// Returns `true` if a stored response, as an exchange has left it, may answer the request.
+  private func mayUse(
+    _ stored: StoredResponse, for hop: OutgoingRequest, isCollapsed: Bool, _ sharing: inout ExchangeSharing
+  ) -> Bool {
+    // The request's own exchange was made for what is stored.
+    guard sharing.isShared else { return true }
+    return sharing.mayUse(
+      isChosen: stored.answers(hop.request.headerFields), varyingBy: stored.vary, isCollapsed: isCollapsed,
+      isReusable: lookup.mayAnswer(stored.times))
   }
 
   /// Returns when a request need not wait for an equal one any longer; `nil` if it waits for as long as that takes.
@@ -161,9 +154,6 @@ final class OriginExchange: Sendable {
     }
   }
 
-  /// How often a request looks again for a response that came meanwhile, before it goes out.
-  private static let looks = 3
-
   /// The names of the fields that the responses in memory vary by.
   private func varyNames(of key: CacheKey) -> Set<String> {
     Set(cache.memory.variants(for: key).flatMap { $0.stored.vary.values.keys })
@@ -172,15 +162,13 @@ final class OriginExchange: Sendable {
   /// Returns `true` if an exchange that ended between the look at the cache and the beginning of this one has brought the
   /// response, or shows that requests differ by further fields.
   ///
-  /// - Parameters:
-  ///   - names: the fields that the request shares exchanges by.
-  ///   - arriving: the response that was seen coming in.
-  private func isOvertaken(
-    _ hop: OutgoingRequest, _ key: FlightKey, chosenBy names: Set<String>, after arriving: IncomingResponse?
+  /// - Parameter arriving: the response that was seen coming in.
+  private func isSuperseded(
+    _ hop: OutgoingRequest, _ key: FlightKey, _ sharing: ExchangeSharing, after arriving: IncomingResponse?
   ) async -> Bool {
     if let incoming = inFlight.incoming(for: key), incoming !== arriving { return true }
     await inFlight.completed(hop.key)
-    return !names.isSuperset(of: varyNames(of: hop.key)) || lookup.hasStoredMeanwhile(hop)
+    return !sharing.names.isSuperset(of: varyNames(of: hop.key)) || lookup.hasStoredMeanwhile(hop)
   }
 
   /// One exchange: sends the request, and sees what the response means for what is stored.
