@@ -34,11 +34,10 @@ struct ResourceHandlerChain: Sendable {
       case .passing(let handler): next = { handler.updates(for: $0, next: behind) }
       case .answering(let handler):
         next = { request in
-          let origin = ResourceOrigin(name: "\(page)/\(index)") { request in
+          loader.updates(for: request, from: "\(page)/\(index)") { request in
             let exchange = ResourceExchange(page: page, request: request, loader: loader, next: behind)
             return try await handler.response(to: request, exchange)
           }
-          return loader.updates(for: request, from: origin)
         }
       }
     }
