@@ -108,7 +108,7 @@ extension ActiveTransfer {
       let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
       for field in transfer.transfer.feed?.trailers ?? [:] {
         var line = Array("\(field.name.rawName): ".utf8)
-        FieldText.append(field.value, isPassedOn: transfer.request.addsNothing, to: &line)
+        line.append(fieldValue: field.value, isPassedOn: transfer.request.addsNothing)
         // libcurl frees the list.
         list.pointee = curl_slist_append(list.pointee, line.map(CChar.init(bitPattern:)) + [0])
       }

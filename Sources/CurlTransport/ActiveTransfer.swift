@@ -77,7 +77,7 @@ final class ActiveTransfer {
       failure = .closedEarly(url: url, received: 0, reason: "the request's body cannot be sent a second time")
       return false
     }
-    guard let reason = refusal?(HostText.host(of: request.head.authority ?? ""), address, port) else { return true }
+    guard let reason = refusal?((request.head.authority ?? "").hostOfAuthority, address, port) else { return true }
     failure = .notPermitted(url: url, address: address, reason: reason)
     return false
   }

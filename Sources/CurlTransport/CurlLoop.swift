@@ -233,20 +233,21 @@ enum CurlCommand: Sendable {
   case stop
 }
 
+/// A handle of libcurl that several threads have; its owner sees to it that they make only calls that libcurl allows.
+struct SharedHandle: @unchecked Sendable {
+  let pointer: UnsafeMutableRawPointer
+}
+
 /// Carries commands to the curl thread and wakes it.
 final class CurlMailbox: Sendable {
-  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all
-  /// other calls.
-  private struct Handle: @unchecked Sendable {
-    let multi: UnsafeMutableRawPointer
-  }
-
   private struct State {
     var commands: [CurlCommand] = []
     var isClosed = false
   }
 
-  private let handle: Handle
+  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all
+  /// other calls.
+  private let handle: SharedHandle
   private let state = Mutex(State())
 
   /// `true` if libcurl can be used. The first access sets libcurl up.
@@ -256,18 +257,18 @@ final class CurlMailbox: Sendable {
     guard Self.initialised, let multi = curl_multi_init() else {
       throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
     }
-    handle = Handle(multi: multi)
+    handle = SharedHandle(pointer: multi)
   }
 
   /// The multi handle, for the curl thread only.
-  var multi: UnsafeMutableRawPointer { handle.multi }
+  var multi: UnsafeMutableRawPointer { handle.pointer }
 
   func post(_ command: CurlCommand) {
     let isAccepted = state.withLock { state in
       guard !state.isClosed else { return false }
       state.commands.append(command)
       // Under the lock, since libcurl's handle is gone once the mailbox is closed.
-      curl_multi_wakeup(handle.multi)
+      curl_multi_wakeup(handle.pointer)
       return true
     }
     if !isAccepted, case .start(let transfer) = command {

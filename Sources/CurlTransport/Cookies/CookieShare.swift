@@ -6,11 +6,7 @@ import HTTPTypes
 /// libcurl's cookies, which the transfers of several curl threads may share.
 final class CookieShare: Sendable {
   /// libcurl protects its contents with the locks below.
-  private struct Handle: @unchecked Sendable {
-    let share: UnsafeMutableRawPointer
-  }
-
-  private let handle: Handle
+  private let handle: SharedHandle
   private let locks: ShareLocks
 
   /// - Throws: ``TransportError`` if libcurl cannot be set up, or was built without cookies.
@@ -18,7 +14,7 @@ final class CookieShare: Sendable {
     guard CurlMailbox.initialised, let share = curl_share_init() else {
       throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
     }
-    handle = Handle(share: share)
+    handle = SharedHandle(pointer: share)
     locks = ShareLocks()
     let context = Unmanaged.passUnretained(locks).toOpaque()
     _ = pk_share_setopt_pointer(share, CURLSHOPT_USERDATA, context)
@@ -35,11 +31,11 @@ final class CookieShare: Sendable {
   }
 
   /// libcurl refuses this while a handle is attached, but each handle belongs to a request that keeps the jar alive.
-  deinit { curl_share_cleanup(handle.share) }
+  deinit { curl_share_cleanup(handle.pointer) }
 
   /// Attaches a handle until it is cleaned up; `curl_easy_reset` does not detach it.
   func attach(to easy: UnsafeMutableRawPointer) {
-    _ = pk_setopt_pointer(easy, CURLOPT_SHARE, handle.share)
+    _ = pk_setopt_pointer(easy, CURLOPT_SHARE, handle.pointer)
   }
 
   /// Returns all cookies, those of each host in the order of their first arrival; some may be expired.

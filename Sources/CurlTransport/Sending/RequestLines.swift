@@ -55,7 +55,7 @@ struct RequestLines {
     } else {
       bytes.append(UInt8(ascii: ":"))
       bytes.append(UInt8(ascii: " "))
-      FieldText.append(value, isPassedOn: isPassedOn, to: &bytes)
+      bytes.append(fieldValue: value, isPassedOn: isPassedOn)
     }
     bytes.append(0)
   }
@@ -88,23 +88,22 @@ struct RequestLines {
   }
 }
 
-/// The bytes of a field's value as it is sent.
-enum FieldText {
-  /// Appends one byte for each character of ISO 8859-1, or UTF-8 if there are other characters. If the value is passed
-  /// on, its original bytes.
-  static func append(_ value: String, isPassedOn: Bool, to bytes: inout [UInt8]) {
+extension [UInt8] {
+  /// Appends the value of a field as it is sent: one byte for each character of ISO 8859-1, or UTF-8 if there are other
+  /// characters. If the value is passed on, its original bytes.
+  mutating func append(fieldValue value: String, isPassedOn: Bool) {
     // Most values are ASCII.
     if value.utf8.allSatisfy({ $0 < 0x80 }) {
-      bytes.append(contentsOf: value.utf8)
+      append(contentsOf: value.utf8)
     } else {
-      bytes += isPassedOn ? OpaqueText.bytes(of: value.utf8) : latin1(value) ?? Array(value.utf8)
+      self += isPassedOn ? OpaqueText.bytes(of: value.utf8) : Self(latin1: value) ?? Array(value.utf8)
     }
   }
 
   /// The bytes in ISO 8859-1; `nil` if it does not have all characters.
-  private static func latin1(_ value: String) -> [UInt8]? {
-    let bytes = value.unicodeScalars.compactMap { UInt8(exactly: $0.value) }
-    return bytes.count == value.unicodeScalars.count ? bytes : nil
+  private init?(latin1 value: String) {
+    self = value.unicodeScalars.compactMap { UInt8(exactly: $0.value) }
+    if count != value.unicodeScalars.count { return nil }
   }
 }
 
@@ -135,13 +134,10 @@ enum RequestTarget: Equatable {
   private static func isClean(_ text: String) -> Bool { text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } }
 }
 
-/// Parses an authority.
-enum HostText {
-  /// Returns the host without its port; an IPv6 address without its brackets. RFC 3986 §3.2.2.
-  static func host(of authority: String) -> String {
-    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
-      return String(authority[authority.index(after: authority.startIndex)..<end])
-    }
-    return String(authority.prefix { $0 != ":" })
+extension String {
+  /// The host of this authority, without its port; an IPv6 address without its brackets. RFC 3986 §3.2.2.
+  var hostOfAuthority: String {
+    if hasPrefix("["), let end = firstIndex(of: "]") { return String(self[index(after: startIndex)..<end]) }
+    return String(prefix { $0 != ":" })
   }
 }

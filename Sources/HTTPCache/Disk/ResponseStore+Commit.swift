@@ -19,7 +19,7 @@ extension ResponseStore {
     guard let sealed = try seal(entry) else { return nil }
     let response = NewResponse(entry: entry, sealed: sealed, spool: spool, replaced: Set(replaced.map(\.id)))
     return try await withCheckedThrowingContinuation { continuation in
-      let mustStart = commits.add(.init(response: response, continuation: continuation))
+      let mustStart = commits.add((response, continuation))
       if mustStart { queues.later { [self] in runCommits() } }
     }
   }
@@ -220,10 +220,7 @@ struct NewResponse: Sendable {
 
 /// Responses that wait to be stored: those that come while the store is busy go into one transaction.
 final class ResponseCommits: Sendable {
-  struct Job: Sendable {
-    let response: NewResponse
-    let continuation: CheckedContinuation<ResponseEntry?, any Error>
-  }
+  typealias Job = (response: NewResponse, continuation: CheckedContinuation<ResponseEntry?, any Error>)
 
   /// The most responses of one transaction: a few milliseconds, for which no other process writes.
   private static let batchLimit = 64

@@ -181,13 +181,13 @@ extension ResourceLoader {
     let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
     let entry = stored.flatMap { found.first(holding: $0) }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
-    let verdict =
+    let (decision, rule, clause): (Explanation.Decision, String, String?) =
       switch answer {
-      case .releaseFile: Verdict.releaseFile
-      case .decided(let decision, _): decision.verdict
+      case .releaseFile: (.serve, "it is a file of the current release", nil)
+      case .decided(let decision, _): decision.explained
       }
     return Explanation(
-      url: hop.url, decision: verdict.decision, rule: verdict.rule, clause: verdict.clause, storedAt: entry?.storedAt,
+      url: hop.url, decision: decision, rule: rule, clause: clause, storedAt: entry?.storedAt,
       age: freshness?.age, freshFor: freshness.flatMap { $0.isFresh ? $0.remaining : nil },
       staleFor: freshness.flatMap { $0.isFresh ? nil : -$0.remaining }, etag: stored?.validators.etag,
       lastModified: stored?.validators.lastModified, vary: stored?.vary.values.keys.sorted() ?? [],
@@ -195,28 +195,16 @@ extension ResourceLoader {
   }
 }
 
-/// A decision in words.
-private struct Verdict {
-  let decision: Explanation.Decision
-  let rule: String
-  let clause: String?
-
-  static let releaseFile = Verdict(decision: .serve, rule: "it is a file of the current release", clause: nil)
-}
-
 extension CacheDecision {
-  fileprivate var verdict: Verdict {
+  /// The decision in words, with the section that the rule is from.
+  fileprivate var explained: (decision: Explanation.Decision, rule: String, clause: String?) {
     switch self {
-    case .serve(_, _, let reason): Verdict(decision: .serve, rule: reason.rawValue, clause: reason.clause)
-    case .serveStale:
-      Verdict(
-        decision: .serveStale, rule: ServeReason.whileRevalidating.rawValue,
-        clause: ServeReason.whileRevalidating.clause)
-    case .revalidate(_, _, let reason): Verdict(decision: .revalidate, rule: reason.rawValue, clause: reason.clause)
-    case .complete:
-      Verdict(decision: .complete, rule: ForwardReason.partial.rawValue, clause: ForwardReason.partial.clause)
-    case .fetch(_, let reason): Verdict(decision: .fetch, rule: reason.rawValue, clause: reason.clause)
-    case .gatewayTimeout(let reason): Verdict(decision: .refuse, rule: reason.rawValue, clause: reason.clause)
+    case .serve(_, _, let reason): (.serve, reason.rawValue, reason.clause)
+    case .serveStale: (.serveStale, ServeReason.whileRevalidating.rawValue, ServeReason.whileRevalidating.clause)
+    case .revalidate(_, _, let reason): (.revalidate, reason.rawValue, reason.clause)
+    case .complete: (.complete, ForwardReason.partial.rawValue, ForwardReason.partial.clause)
+    case .fetch(_, let reason): (.fetch, reason.rawValue, reason.clause)
+    case .gatewayTimeout(let reason): (.refuse, reason.rawValue, reason.clause)
     }
   }
 }

@@ -159,7 +159,7 @@ enum PreparedRequest: Sendable {
   case inline(DataURL)
   case file(PageURL, (any FileSnapshot)?)
   /// A handler answers, and its answer cannot be stored.
-  case handled(HandlingOrigin)
+  case handled(ResourceOrigin)
 
   /// The request that goes to a server, if it is one.
   var outgoing: OutgoingRequest? { if case .network(let hop, _) = self { hop } else { nil } }
@@ -190,7 +190,7 @@ struct OutgoingRequest: Sendable {
   var type: ResourceType
   var keepsContentEncoding: Bool
   /// The handler that answers instead of the server; `nil` for the server.
-  var origin: HandlingOrigin?
+  var origin: ResourceOrigin?
   /// The response may be stored.
   var isStored = true
   /// Something was stored for its key when it was looked up.

@@ -34,7 +34,7 @@ final class ResourceFactory: Sendable {
     _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
     generation: UInt64 = 0, freshAmong found: [CachedResponse] = [], isStale: Bool = false
   ) async -> Resource? {
-    let made = MadeAnswer(to: hop, from: cached, at: now())
+    let made = answer(to: hop, from: cached)
     var body = Body([])
     if case .bytes(let range) = made.answer.body {
       guard let stored = await cache.body(of: cached) else { return nil }
@@ -49,7 +49,7 @@ final class ResourceFactory: Sendable {
   func storedAtOnce(
     _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, freshAmong found: [CachedResponse]
   ) -> Resource? {
-    let made = MadeAnswer(to: hop, from: cached, at: now())
+    let made = answer(to: hop, from: cached)
     var body = Body([])
     if case .bytes(let range) = made.answer.body {
       guard let stored = cache.bodyAtOnce(of: cached) else { return nil }
@@ -58,17 +58,13 @@ final class ResourceFactory: Sendable {
     return resource(made, body, of: cached, for: hop, status, freshAmong: found)
   }
 
-  /// The answer of a stored response at a time, with its freshness then.
-  private struct MadeAnswer {
-    let now: HTTPDate
-    let freshness: Freshness
-    let answer: StoredAnswer
+  /// The answer of a stored response, and when it was made.
+  private typealias MadeAnswer = (now: HTTPDate, freshness: Freshness, answer: StoredAnswer)
 
-    init(to hop: OutgoingRequest, from cached: CachedResponse, at now: HTTPDate) {
-      self.now = now
-      freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
-      answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
-    }
+  private func answer(to hop: OutgoingRequest, from cached: CachedResponse) -> MadeAnswer {
+    let now = now()
+    let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
+    return (now, freshness, StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age))
   }
 
   /// - Parameter body: the bytes of the answer, as they are stored.

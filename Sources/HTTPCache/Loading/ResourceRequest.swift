@@ -62,7 +62,7 @@ public struct ResourceRequest: Sendable {
   /// Is called with interim responses as they come, if this very request goes to the server.
   package var informational: (@Sendable (HTTPResponse) -> Void)?
   /// The handler that answers instead of the server; `nil` for the server.
-  var origin: HandlingOrigin?
+  var origin: ResourceOrigin?
 
   /// Makes a request. Each parameter is the property of the same name.
   ///

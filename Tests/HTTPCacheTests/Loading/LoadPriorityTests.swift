@@ -35,8 +35,10 @@ struct LoadPriorityTests {
   @Test("a request that a handler answers leaves no number at the gate")
   func handlers() async throws {
     try await ResourceFixture.running { fixture in
-      let handler = ResourceOrigin(name: "handler") { _ in HandledResponse(bytes: Array("answer".utf8)) }
-      for await update in fixture.loader.updates(for: fixture.request("/a"), from: handler) {
+      let updates = fixture.loader.updates(for: fixture.request("/a"), from: "handler") { _ in
+        HandledResponse(bytes: Array("answer".utf8))
+      }
+      for await update in updates {
         #expect(try await update.line == "network: answer")
       }
       try await fixture.waitUntilIdle()
