@@ -332,7 +332,7 @@ package enum FileSystem {
 
 /// A regular file outside of a store, which a user, or a manifest on this machine, names. It may be a link.
 ///
-/// A FIFO or a device is refused without waiting: it may have no end, or nobody who writes to it.
+/// A FIFO or a device is refused without waiting: it may have no end, or no writer.
 package final class RegularFile {
   private let file: FileDescriptor
 

@@ -69,10 +69,10 @@ package struct S3Store: Sendable {
 
   /// The time that an upload may take: a store answers a large object only when it has written it.
   private static let limits = TransferLimits(lowSpeedTime: .seconds(60))
-  /// The largest size of an answer that is no object, in bytes.
+  /// The largest size of a response that is not an object, in bytes.
   private static let answerLimit: Int64 = 1 << 20
 
-  /// The object with which ``supportsConditions()`` finds out what it says.
+  /// The object that ``supportsConditions()`` writes to find out.
   package static let conditionCheck = "condition.check"
 
   // MARK: Objects
@@ -266,7 +266,7 @@ private struct FileChunks: AsyncSequence, Sendable {
   }
 }
 
-/// An answer of an object store that is no success.
+/// A response of an object store that is not a success.
 package struct ObjectStoreError: Error, Hashable, CustomStringConvertible {
   package let url: PageURL
   package let status: Int

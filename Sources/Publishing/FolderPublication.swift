@@ -21,7 +21,7 @@ package struct FolderPublication: Sendable {
     package var isAlone = false
     /// The keys that sign: it is checked that hosts count them before anything is uploaded.
     package var signers: [VerificationKey] = []
-    /// `true` if another host signs the status of what is published.
+    /// `true` if another host signs the status of the published release.
     package var statusIsElsewhere = false
 
     package init() {}
@@ -140,7 +140,7 @@ package struct FolderPublication: Sendable {
       publishedAt: SignedTime(seconds: Int64(releases.now().timeIntervalSince1970)).description)
     var next = pointer ?? ReleasePointer(current: release)
     next.switchTo(release)
-    // Nobody can go back to a release without its manifest.
+    // A release without its manifest cannot be gone back to.
     next.former.removeAll { lost.contains($0.manifest) }
     try await releases.replace(state, with: next, isAlone: options.isAlone)
     report.former = pointer?.current.release == release.release ? nil : pointer?.current.release

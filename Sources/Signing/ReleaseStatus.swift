@@ -208,7 +208,7 @@ package struct ReleaseStatus: Hashable, Sendable {
     return nil
   }
 
-  /// The file's bytes, which are what is signed.
+  /// The file's bytes, over which signatures are made.
   package func encoded() throws -> [UInt8] {
     try SignedJSON.encode(
       File(

@@ -9,7 +9,7 @@ import HTTPTransport
 /// ```
 ///
 /// It has the members of a DSSE envelope 1.0.0 except for the payload, which is the other file, byte for byte.
-/// `sha256` tells whoever signs which bytes the signatures are of; whoever checks does not rely on it.
+/// `sha256` tells signers which bytes the signatures are of; verifiers do not rely on it.
 package struct SignatureFile: Hashable, Sendable {
   package struct Signature: Hashable, Sendable {
     /// The id of a ``VerificationKey``.

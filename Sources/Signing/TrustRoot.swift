@@ -131,7 +131,7 @@ package struct TrustRoot: Hashable, Sendable {
     return nil
   }
 
-  /// The file's bytes, which are what is signed.
+  /// The file's bytes, over which signatures are made.
   package func encoded() throws -> [UInt8] {
     try SignedJSON.encode(
       File(
@@ -201,7 +201,7 @@ package struct TrustRoot: Hashable, Sendable {
 
 /// The reason why something signed is not trusted. Nothing of it is used.
 package enum TrustError: Error, Hashable, CustomStringConvertible {
-  /// A file is not what it should be.
+  /// A file cannot be read.
   ///
   /// - Parameters:
   ///   - subject: such as `the root`.

@@ -10,8 +10,8 @@ import Synchronization
 /// A release with its signatures in one file: an SQLite archive, whose files `sqlite3 -A` lists and extracts.
 ///
 /// It has `source`, the URL of the manifest; `manifest.json` and what is published beside it; and `content/PATH` for each
-/// stored bundle and file. It is as trustworthy as whoever it came from: what is read is checked like an answer of the
-/// source.
+/// stored bundle and file. It is as trustworthy as its sender: everything read from it is checked like a response of
+/// the source.
 package final class ReleaseArchive: Sendable {
   static let sourceName = "source"
   static let manifestName = "manifest.json"

@@ -120,7 +120,7 @@ package struct BundleFetcher: Sendable {
     case whole
     case pastCaches
 
-    /// Returns the way to ask after an attempt that brought nothing; `nil` if there is no other.
+    /// Returns the way to ask after an attempt without a usable result; `nil` if there is none.
     func next(after setback: Setback.Kind) -> Mode? {
       switch (self, setback) {
       // A published delta may be missing where the server makes its own.
@@ -151,7 +151,7 @@ package struct BundleFetcher: Sendable {
       case uselessDelta
       /// The response answers another request, or has an encoding that was not asked for.
       case notAskedFor
-      /// The content is not what the manifest lists.
+      /// The content does not have the digests that the manifest lists.
       case otherBytes
     }
 

@@ -87,7 +87,7 @@ extension Manifest {
     return located
   }
 
-  /// The start of the URLs of what is in a folder.
+  /// The start of the URLs of the files in a folder.
   private func prefix(of reference: String, named member: String, at manifestURL: PageURL) throws -> String {
     let folder = reference.isEmpty || reference.hasSuffix("/") ? reference : reference + "/"
     guard let url = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.mayName(url) else {

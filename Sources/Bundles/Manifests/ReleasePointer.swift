@@ -42,7 +42,7 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
 
   /// Reads a file that may be a pointer.
   ///
-  /// - Returns: `nil` for a manifest, or anything else that is no pointer.
+  /// - Returns: `nil` if the file is not a pointer, such as a manifest.
   /// - Throws: ``ManifestError`` for a pointer that cannot be used.
   package init?(reading bytes: [UInt8]) throws {
     guard Self.mayBePointer(bytes), let value = try? JSONValue(reading: bytes), case .object(let members) = value,

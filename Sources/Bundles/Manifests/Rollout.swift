@@ -34,7 +34,7 @@ package struct Rollout: Hashable, Sendable, Codable {
 package struct RuntimeVersion: Comparable, Hashable, Sendable {
   private let numbers: [Int]
 
-  /// Returns `nil` for a text that is no version.
+  /// Returns `nil` if the text is not a version.
   package init?(_ text: String) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     var numbers = parts.compactMap { part in part.allSatisfy(\.isASCII) && part.first != "+" ? Int(part) : nil }
@@ -49,7 +49,7 @@ package struct RuntimeVersion: Comparable, Hashable, Sendable {
 }
 
 extension Manifest {
-  /// Takes over who gets the release.
+  /// Takes over the rollout, the channels and the lowest version of another manifest.
   mutating func takeAudience(of former: Manifest) {
     (rollout, otherwise, channels, minimumRuntime) = (
       former.rollout, former.otherwise, former.channels, former.minimumRuntime

@@ -44,7 +44,7 @@ enum BundleDecision: Equatable, Sendable {
     /// There is no answer: offline, an error, or too late.
     case unknown
     /// The server answers, but none of the checksum sources gives an MD5; only a download tells its bytes.
-    case untold
+    case withoutChecksum
     /// The server no longer has the bundle: 404 or 410.
     case gone
     /// The server's release is bad on this device; `good` is what the current release has of the bundle, `nil` if that
@@ -95,7 +95,7 @@ enum BundleDecision: Equatable, Sendable {
       self = .runStored(blob, as: .verified)
     case (.blob(let blob), .unknown) where policy.allowsUnconfirmed:
       self = .runStored(blob, as: .unverified)
-    case (.blob(let blob), .untold) where situation.fetchHasFailed && policy.allowsUnconfirmed:
+    case (.blob(let blob), .withoutChecksum) where situation.fetchHasFailed && policy.allowsUnconfirmed:
       self = .runStored(blob, as: .unverified)
     case (.blob(let blob), .gone):
       self = policy.allowsUnconfirmed ? .runStored(blob, as: .gone) : .fail

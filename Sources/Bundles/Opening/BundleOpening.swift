@@ -47,7 +47,7 @@ final class BundleOpening: Sendable {
         if !state.withLock(\.isBehind) { walk.cancel() }
       }
     } catch {
-      // Nobody waits for it any more.
+      // The opening has failed: its walk is not needed.
       walk.cancel()
       throw error
     }
@@ -117,12 +117,12 @@ final class BundleOpening: Sendable {
     case .notAsked where failure != nil, .notListed where failure != nil:
       answer.word = .unknown
       answer.note = failure?.description
-    case .untold where failure != nil, .expects where failure != nil, .hints where failure != nil:
+    case .withoutChecksum where failure != nil, .expects where failure != nil, .hints where failure != nil:
       answer.note = failure.map { "the server's newer bytes are not here: \($0)" }
     case .notAsked, .notListed:
       answer.word = .unknown
       answer.note = "the server's MD5s were not known after \(waited)"
-    case .untold:
+    case .withoutChecksum:
       answer.note = "the server tells no MD5 of this bundle, and its bytes were not here after \(waited)"
     case .expects, .hints:
       answer.note = "the server's newer bytes were not here after \(waited); the download goes on"
@@ -150,7 +150,7 @@ final class BundleOpening: Sendable {
 
   /// Asks and fetches until there are bytes that may be run.
   ///
-  /// - Parameter found: what the store has, if that was just read.
+  /// - Parameter found: the stored candidates, if they were just read.
   func walk(from found: [StoredCandidate]? = nil) async throws -> LoadedBundle {
     var damaged: Blob?
     var hasFailed = false
@@ -285,7 +285,7 @@ final class BundleOpening: Sendable {
     return candidates.best(loader.configuration.consistency)
   }
 
-  /// - Returns: `nil` if the bytes are not what they should be.
+  /// - Returns: `nil` if the stored bytes are damaged or missing.
   private func read(
     _ choice: StoredCandidate, _ blob: Blob, as confirmation: BundleDecision.Confirmation, _ answer: ServerAnswer
   ) async throws -> LoadedBundle? {
@@ -341,7 +341,7 @@ final class BundleOpening: Sendable {
       let unlisted = try await loader.store.candidates(at: url, of: loader.verifier?.source).last { $0.release == nil }
       return unlisted?.blob.flatMap { $0 != seen && expected.matches($0) ? $0 : nil }
     }
-    if answer.word == .untold { await loader.checksums.note(delivery.blob.md5, of: url) }
+    if answer.word == .withoutChecksum { await loader.checksums.note(delivery.blob.md5, of: url) }
     let isVerified = expected.md5 != nil || expected.sha256 != nil
     return try await loaded(delivery, isVerified: isVerified && answer.isServers, answer, view: nil)
   }
@@ -515,7 +515,7 @@ final class BundleOpening: Sendable {
         return ServerAnswer(
           word: .gone,
           note: "the server has \(url) no more (it answers \(status)); these are the bytes it had")
-      case .some(nil): return ServerAnswer(word: .untold, note: "the server tells no MD5 of this bundle")
+      case .some(nil): return ServerAnswer(word: .withoutChecksum, note: "the server tells no MD5 of this bundle")
       case nil:
         return ServerAnswer(word: .unknown, note: "the server's MD5 was not known after \(patience.inSeconds)")
       }

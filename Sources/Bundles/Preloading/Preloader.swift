@@ -81,7 +81,7 @@ package struct PreloadOptions: Sendable {
   package var jobs: Int
   /// The names of the bundles and files to fetch; `nil`, the default, for all.
   package var only: Set<String>?
-  /// Reports what is stored and sends no request.
+  /// Reports the stored bundles and files, and sends no request.
   package var isOffline: Bool
   /// The size limit of a release, in bytes; 2 GiB by default. Bytes count as they arrive, so that the limit also holds
   /// if the manifest gives no sizes.

@@ -126,7 +126,7 @@ struct ReleaseListener: Sendable {
     }
   }
 
-  /// Returns what is new in an event; `nil` if nothing is. An event in another format than renderhost's counts as a
+  /// Returns the subject of an event; `nil` if it has no news. An event in another format than renderhost's counts as a
   /// release, so that the server is asked.
   private func subject(of event: ServerSentEvent) async -> Subject? {
     guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),

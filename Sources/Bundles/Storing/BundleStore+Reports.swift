@@ -57,7 +57,7 @@ extension BundleStore {
   package static let countedLimit = 1_000_000
   /// The releases whose reports are kept, besides those that are halted.
   private static let tallyLimit = 16
-  /// The halted releases that are kept: whoever may halt releases of a fleet could name others without end.
+  /// The number of halted releases that are kept: a member of the fleet may halt any number of them.
   private static let haltedLimit = 1_024
 
   /// The report of an install about a release.
@@ -96,7 +96,7 @@ extension BundleStore {
   package func count(
     _ reports: [CountedReport], bound: HaltBound
   ) async throws -> (isNew: [Bool], tallies: [SHA256Digest: ReportTally]) {
-    // The name itself is nobody's business.
+    // The name itself is not stored, for the user's privacy.
     let installs = try reports.map { Data(try SHA256Digest(of: Array($0.install.utf8)).bytes.prefix(16)) }
     return try await write { [now] db in
       var tallies: [SHA256Digest: ReportTally] = [:]

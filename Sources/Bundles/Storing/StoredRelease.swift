@@ -97,7 +97,7 @@ package struct SignedSpan: Hashable, Sendable {
 package struct ManifestSignatures: Hashable, Sendable {
   /// The bytes of its signature file.
   package let file: [UInt8]
-  /// The times that it is signed for; `nil` if nobody has checked the signatures.
+  /// The times that it is signed for; `nil` if its signatures were not checked.
   package let checked: SignedSpan?
 
   package init(file: [UInt8], checked: SignedSpan?) { (self.file, self.checked) = (file, checked) }

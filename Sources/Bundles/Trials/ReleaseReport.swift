@@ -148,7 +148,7 @@ package final class ReportSender: Sendable {
     (self.time, self.logger) = (time, logger)
   }
 
-  /// Sends what is kept, in the background. The host calls it at its start and after each trial.
+  /// Sends the reports that are kept, in the background. The host calls it at its start and after each trial.
   package func send() {
     state.withLock { state in
       guard !state.isOver else { return }
@@ -161,7 +161,7 @@ package final class ReportSender: Sendable {
   /// Waits until the task that is running has ended: until everything is sent.
   package func finish() async { await state.withLock(\.running)?.value }
 
-  /// Ends the attempts of this process. What is not sent stays in the store.
+  /// Ends the attempts of this process. Reports that are not sent stay in the store.
   package func shutDown() async {
     let running = state.withLock { state in
       state.isOver = true

@@ -10,7 +10,7 @@ package final class ReleaseTrials: Sendable {
   private let store: BundleStore
   fileprivate let options: ReleaseTrial
   private let news: Broadcast<BundleNews>
-  /// Sends the results of trials; `nil` if nobody is told.
+  /// Sends the results of trials; `nil` to send none.
   private let sender: ReportSender?
   fileprivate let time: TimeSource
   private let logger: Logger

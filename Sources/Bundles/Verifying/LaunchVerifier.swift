@@ -238,7 +238,7 @@ struct ManifestCheck: Sendable {
   let fetcher: ManifestFetcher
   /// `nil` if no signatures are asked for.
   let signatures: SignatureVerifier?
-  /// `nil` if nobody gets the releases from this host.
+  /// `nil` if no other host gets its releases from this one.
   let keeper: SignatureKeeper?
   /// The host, of which the release depends.
   let audience: Audience
@@ -262,7 +262,7 @@ struct ManifestCheck: Sendable {
     }
   }
 
-  /// - Parameter isRepeated: `true` if what the server had before did not fit together.
+  /// - Parameter isRepeated: `true` if the server's files did not fit together before.
   private func askOnce(conditionally: Bool, isRepeated: Bool) async throws -> Verified {
     let known = try await store.source(fetcher.source)?.latest
     let former = try await store.choice(of: fetcher.source)

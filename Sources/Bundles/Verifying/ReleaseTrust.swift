@@ -39,7 +39,7 @@ package struct ManifestTrust: Sendable {
   /// newer releases is found out after this time.
   package var freshFor: Duration?
 
-  /// The time by which the clock of whoever signs may be ahead of the host's.
+  /// The time by which the signer's clock may be ahead of the host's.
   static let clockSkew: Duration = .seconds(300)
 
   package init(root: TrustRoot, freshFor: Duration? = nil) { (self.root, self.freshFor) = (root, freshFor) }

@@ -95,7 +95,7 @@ struct SignatureVerifier: Sendable {
     of manifest: ReleaseStatus.Manifest, _ root: TrustRoot, _ record: inout TrustRecord, conditionally: Bool
   ) async throws {
     guard asksForStatus(root) else {
-      // Nobody could take back what a former status says.
+      // No later status could take back a former one.
       if !root.asksForStatus, try await store.status(of: source) != nil {
         record.statusSequence = nil
         try await store.setStatus(nil, trusted: nil, of: source)
@@ -149,7 +149,7 @@ struct SignatureKeeper: Sendable {
     case signatures(ManifestSignatures)
     /// The manifest is not signed.
     case unsigned
-    /// It may be signed, and what the server has cannot be used.
+    /// It may be signed, and the server's signature file cannot be used.
     case unusable
   }
 

@@ -33,10 +33,10 @@ struct BundleDecisionTests {
     (.blob(blob), .unknown, false, .networkOnly, .fetch(nothingKnown)),
     (.blob(blob), .unknown, true, .networkOnly, .fail),
     // the server gives no MD5: its bytes are fetched once per launch
-    (.blob(blob), .untold, false, .networkFirst(), .fetch(nothingKnown)),
-    (.blob(blob), .untold, true, .networkFirst(), .runStored(blob, as: .unverified)),
-    (.blob(blob), .untold, true, .networkOnly, .fail),
-    (.nothing, .untold, false, .networkFirst(), .fetch(nothingKnown)),
+    (.blob(blob), .withoutChecksum, false, .networkFirst(), .fetch(nothingKnown)),
+    (.blob(blob), .withoutChecksum, true, .networkFirst(), .runStored(blob, as: .unverified)),
+    (.blob(blob), .withoutChecksum, true, .networkOnly, .fail),
+    (.nothing, .withoutChecksum, false, .networkFirst(), .fetch(nothingKnown)),
     // the server was not asked
     (.blob(blob), .notAsked, false, .networkFirst(), .askServer),
     (.blob(blob), .notAsked, false, .networkOnly, .askServer),
@@ -106,7 +106,8 @@ struct BundleDecisionTests {
     }
     #expect(decision(.notAsked, .cacheOnly) == .refuse(message: "Later."))
     for server in [
-      BundleDecision.ServerState.expects(Self.same), .hints(Self.here.md5), .notListed, .unknown, .untold, .gone,
+      BundleDecision.ServerState.expects(Self.same), .hints(Self.here.md5), .notListed, .unknown, .withoutChecksum,
+      .gone,
     ] {
       for policy in [OpenPolicy.networkFirst(), .networkOnly, .cacheFirst, .cacheOnly, .staleWhileRevalidate] {
         #expect(decision(server, policy) == .refuse(message: "Later."))
