@@ -132,7 +132,7 @@ package final class GatewayOrigin: Sendable {
     let result = answered(loaded, to: head, from: sender)
     let response = response(loaded, to: head, result, sender.disconnection)
     let hasBody = response.body.contentLength.map { $0 > 0 } ?? false
-    return PromptAnswers.Answer(response, body: hasBody ? ByteBuffer(bytes: bytes) : nil)
+    return (response.head, hasBody ? ByteBuffer(bytes: bytes) : nil)
   }
 
   /// Returns `false` if no stored response can answer a GET or HEAD for certain.

@@ -10,21 +10,16 @@ final class TrafficHistory: Service {
   static let interval = Duration.seconds(5)
   static let limit = 180
 
-  private struct State {
-    var points: [HostStatus.Traffic.Point] = []
-    var last: (sample: TrafficSample, time: Date)
-  }
-
   private let registry: MetricRegistry
-  private let state: Mutex<State>
+  private let state: Mutex<(points: [HostStatus.Traffic.Point], last: (sample: TrafficSample, time: Date))>
 
   init(_ registry: MetricRegistry, now: Date = Date()) {
     self.registry = registry
-    state = Mutex(State(last: (TrafficSample(registry), now)))
+    state = Mutex(([], (TrafficSample(registry), now)))
   }
 
   var traffic: HostStatus.Traffic {
-    HostStatus.Traffic(interval: Self.interval / .seconds(1), points: state.withLock(\.points))
+    HostStatus.Traffic(interval: Self.interval / .seconds(1), points: state.withLock { $0.points })
   }
 
   /// Records one point.

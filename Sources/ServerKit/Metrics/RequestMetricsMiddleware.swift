@@ -97,9 +97,9 @@ extension Response {
       let bytes = counter.bytes
       do {
         try await stream.write(counter)
-        then(bytes.load(), false)
+        then(Int(bytes.value), false)
       } catch {
-        then(bytes.load(), true)
+        then(Int(bytes.value), true)
         throw error
       }
     }
@@ -108,18 +108,12 @@ extension Response {
 
 /// Counts the bytes that pass.
 private struct CountingWriter: ResponseBodyWriter {
-  final class Count: Sendable {
-    private let count = Atomic<Int>(0)
-    func add(_ amount: Int) { count.wrappingAdd(amount, ordering: .relaxed) }
-    func load() -> Int { count.load(ordering: .relaxed) }
-  }
-
   var base: any ResponseBodyWriter
-  let bytes = Count()
+  let bytes = CounterSeries()
 
   mutating func write(_ buffer: ByteBuffer) async throws {
     try await base.write(buffer)
-    bytes.add(buffer.readableBytes)
+    bytes.increment(by: Int64(buffer.readableBytes))
   }
 
   consuming func finish(_ trailers: HTTPFields?) async throws { try await base.finish(trailers) }

@@ -20,20 +20,8 @@ package final class PromptAnswers: Sendable {
     package let note: AccessLogNote?
   }
 
-  /// An answer, all of which is there.
-  package struct Answer: Sendable {
-    package var head: HTTPResponse
-    /// `nil` for an answer without a body.
-    package let body: ByteBuffer?
-
-    /// - Parameters:
-    ///   - response: an answer whose body has a known length.
-    ///   - body: the bytes of its body; `nil` for none.
-    package init(_ response: Response, body: ByteBuffer?) {
-      head = response.head
-      self.body = body
-    }
-  }
+  /// An answer, all of which is there; its body is `nil` if it has none.
+  package typealias Answer = (head: HTTPResponse, body: ByteBuffer?)
 
   private let limits: ServerSettings.Limits
   private let metrics: RequestMetricsMiddleware

@@ -104,6 +104,10 @@ struct DashboardTests {
         return try await client.readToEnd()
       }
       let id = try await farm.open("page")
+      // What the page itself loads is traffic.
+      try await farm.until {
+        try farm.metric("renderhost_answers_total", ["kind": "resource", "source": "disk"]) == 1
+      }
       let before = TrafficSample(registry)
       #expect(try await ask("/pages/\(id)/preview").contains("/resources?page=\(id)"))
       for path in ["/", "/status", "/resources?page=\(id)&url=a.png"] {
