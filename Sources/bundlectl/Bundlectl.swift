@@ -12,7 +12,7 @@ enum Program {
   static func main() {
     if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
     if let problem = AddressSpace.problem(least: AddressSpace.leastToRun) {
-      Terminal.say(problem)
+      Terminal.report(problem)
       exit(1)
     }
     Task {

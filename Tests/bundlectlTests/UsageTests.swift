@@ -243,4 +243,13 @@ struct UsageTests {
       #expect(Formatting.columns(line) <= width)
     }
   }
+
+  // MARK: JSON
+
+  @Test("a member without a value is null, or left out if it is added only when present")
+  func jsonMembers() throws {
+    let object: JSONObject = ["a": 1, "b": nil as String?]
+    let text = try JSONOutput.text(object.adding(ifPresent: ["c": nil as Int?, "d": "x"]))
+    #expect(text == "{\n  \"a\" : 1,\n  \"b\" : null,\n  \"d\" : \"x\"\n}")
+  }
 }

@@ -115,7 +115,7 @@ struct FetchCommand: AsyncParsableCommand {
       do {
         try cookies?.flush()
       } catch {
-        Terminal.say(error.sentence)
+        Terminal.report(error.sentence)
       }
     }
     // An interruption removes a partially written file.
@@ -136,7 +136,7 @@ struct FetchCommand: AsyncParsableCommand {
     let (result, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
     if wasInterrupted {
       let file = output.flatMap { $0 == "-" ? nil : "; \($0) is unchanged" } ?? ""
-      Terminal.say("interrupted\(file)")
+      Terminal.report("interrupted\(file)")
       throw Interruption.exitCode
     }
     try result.get()
@@ -152,12 +152,12 @@ struct FetchCommand: AsyncParsableCommand {
     request.followsRedirects = !noRedirect
     let (answer, failure) = try await loader.finalResponse(for: request) { cached in
       if includesHead {
-        Terminal.say("from the cache, \(cached.age ?? 0) s old; the network is asked")
+        Terminal.report("from the cache, \(cached.age ?? 0) s old; the network is asked")
       }
     }
     try await show(answer)
     if let failure {
-      Terminal.say("\(failure); this is the stored answer")
+      Terminal.report("\(failure); this is the stored answer")
       throw ExitCode.failure
     }
   }

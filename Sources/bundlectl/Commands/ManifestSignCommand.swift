@@ -31,7 +31,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    if signing.signers.isEmpty { throw SigningOptions.nobody }
+    if signing.signers.isEmpty { throw SigningOptions.noSigner }
   }
 
   func run() async throws {
@@ -55,8 +55,8 @@ struct ManifestSignCommand: AsyncParsableCommand {
     }
     let root = try newestRoot()
     if let root { try check(root.root, at: root.path) }
-    // The signatures come first: nobody who fetches both meanwhile finds a new manifest without them, and where signing
-    // fails, the manifest stays as it was.
+    // The signatures are written first: a host that fetches both meanwhile never finds a new manifest without them, and
+    // if signing fails, the manifest stays unchanged.
     let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
     if bytes != former { try OutputFile.write(Data(bytes), to: manifest) }
     // The signatures that the newest root asks for beyond those that are there; `null` without a root.

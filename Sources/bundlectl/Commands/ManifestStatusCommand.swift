@@ -62,7 +62,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    if signing.signers.isEmpty { throw SigningOptions.nobody }
+    if signing.signers.isEmpty { throw SigningOptions.noSigner }
     if rollbackTo != nil, noRollback { throw ValidationError("--rollback-to and --no-rollback exclude each other.") }
     let names = disable.map(\.key) + enable
     if let twice = Dictionary(grouping: names, by: \.self).first(where: { $0.value.count > 1 })?.key {
@@ -90,14 +90,14 @@ struct ManifestStatusCommand: AsyncParsableCommand {
       status = try changed(former, release, at: .now)
       let known = Set(read.bundles.map(\.name))
       for item in disable where !known.contains(item.key) {
-        Terminal.say("\(manifest) has no bundle \(item.key.quotedForMessage); it is disabled in other releases")
+        Terminal.report("\(manifest) has no bundle \(item.key.quotedForMessage); it is disabled in other releases")
       }
     }
     let bytes = try status.encoded()
     guard Int64(bytes.count) <= ReleaseStatus.byteLimit else {
       throw CommandError("\(path) would have \(bytes.count) bytes, more than \(ReleaseStatus.byteLimit)")
     }
-    // The signatures come first: where signing fails, the status stays as it was.
+    // The signatures are written first: if signing fails, the status stays unchanged.
     let signers = try await signing.signers.sign(bytes, as: .status, at: path)
     if status != former { try OutputFile.write(Data(bytes), to: path) }
     if json {
@@ -171,7 +171,8 @@ struct ManifestStatusCommand: AsyncParsableCommand {
 }
 
 extension ReleaseStatus {
-  /// A line with the release, what is disabled and what hosts are to do, such as `release r5, sequence 5; disabled: pay; halted`.
+  /// A line with the release, its disabled bundles and the orders to hosts, such as
+  /// `release r5, sequence 5; disabled: pay; halted`.
   var summary: String {
     var parts = ["release \(release.name), sequence \(release.sequence)"]
     if !disabled.isEmpty { parts.append("disabled: \(disabled.map(\.bundle).joined(separator: ", "))") }

@@ -102,7 +102,7 @@ struct PreloadCommand: AsyncParsableCommand {
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.preload = .init(
       jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize.bytes)
-    // What "release export" writes can be checked by those who import it.
+    // "release import" can then check a release that "release export" has written.
     configuration.keepsSignatures = true
     // A preload is useless if the store is read-only.
     configuration.allowsReadOnlyStore = false
@@ -169,10 +169,10 @@ struct PreloadCommand: AsyncParsableCommand {
           "left out for the data saver: \(Formatting.count(report.prefetchSkipped, "response")) to prefetch")
       }
       for failure in report.prefetchFailures {
-        Terminal.say("prefetch: \(Terminal.error.styled(failure, .yellow))")
+        Terminal.report("prefetch: \(Terminal.error.styled(failure, .yellow))")
       }
       for file in report.leftOut {
-        Terminal.say("left out: \(Terminal.error.styled(file.error, .yellow))")
+        Terminal.report("left out: \(Terminal.error.styled(file.error, .yellow))")
       }
       if let held = report.held {
         terminal.line("release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
@@ -186,10 +186,10 @@ struct PreloadCommand: AsyncParsableCommand {
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     if report.isInterrupted {
-      Terminal.say("interrupted; complete downloads stay, and the next run continues the others")
+      Terminal.report("interrupted; complete downloads stay, and the next run continues the others")
     }
     for failure in report.failures {
-      Terminal.say(failure.error, .red)
+      Terminal.report(failure.error, .red)
     }
   }
 }
@@ -215,7 +215,7 @@ struct ProgressDisplay {
   mutating func show(_ updates: AsyncStream<PreloadUpdate>) async {
     var last: ContinuousClock.Instant?
     for await update in updates {
-      let finished = take(update)
+      let finished = record(update)
       for line in finished { drawn.print(line) }
       if update.report != nil { break }
       if last == nil || !finished.isEmpty || ContinuousClock.now - (last ?? .now) >= Self.interval {
@@ -228,7 +228,7 @@ struct ProgressDisplay {
   }
 
   /// Records transfers under way, and returns the lines of results.
-  private mutating func take(_ update: PreloadUpdate) -> [String] {
+  private mutating func record(_ update: PreloadUpdate) -> [String] {
     var lines: [String] = []
     for bundle in update.changed {
       switch bundle.state {

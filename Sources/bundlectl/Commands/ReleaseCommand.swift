@@ -226,7 +226,7 @@ extension ReleaseCommand {
           "\(file): release \(release.name), \(Formatting.count(summary.bundles, "bundle")), \(Formatting.count(summary.files, "file")), \(Formatting.bytes(summary.bytes)), \(summary.isSigned ? "signed" : "without signatures")"
         )
         if !summary.leftOut.isEmpty {
-          Terminal.say("left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
+          Terminal.report("left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
         }
       }
     }
@@ -299,7 +299,7 @@ extension ReleaseCommand {
       configuration.keepsSignatures = true
       configuration.allowsReadOnlyStore = false
       configuration.logger = store.logger
-      // What is not in the file does not come by asking again.
+      // A further attempt would not find more in the file.
       configuration.retry.attempts = 1
       return configuration
     }
@@ -339,7 +339,7 @@ extension ReleaseCommand {
         }
       }
       for failure in report.failures {
-        Terminal.say(failure.error, .red)
+        Terminal.report(failure.error, .red)
       }
     }
   }

@@ -255,7 +255,7 @@ struct RenderCommand: AsyncParsableCommand {
         _ = try await render(target)
       } catch let error as CommandError {
         // The next change may repair it.
-        Terminal.say("\(error)", .red)
+        Terminal.report("\(error)", .red)
       }
       try await watched.change()
       showTime()
@@ -311,8 +311,8 @@ struct RenderCommand: AsyncParsableCommand {
 
   /// Reports that the server cannot be reached, or can again; the shown page stays.
   private func show(_ failure: String?) {
-    guard let failure else { return Terminal.say("the server answers again") }
-    Terminal.say("no news of the server: \(failure)", .yellow)
+    guard let failure else { return Terminal.report("the server answers again") }
+    Terminal.report("no news of the server: \(failure)", .yellow)
   }
 
   /// The bundle first, then the other files of the rendering.
@@ -388,17 +388,17 @@ struct RenderCommand: AsyncParsableCommand {
         isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
-    if let note = rendering.note { Terminal.say("not confirmed by the server: \(note)", .yellow) }
+    if let note = rendering.note { Terminal.report("not confirmed by the server: \(note)", .yellow) }
     report(rendering.pending)
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
     if timings { for line in rendering.timingLines(isFile: isFile) { Terminal.error.line(line) } }
     if store.json { try JSONOutput.print(rendering.json(isFile: isFile, withTimings: timings)) }
     let failing = failOn.levels.reduce(0) { $0 + (rendering.logged[$1] ?? 0) }
     if failing > 0 {
-      Terminal.say("the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
+      Terminal.report("the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
     }
     if failOn == .warning, !rendering.missing.isEmpty {
-      Terminal.say(
+      Terminal.report(
         "the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
       )
     }
@@ -410,7 +410,7 @@ struct RenderCommand: AsyncParsableCommand {
   private func report(_ pending: PendingWork) {
     if !pending.isSettled {
       let limit = wait.duration.inSeconds
-      Terminal.say("after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
+      Terminal.report("after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
     }
     if !pending.unawaitedText.isEmpty {
       Terminal.error.line(
@@ -425,8 +425,8 @@ struct RenderCommand: AsyncParsableCommand {
     case .json: text = try JSONOutput.text(rendering.tree.json) + "\n"
     case .html:
       text = rendering.html ?? ""
-      if let note = PreviewFonts.note(for: rendering.tree) {
-        Terminal.error.line(Terminal.error.styled("bundlectl: \(note)", .yellow))
+      if let warning = PreviewFonts.warning(for: rendering.tree) {
+        Terminal.error.line(Terminal.error.styled("bundlectl: \(warning)", .yellow))
       }
     case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
     }

@@ -235,7 +235,7 @@ struct RootCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-      if signing.signers.isEmpty { throw SigningOptions.nobody }
+      if signing.signers.isEmpty { throw SigningOptions.noSigner }
     }
 
     func run() async throws {

@@ -22,7 +22,7 @@ struct StatusCommand: AsyncParsableCommand {
 
   @OptionGroup var store: StoreOptions
 
-  /// What is stored.
+  /// The contents of the store.
   private struct Contents {
     var usage: (blobs: Int, bytes: Int64) = (0, 0)
     /// Each source with its current release, or else the incoming one, and that release's contents.
@@ -74,7 +74,7 @@ struct StatusCommand: AsyncParsableCommand {
   private func usage(of directory: ResponseDirectory) async throws -> ResponseUsage? {
     guard directory.hasStore else { return nil }
     if let unreadable = directory.unreadable {
-      Terminal.say("\(unreadable)")
+      Terminal.report("\(unreadable)")
       return nil
     }
     do {

@@ -114,7 +114,7 @@ struct VerifyCommand: AsyncParsableCommand {
     for (what, names) in lists {
       for name in names { terminal.line("\(what): \(name)") }
     }
-    for error in output.errors { Terminal.say(error, .red) }
+    for error in output.errors { Terminal.report(error, .red) }
     if output.checked == 0 { return terminal.line("nothing is stored, and nothing was checked") }
     let verdict = output.isWell ? terminal.styled("no problems", .green) : terminal.styled("problems found", .red)
     let repaired = Set(output.repaired).count

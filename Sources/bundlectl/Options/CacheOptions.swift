@@ -62,7 +62,7 @@ struct CacheOptions: ParsableArguments {
     do {
       return try readableCache(isShared: isShared) { storeDirectory.warnReadOnly($0) }
     } catch let error as StoreError {
-      Terminal.say("continuing without the response cache: \(error)")
+      Terminal.report("continuing without the response cache: \(error)")
       return try ResponseCache(
         store: NoResponseStore(), policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
     }

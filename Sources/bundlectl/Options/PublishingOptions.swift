@@ -42,7 +42,7 @@ struct LocationOptions: ParsableArguments {
     try await Self.using(location, caFile: caFile, journal, body)
   }
 
-  /// - Throws: ``CommandError`` for a text that is no location, and as ``using(_:)``.
+  /// - Throws: ``CommandError`` if the text is not a location, and as ``using(_:)``.
   static func using<Value: Sendable>(
     _ location: String, caFile: String?, _ journal: NATSJournal? = nil,
     _ body: @Sendable (PublishedReleases) async throws -> Value
@@ -106,8 +106,8 @@ struct PointerOptions: ParsableArguments {
     return try NATSJournal(servers, fleet: fleet, host: .ofThisMachine)
   }
 
-  /// Tells the hosts that a release is current. They would find it by themselves within a minute, so that a journal that
-  /// is away is no error.
+  /// Tells the hosts that a release is current. They would find it by themselves within a minute, so a journal that
+  /// cannot be reached is only reported.
   static func announce(_ release: String, in journal: NATSJournal?) async {
     guard let journal else { return }
     let order = FleetOrder(.release(release), id: UUID().uuidString)
@@ -116,7 +116,7 @@ struct PointerOptions: ParsableArguments {
         try await journal.append(order.bytes, id: order.id, to: .orders)
       }
     } catch {
-      Terminal.say("the hosts are not told, and look by themselves: \(error.sentence)")
+      Terminal.report("the hosts are not told, and look by themselves: \(error.sentence)")
     }
   }
 

@@ -32,12 +32,12 @@ struct SigningOptions: ParsableArguments {
     }
   }
 
-  static let nobody = ValidationError("Name a key with --key, or a command that signs with --sign-with.")
+  static let noSigner = ValidationError("Name a key with --key, or a command that signs with --sign-with.")
 
   var signers: Signers { Signers(keys: key, command: signWith, publicKey: publicKey) }
 }
 
-/// Those who sign: files with private keys, and a command with its public key.
+/// The signers: files with private keys, and a command with its public key.
 struct Signers: Sendable {
   var keys: [String] = []
   var command: String?
@@ -57,7 +57,7 @@ struct Signers: Sendable {
   /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.
   func signature(over message: [UInt8]) async throws -> [UInt8] {
     if let path = keys.first { return try KeyFile.signingKey(path).signature(over: message) }
-    guard let command, let publicKey else { throw SigningOptions.nobody }
+    guard let command, let publicKey else { throw SigningOptions.noSigner }
     return try await SigningCommand(command, key: try KeyFile.verificationKey(publicKey)).signature(over: message)
   }
 
@@ -108,7 +108,7 @@ extension SignatureFile {
 
 /// PEM files with keys.
 enum KeyFile {
-  /// Reads a private key, of a file that nobody else may read.
+  /// Reads a private key, of a file that only its owner may read.
   ///
   /// - Throws: ``CommandError``.
   static func signingKey(_ path: String) throws -> SigningKey {

@@ -115,8 +115,8 @@ extension StoreDirectory {
   ///   - unreadable: the reason why its responses are not used.
   func warnReadOnly(_ reason: String, unreadable: StoreError? = nil) {
     guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
-    Terminal.say("the store \(path) is read-only, and nothing is stored in it: \(reason)")
-    if let unreadable { Terminal.say("its responses are not used: \(unreadable)") }
+    Terminal.report("the store \(path) is read-only, and nothing is stored in it: \(reason)")
+    if let unreadable { Terminal.report("its responses are not used: \(unreadable)") }
   }
 }
 
@@ -130,9 +130,9 @@ enum EphemeralStore {
     if let folder = present.withLock({ $0.take() }) { remove(folder) }
   }
 
-  /// Removes a folder in which work that nobody waits for, such as opening a cache, may still make files.
+  /// Removes a folder in which unfinished work, such as opening a cache, may still create files.
   static func remove(_ folder: URL) {
-    // Whoever makes files by their paths finds nothing from here on.
+    // From here on, creating a file by its old path fails.
     let aside = folder.appendingPathExtension("removed")
     try? FileManager.default.moveItem(at: folder, to: aside)
     for _ in 0..<removals {

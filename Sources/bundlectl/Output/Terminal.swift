@@ -47,7 +47,7 @@ struct Terminal: Sendable {
         let code = errno
         let reason = String(cString: strerror(code))
         if descriptor == STDOUT_FILENO, code != EPIPE {
-          Terminal.say("standard output cannot be written: \(reason)")
+          Terminal.report("standard output cannot be written: \(reason)")
         }
         // Without clean-up handlers: running threads must not meet libraries that are being unloaded.
         EphemeralStore.remove()
@@ -58,7 +58,7 @@ struct Terminal: Sendable {
   }
 
   /// Prints a message of the program on standard error.
-  static func say(_ text: String, _ style: Style? = nil) {
+  static func report(_ text: String, _ style: Style? = nil) {
     error.line("bundlectl: \(style.map { error.styled(text, $0) } ?? text)")
   }
 

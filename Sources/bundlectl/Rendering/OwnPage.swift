@@ -22,7 +22,7 @@ actor OwnPage: RenderedPage {
     let reporting = request.reporting
     listening = Task { [page] in
       for await event in page.events {
-        if let notice = PageNotice(event, reporting) { listener.hear(notice) }
+        if let notice = PageNotice(event, reporting) { listener.receive(notice) }
       }
     }
   }

@@ -104,8 +104,8 @@ enum PreviewFonts {
     return found
   }
 
-  /// Says that this machine has no font for a page's text; `nil` if it has one, or `fc-list` is not here to tell.
-  static func note(for tree: ElementTree) -> String? {
+  /// The warning that this machine has no font for a page's text; `nil` if it has one, or no `fc-list` that tells.
+  static func warning(for tree: ElementTree) -> String? {
     guard let language = language(of: tree), fonts(for: language)?.isEmpty == true else { return nil }
     return
       "the page has \("\(language)".capitalized) text, and this machine has no font for it: a browser here shows boxes "

@@ -117,12 +117,12 @@ struct Rendering {
     result.bundle.name = await name(of: url, in: look.bundle?.view?.release, host)
     result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? md5(ofFile: url) : nil)
     let reader = FaultReader(host.resources, url: url) { await page.source() }
-    var heard = listener.finish()
+    var notices = listener.finish()
     // The notice of a failure is lost if the page's process is killed before it was sent.
-    if let failure = look.failure, !heard.hasFailure { heard.wrong.append(.failed(failure)) }
-    (result.commands, result.missing, result.logged) = (heard.commands, heard.missing, heard.logged)
+    if let failure = look.failure, !notices.hasFailure { notices.failures.append(.failed(failure)) }
+    (result.commands, result.missing, result.logged) = (notices.commands, notices.missing, notices.logged)
     // Errors of the script precede errors of events.
-    result.faults = await faults(heard, reader, request) + result.faults
+    result.faults = await faults(notices, reader, request) + result.faults
     // No failed page goes without a reason.
     if hasFailed, result.faults.isEmpty, let ending { result.faults = [ending] }
     if hasFailed, result.faults.isEmpty {
@@ -133,11 +133,11 @@ struct Rendering {
 
   /// The page's errors, with places in the bundle's sources.
   private static func faults(
-    _ heard: NoticeListener.Heard, _ reader: FaultReader, _ request: Request
+    _ notices: NoticeListener.Notices, _ reader: FaultReader, _ request: Request
   ) async -> [RenderFault] {
     var faults: [RenderFault] = []
-    for wrong in heard.wrong {
-      switch wrong {
+    for failure in notices.failures {
+      switch failure {
       case .exception(let exception): faults.append(await reader.fault(of: exception))
       case .failed(let failure):
         if let stop = failure.stop {
@@ -149,13 +149,13 @@ struct Rendering {
         }
       }
     }
-    faults += heard.thrown.map { RenderFault($0) }
-    if heard.hasMoreFaults {
+    faults += notices.thrown.map { RenderFault($0) }
+    if notices.hasMoreFaults {
       faults.append(RenderFault("more errors occurred than are kept: these are the first \(faults.count)"))
     }
-    if heard.hasMoreCommands {
+    if notices.hasMoreCommands {
       faults.append(
-        RenderFault("the page made more changes than are kept: these are the first \(heard.commands.count)"))
+        RenderFault("the page made more changes than are kept: these are the first \(notices.commands.count)"))
     }
     return faults
   }
@@ -251,14 +251,14 @@ final class NoticeListener: Sendable {
   fileprivate static let levelLimit = 100
 
   /// The page's errors, in order.
-  enum Wrong: Sendable {
+  enum Failure: Sendable {
     case exception(ScriptException)
     case failed(PageFailureNotice)
   }
 
-  struct Heard: Sendable {
+  struct Notices: Sendable {
     var commands: [String] = []
-    var wrong: [Wrong] = []
+    var failures: [Failure] = []
     /// Errors of pages that the page embeds or has navigated to.
     var thrown: [ScriptException] = []
     var missing: [MissingPart] = []
@@ -271,34 +271,34 @@ final class NoticeListener: Sendable {
 
     /// `true` if a notice has told why the page failed.
     var hasFailure: Bool {
-      wrong.contains { if case .failed = $0 { true } else { false } }
+      failures.contains { if case .failed = $0 { true } else { false } }
     }
   }
 
-  private let state = Mutex(Heard())
+  private let state = Mutex(Notices())
   private let notice: WaitNotice?
 
   /// - Parameter notice: shown until the page's bundle has arrived.
   init(_ notice: WaitNotice?) { self.notice = notice }
 
   /// The records so far.
-  func finish() -> Heard {
+  func finish() -> Notices {
     notice?.end()
     return state.withLock(\.self)
   }
 
-  func hear(_ event: PageNotice) {
+  func receive(_ event: PageNotice) {
     notice?.end()
-    state.withLock { $0.keep(event) }
+    state.withLock { $0.record(event) }
     switch event {
-    case .log(let level, let text): Self.say(level, text)
-    case .missing(let missing): Self.say("warn", "\(missing.part)")
+    case .log(let level, let text): Self.printLog(level, text)
+    case .missing(let missing): Self.printLog("warn", "\(missing.part)")
     case .message(let message): Terminal.error.line(message.outlineText)
     case .begun, .commands, .exception, .failed, .thrown: break
     }
   }
 
-  private static func say(_ level: String, _ text: String) {
+  private static func printLog(_ level: String, _ text: String) {
     let style: Terminal.Style =
       switch level {
       case "error": .red
@@ -309,8 +309,8 @@ final class NoticeListener: Sendable {
   }
 }
 
-extension NoticeListener.Heard {
-  fileprivate mutating func keep(_ event: PageNotice) {
+extension NoticeListener.Notices {
+  fileprivate mutating func record(_ event: PageNotice) {
     switch event {
     case .begun, .message: break
     case .commands(let done):
@@ -323,17 +323,17 @@ extension NoticeListener.Heard {
       if logged.count < NoticeListener.levelLimit || logged[level] != nil { logged[level, default: 0] += 1 }
     case .missing(let missing):
       if self.missing.count < NoticeListener.missingLimit { self.missing.append(missing.part) }
-    case .exception(let fault): keep(NoticeListener.Wrong.exception(fault.exception))
-    case .failed(let failure): keep(NoticeListener.Wrong.failed(failure))
+    case .exception(let fault): record(NoticeListener.Failure.exception(fault.exception))
+    case .failed(let failure): record(NoticeListener.Failure.failed(failure))
     case .thrown(let fault):
       guard thrown.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
       thrown.append(fault.exception)
     }
   }
 
-  private mutating func keep(_ wrong: NoticeListener.Wrong) {
-    guard self.wrong.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
-    self.wrong.append(wrong)
+  private mutating func record(_ failure: NoticeListener.Failure) {
+    guard failures.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
+    failures.append(failure)
   }
 }
 
@@ -349,6 +349,6 @@ final class ThrownExceptions: ScriptExceptionHandling {
 
   func handle(_ exception: ScriptException, page: String, url: PageURL?) {
     guard page != self.page.withLock(\.self) else { return }
-    listener.hear(.thrown(ScriptFault(exception.located)))
+    listener.receive(.thrown(ScriptFault(exception.located)))
   }
 }

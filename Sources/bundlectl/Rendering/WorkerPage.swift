@@ -120,7 +120,7 @@ actor WorkerPage: RenderedPage {
   private func doing(_ body: () async throws -> (PageReply, [UInt8])) async -> RenderFault? {
     do {
       let (reply, tree) = try await body()
-      try await take(reply, tree)
+      try await record(reply, tree)
       return nil
     } catch PageFault.refused(let reason) {
       return RenderFault(reason)
@@ -136,7 +136,7 @@ actor WorkerPage: RenderedPage {
     return limits.fault(error, request.url)
   }
 
-  private func take(_ reply: PageReply, _ tree: [UInt8]) async throws {
+  private func record(_ reply: PageReply, _ tree: [UInt8]) async throws {
     state.phase = PagePhase(rawValue: reply.phase) ?? .failed
     state.failure = reply.failure
     state.hasRun = state.hasRun || state.phase == .live || state.phase == .empty
@@ -250,7 +250,7 @@ final class WorkerAnswers: WorkerPoolDelegate {
   func show(_ view: ReleaseView?) { self.view.withLock { $0 = view } }
 
   func receive(event name: String, _ details: [UInt8], of page: UInt64) {
-    if let notice = PageNotice(event: name, details) { listener.hear(notice) }
+    if let notice = PageNotice(event: name, details) { listener.receive(notice) }
   }
 
   func workerEnded(_ pages: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {}

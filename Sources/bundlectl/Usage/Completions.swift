@@ -41,8 +41,8 @@ enum Completions {
 
   /// The parser's script for bash, which offers options only where a word begins with "-".
   ///
-  /// The parser's own offers them for an empty word too: where nothing else can follow, all offers begin with "-", and bash
-  /// types it.
+  /// The parser's own script offers them for an empty word too: if only options can follow, all offers begin with "-",
+  /// and bash types it.
   static func finished(_ script: String) -> String {
     script.replacing(
       #"[[ ("${cur}" = -* && "${positional_number}" -ge 0) || "${positional_number}" -eq -1 ]]"#,
