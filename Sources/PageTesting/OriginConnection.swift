@@ -2,6 +2,14 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 /// Answers the requests of one connection one after the other, with bytes that it encodes itself.
 ///
 /// NIO decodes the requests. There is no encoder, because a fault must be able to violate every rule of HTTP.
@@ -299,14 +307,6 @@ extension HTTPFields {
     }
   }
 }
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
 
 extension Channel {
   /// Closes with RST after the client has received all written bytes, so that it gets exactly those bytes.

@@ -87,25 +87,26 @@ extension ScriptContext {
     named name: String, _ body: @escaping (repeat each Argument) throws -> Result
   ) -> ScriptReference {
     makeFunction(named: name) { context, arguments in
-      var reader = ArgumentReader(arguments)
-      let result = try body(repeat try reader.next((each Argument).self))
+      var index = 0
+      let result = try body(repeat try arguments.next(&index, (each Argument).self))
       return context.reference(to: result.scriptValue)
     }
   }
 }
 
-/// Reads the arguments of a call one after the other.
-struct ArgumentReader {
-  private let arguments: [ScriptReference]
-  private var index = 0
-
-  init(_ arguments: [ScriptReference]) { self.arguments = arguments }
-
-  mutating func next<Value: ScriptConvertible>(_ type: Value.Type) throws -> Value {
+extension [ScriptReference] {
+  /// Reads the next argument of a call.
+  func next<Value: ScriptConvertible>(_ index: inout Int, _ type: Value.Type) throws -> Value {
     defer { index += 1 }
-    let value = index < arguments.count ? try arguments[index].value() : .undefined
-    guard let converted = Value(scriptValue: value) else {
-      throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: value.kind)
+    return try (index < count ? self[index].value() : .undefined).converted(toArgument: index)
+  }
+}
+
+extension ScriptValue {
+  /// - Throws: ``ScriptError/wrongArgument(index:expected:found:)``.
+  package func converted<Value: ScriptConvertible>(toArgument index: Int) throws -> Value {
+    guard let converted = Value(scriptValue: self) else {
+      throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: kind)
     }
     return converted
   }

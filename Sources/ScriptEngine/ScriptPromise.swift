@@ -25,8 +25,8 @@ extension ScriptContext {
     _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
   ) -> ScriptReference {
     makeFunction(named: name) { context, arguments in
-      var reader = ArgumentReader(arguments)
-      let values = (repeat try reader.next((each Argument).self))
+      var index = 0
+      let values = (repeat try arguments.next(&index, (each Argument).self))
       let (promise, pending) = try context.makePending()
       let ticket = context.hold(pending)
       guard let id = context.id else { throw ScriptError.closed }

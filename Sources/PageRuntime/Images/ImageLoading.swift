@@ -187,7 +187,7 @@ public struct DefaultImageLoader: ImageLoading {
         case .cached(let found), .network(let found), .notModified(let found): loaded = found
         case .failed(let failure):
           if let answer = failure.answer {
-            continuation.yield(.failed(AnswerStatusError(url: url, status: answer.status)))
+            continuation.yield(.failed(DescribedError(of: url, status: answer.status)))
           } else if let error = failure.error {
             continuation.yield(.failed(error))
           }
@@ -229,7 +229,7 @@ public struct DefaultImageLoader: ImageLoading {
   private static func image(
     _ bytes: [UInt8], _ loaded: Resource, _ url: String, _ limits: Limits
   ) throws -> LoadedImage {
-    guard (200..<300).contains(loaded.status) else { throw AnswerStatusError(url: url, status: loaded.status) }
+    guard (200..<300).contains(loaded.status) else { throw DescribedError(of: url, status: loaded.status) }
     guard let format = ImageFormat(bytes) else {
       let type = loaded.response.headerFields[.contentType] ?? "no Content-Type"
       throw DescribedError("\(url): the answer is not a picture (\(type))")

@@ -121,8 +121,8 @@ public struct ModuleBuilder: Sendable {
     _ name: String, _ body: @escaping @Sendable (repeat each Argument) throws -> Result
   ) {
     methods[name] = .immediate { call, _ in
-      var reader = CallReader(call)
-      return try body(repeat try reader.next((each Argument).self)).scriptValue
+      var index = 0
+      return try body(repeat try call.next(&index, (each Argument).self)).scriptValue
     }
   }
 
@@ -133,8 +133,8 @@ public struct ModuleBuilder: Sendable {
     _ name: String, _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
   ) {
     methods[name] = .promised { call, _ in
-      var reader = CallReader(call)
-      return try await body(repeat try reader.next((each Argument).self)).scriptValue
+      var index = 0
+      return try await body(repeat try call.next(&index, (each Argument).self)).scriptValue
     }
   }
 
@@ -149,21 +149,13 @@ public struct ModuleBuilder: Sendable {
   }
 }
 
-/// Reads the arguments of a call one after the other.
-private struct CallReader {
-  private let call: ModuleCall
-  private var index = 0
-
-  init(_ call: ModuleCall) { self.call = call }
-
-  mutating func next<Value: ScriptConvertible>(_ type: Value.Type) throws -> Value {
+extension ModuleCall {
+  /// Reads the next argument.
+  fileprivate func next<Value: ScriptConvertible>(_ index: inout Int, _ type: Value.Type) throws -> Value {
     defer { index += 1 }
     // Frameworks write a missing argument as an empty text.
-    let value = call[index] == "" && Value(scriptValue: .undefined) != nil ? .undefined : call[index]
-    guard let converted = Value(scriptValue: value) else {
-      throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: value.kind)
-    }
-    return converted
+    let isMissing = self[index] == "" && Value(scriptValue: .undefined) != nil
+    return try (isMissing ? .undefined : self[index]).converted(toArgument: index)
   }
 }
 

@@ -10,15 +10,15 @@ extension ComponentTable {
     "resetLoadmore": .idle,
     "setListData": changing { items, call in items = call[0].array ?? items },
     // Android takes several items, iOS one.
-    "appendData": changing { items, call in items += call[0].array ?? call.items(at: 0, call[0]) },
+    "appendData": changing { items, call in items += call[0].array ?? call.items(at: 0) },
     // iOS has no index.
     "appendRange": changing { items, call in
       if let range = call[0].array { items += range } else { insert(call[1].array ?? [], into: &items, at: call[0]) }
     },
     "insertRange": changing { items, call in insert(call[1].array ?? [], into: &items, at: call[0]) },
-    "insertData": changing { items, call in insert(call.items(at: 1, call[1]), into: &items, at: call[0]) },
+    "insertData": changing { items, call in insert(call.items(at: 1), into: &items, at: call[0]) },
     "updateData": changing { items, call in
-      guard let index = call.index(at: 0), items.indices.contains(index), let item = call.items(at: 1, call[1]).first
+      guard let index = call.index(at: 0), items.indices.contains(index), let item = call.items(at: 1).first
       else { return }
       items[index] = item
     },
@@ -113,8 +113,8 @@ extension ModuleCall {
   fileprivate func index(at place: Int) -> Int? { self[place].wholeNumber }
 
   /// An item; none if the argument is nothing, which frameworks write as an empty text.
-  fileprivate func items(at place: Int, _ item: ScriptValue) -> [ScriptValue] {
-    item.isNothing || item == "" ? [] : [item]
+  fileprivate func items(at place: Int) -> [ScriptValue] {
+    self[place].isNothing || self[place] == "" ? [] : [self[place]]
   }
 }
 
@@ -126,14 +126,14 @@ extension ScriptValue {
 extension PageInstance {
   /// Changes the items of a list. The changes of one entry of the script are one command.
   ///
-  /// - Throws: ``ScriptError`` if the items become too many; they stay as they were.
+  /// - Throws: ``DescribedError`` if the items become too many; the last ones are left out.
   fileprivate func changeListData(of ref: String, _ change: (inout [ScriptValue]) -> Void) async throws {
     let isFirst = listData[ref] == nil
     var items = listData.removeValue(forKey: ref) ?? tree[ref]?.attributes["listData"]?.array ?? []
-    let count = items.count
+    let limit = max(items.count, ComponentTable.itemLimit)
     change(&items)
-    let isTooLong = items.count > max(count, ComponentTable.itemLimit)
-    if isTooLong { items = tree[ref]?.attributes["listData"]?.array ?? [] }
+    let isTooLong = items.count > limit
+    if isTooLong { items.removeSubrange(limit...) }
     listData[ref] = items
     if isFirst {
       // The other calls of the entry come first.
@@ -142,7 +142,7 @@ extension PageInstance {
         apply([.updateAttributes(ref, ["listData": .array(items)])])
       }
     }
-    if isTooLong { throw ScriptError.engine("a list may have \(ComponentTable.itemLimit) items") }
+    if isTooLong { throw DescribedError("a list has at most \(limit) items: the last ones are left out") }
   }
 
   // MARK: Components in cells
@@ -177,7 +177,8 @@ extension PageInstance {
     let (cells, components) = tree.expansion
     var hooks: [FrameworkGroup.ComponentHook] = []
     let present = Set(components.map(\.id))
-    for id in cellComponents.keys.sorted() where !present.contains(id) {
+    let gone = cellComponents.keys.sorted().filter { !present.contains($0) }
+    for id in gone {
       cellComponents[id] = nil
       hooks.append((target: id, name: "detach", arguments: [[:]], component: id))
     }
@@ -191,8 +192,9 @@ extension PageInstance {
             target: component.template, name: "create", arguments: [.string(id), .object(component.properties)],
             component: id
           ))
-      case (_, false)?:
-        cellComponents[id] = (component, true)
+      case (let former, false)?:
+        // Properties that have changed meanwhile are told in the next step.
+        cellComponents[id] = (former, true)
         hooks.append(
           (
             target: id, name: "attach",
@@ -212,6 +214,7 @@ extension PageInstance {
       default: break
       }
     }
+    if !gone.isEmpty { forgetComponentData(of: gone) }
     return hooks
   }
 
@@ -227,19 +230,29 @@ extension PageInstance {
     setComponentData(changed)
   }
 
-  /// Takes over the data of components, of those that are in cells.
+  /// Takes over the data of components, of those that are in cells. Other members of their data stay.
   func setComponentData(_ data: [String: [String: ScriptValue]]) {
     var lists: [String: [String: ScriptValue]] = [:]
     for (id, members) in data {
-      guard let list = cellComponents[id]?.component.list else { continue }
-      lists[list, default: [:]][id] = .object(members)
+      guard let list = cellComponents[id]?.component.list, let element = tree[list] else { continue }
+      var all = lists[list] ?? element.attributes[CellComponent.dataAttribute]?.object ?? [:]
+      all[id] = .object((all[id]?.object ?? [:]).merging(members) { $1 })
+      lists[list] = all
     }
     apply(
-      lists.sorted { $0.key < $1.key }.compactMap { list, changes in
-        guard let element = tree[list] else { return nil }
-        let all = element.attributes[CellComponent.dataAttribute]?.object ?? [:]
-        let former = all.filter { cellComponents[$0.key] != nil }
-        return .updateAttributes(list, [CellComponent.dataAttribute: .object(former.merging(changes) { $1 })])
+      lists.sorted { $0.key < $1.key }.map { list, all in
+        .updateAttributes(list, [CellComponent.dataAttribute: .object(all)])
+      })
+  }
+
+  /// Forgets the data of components that have gone: another one may get the place.
+  private func forgetComponentData(of ids: [String]) {
+    let lists = Set(ids.compactMap { $0.split(separator: "@", maxSplits: 1).first.map(String.init) })
+    apply(
+      lists.sorted().compactMap { list in
+        guard let all = tree[list]?.attributes[CellComponent.dataAttribute]?.object else { return nil }
+        let kept = all.filter { cellComponents[$0.key] != nil }
+        return .updateAttributes(list, [CellComponent.dataAttribute: .object(kept)])
       })
   }
 }

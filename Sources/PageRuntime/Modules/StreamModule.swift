@@ -54,9 +54,9 @@ extension ModuleTable {
       try await page.callback(callback, payload.value, keepAlive: keepAlive, json: json)
     }
     func failed(_ reason: String) -> Payload {
-      Payload(value: [
-        "status": -1, "ok": false, "statusText": "ERR_CONNECT_FAILED", "data": .string(reason), "headers": [:],
-      ])
+      (
+        ["status": -1, "ok": false, "statusText": "ERR_CONNECT_FAILED", "data": .string(reason), "headers": [:]], nil
+      )
     }
     let request: ResourceRequest
     do {
@@ -139,12 +139,8 @@ extension ModuleTable {
     return request
   }
 
-  /// The argument of the script's callback.
-  private struct Payload {
-    var value: ScriptValue
-    /// The member `data` as JSON; `nil` if the value has it.
-    var json: String?
-  }
+  /// The argument of the script's callback, and its member `data` as JSON; `nil` if the value has it.
+  private typealias Payload = (value: ScriptValue, json: String?)
 
   /// The form in which the script wants the answer's body.
   private enum Kind {
@@ -169,16 +165,16 @@ extension ModuleTable {
       ]
       if let fromCache { value["fromCache"] = .bool(fromCache) }
       switch self {
-      case .json: return Payload(value: .object(value), json: text)
+      case .json: return (.object(value), text)
       case .jsonp:
         // Text that is not a call is given as text.
         if let json = Self.argument(of: text), ScriptValue(json: json) != nil {
-          return Payload(value: .object(value), json: json)
+          return (.object(value), json)
         }
       case .text: break
       }
       value["data"] = .string(text)
-      return Payload(value: .object(value))
+      return (.object(value), nil)
     }
 
     /// `name({…});`

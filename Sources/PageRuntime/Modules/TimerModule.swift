@@ -24,11 +24,7 @@ extension ModuleTable {
 }
 
 /// A timer that was set.
-struct PageTimer {
-  let task: Task<Void, Never>
-  let due: ContinuousClock.Instant
-  let repeats: Bool
-}
+typealias PageTimer = (task: Task<Void, Never>, due: ContinuousClock.Instant, repeats: Bool)
 
 extension PageInstance {
   /// Starts a timer that a script has set, and enters the script each time it is due.
@@ -76,6 +72,6 @@ extension PageInstance {
       } while repeats && !Task.isCancelled
       if let self, !hasEnded, !Task.isCancelled { atEnd(self) }
     }
-    return PageTimer(task: task, due: .now + delay, repeats: repeats)
+    return (task, .now + delay, repeats)
   }
 }

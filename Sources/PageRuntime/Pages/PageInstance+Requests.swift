@@ -12,14 +12,9 @@ package struct DescribedError: Error, CustomStringConvertible {
   package let description: String
 
   package init(_ description: String) { self.description = description }
-}
 
-/// An answer with a status that is of no use here.
-struct AnswerStatusError: Error, CustomStringConvertible {
-  let url: String
-  let status: Int
-
-  var description: String { "\(url): the server answers \(status)" }
+  /// The error of a response with a status that is of no use here.
+  init(of url: String, status: Int) { self.init("\(url): the server answers \(status)") }
 }
 
 extension PageInstance {

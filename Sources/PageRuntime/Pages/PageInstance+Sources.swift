@@ -219,9 +219,9 @@ extension PageInstance {
       case .failed(let failure):
         // A document that is shown stays.
         if documents[ref] != nil { return }
-        throw failure.error ?? AnswerStatusError(url: source, status: failure.answer?.status ?? 0)
+        throw failure.error ?? DescribedError(of: source, status: failure.answer?.status ?? 0)
       }
-      guard loaded.status < 400 else { throw AnswerStatusError(url: source, status: loaded.status) }
+      guard loaded.status < 400 else { throw DescribedError(of: source, status: loaded.status) }
       let bytes = try await loaded.body.collect(upTo: Self.documentLimit)
       guard tree[ref]?.source?.url == source else { return }
       documents[ref] = bytes

@@ -17,11 +17,6 @@ public enum SnapshotUse: Hashable, Sendable {
 
 /// The elements of pages' last runs, in memory and in a region of the response cache.
 package final class PageSnapshots: Sendable {
-  private struct Key: Hashable {
-    let name: String
-    let partition: CachePartition
-  }
-
   /// The elements of the largest tree that is stored.
   private static let elementLimit = 5_000
   /// The bytes of the longest record that is stored.
@@ -30,7 +25,7 @@ package final class PageSnapshots: Sendable {
   private static let capacity = 20_000
 
   private let region: @Sendable () throws -> ResponseCache
-  private let trees = LRUCache<Key, ElementTree>(capacity: capacity)
+  private let trees = LRUCache<CacheKey, ElementTree>(capacity: capacity)
 
   /// - Parameter region: returns the region, which is opened when a page first needs it.
   package init(in region: @escaping @Sendable () throws -> ResponseCache) { self.region = region }
@@ -46,7 +41,7 @@ package final class PageSnapshots: Sendable {
 
   /// Returns the elements of the last run; `nil` if none are stored.
   func tree(named name: String, of partition: CachePartition) async -> ElementTree? {
-    let key = Key(name: name, partition: partition)
+    let key = CacheKey(named: name, in: partition)
     if let known = trees[key] { return known }
     guard let region = try? region(), let found = await region.response(forKey: name, in: partition),
       let body = await region.body(of: found), body.count <= Self.byteLimit,
@@ -60,7 +55,7 @@ package final class PageSnapshots: Sendable {
   /// Stores the elements of a run, without the states of pictures and embedded pages. A large tree is not stored.
   func store(_ tree: ElementTree, named name: String, of partition: CachePartition) async {
     let tree = tree.withoutStates
-    let key = Key(name: name, partition: partition)
+    let key = CacheKey(named: name, in: partition)
     guard tree.body != nil, tree.count <= Self.elementLimit, trees[key] != tree, let region = try? region() else {
       return
     }
@@ -74,7 +69,7 @@ package final class PageSnapshots: Sendable {
   /// Frees what is in memory.
   package func releaseMemory() { trees.removeAll() }
 
-  private func remember(_ tree: ElementTree, _ key: Key) { trees.insert(tree, for: key, cost: tree.count) }
+  private func remember(_ tree: ElementTree, _ key: CacheKey) { trees.insert(tree, for: key, cost: tree.count) }
 }
 
 /// Elements that are shown before the script has rendered.

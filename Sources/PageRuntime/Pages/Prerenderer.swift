@@ -36,14 +36,9 @@ import ScriptEngine
     let data: ScriptValue
   }
 
-  private struct Entry {
-    let page: PageInstance
-    let opening: Task<Void, any Error>
-    let expiry: Task<Void, Never>
-  }
-
   private let limits: Limits
-  private var entries: [Key: Entry] = [:]
+  /// The pages with the tasks that open them, and that end their waiting.
+  private var entries: [Key: (page: PageInstance, opening: Task<Void, any Error>, expiry: Task<Void, Never>)] = [:]
   private let broadcast = Broadcast<Event>()
 
   package nonisolated init(limits: Limits = Limits()) { self.limits = limits }
@@ -75,7 +70,7 @@ import ScriptEngine
       do { try await Task.sleep(for: limit) } catch { return }
       await self?.drop(key, page, .expired(url))
     }
-    entries[key] = Entry(page: page, opening: opening, expiry: expiry)
+    entries[key] = (page, opening, expiry)
     do {
       try await opening.value
       await page.settle(within: limit, timers: .zero)

@@ -27,7 +27,7 @@ package struct SourceMapLookup: Sendable {
     }
     let loaded = try await loader.response(for: ResourceRequest(reference, base: url, priority: .low))
     guard (200..<300).contains(loaded.status) else {
-      throw AnswerStatusError(url: "\(loaded.url ?? url)", status: loaded.status)
+      throw DescribedError(of: "\(loaded.url ?? url)", status: loaded.status)
     }
     let bytes = try await loaded.body.collect(upTo: Int64(limits.bytes))
     return try SourceMap(reading: bytes, at: loaded.url ?? url, limits: limits)

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import HTTPTransport
+import PageKit
 
 /// `renderhost worker --check`: a confined process tries what a worker must not be able to do, upon this one.
 struct ConfinementCheck {

@@ -82,14 +82,7 @@ package enum PageNotice: Codable, Sendable {
   }
 }
 
-/// The reason why a page could not open, or was stopped.
-package struct PageFailureNotice: Codable, Hashable, Sendable {
-  /// An error of its script.
-  package var exception: ScriptFault?
-  /// The reason why its script was stopped.
-  package var stop: KillReason?
-  package var text: String
-
+extension PageFailureNotice {
   package init(_ error: PageError) {
     text = "\(error)"
     guard case .script(_, let error) = error else { return }

@@ -318,6 +318,15 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
   case unknownElement(String)
 }
 
+/// The reason why a page could not open, or was stopped.
+package struct PageFailureNotice: Codable, Hashable, Sendable {
+  /// An error of its script.
+  package var exception: ScriptFault?
+  /// The reason why its script was stopped.
+  package var stop: KillReason?
+  package var text: String
+}
+
 /// The confinement of a worker: the steps that succeeded, and those that failed.
 package struct ConfinementReport: Hashable, Sendable, Codable {
   /// `network`, `files`, `privileges`, …
