@@ -223,6 +223,11 @@
     }
   }
 
+  // The app itself is not there: its globalData is empty, and the page is the only one.
+  var app = { globalData: {} }, pages = [{ route: '', options: {}, $getAppWebview: function () { return webview } }]
+  global.getApp = function () { return app }
+  global.getCurrentPages = function () { return pages.slice() }
+
   // MARK: Vue: styles, components, and a page's own hooks
 
   var Vue = global.Vue

@@ -10,6 +10,7 @@ struct BundleTypeTests {
       ("// { \"framework\": \"Vue\" }\nvar a", "", BundleType.vue), ("// {\"framework\":\"Rax\"}\r\n", "", .rax),
       ("\n  // { \"framework\": \"vanilla\" }", "", .vanilla), ("/// { \"framework\": \"Vue\" }", "", .vue),
       ("// { \"other\": 1 }\n", "", .weex), ("// { broken\n", "", .weex), ("var a", "", .weex),
+      ("// { 'framework': 'Vue' } \nvar a", "", .vue), ("// { 'framework': \"it's\" }", "", .weex),
       ("var a", "?bundleType=Vue", .vue), ("var a", "?x=1&bundleType=rax&y", .rax),
       ("// { \"framework\": \"Vue\" }", "?bundleType=Rax", .vue), ("\"use weex:vue\";\nvar a", "", .vue),
       ("'use weex:rax'", "", .rax), ("\"use weex:nothing\"", "", .weex), ("", "", .weex),

@@ -476,6 +476,8 @@ struct FrameworkFileTests {
             typeof plus.webview.currentWebview().addEventListener]
           uni.$once('event', function (a) { told.push(a) }); uni.$emit('event', 1); uni.$emit('event', 2)
           uni.showToast({ title: 'Saved' })
+          getApp().globalData.user = 'Ann'
+          told.push(getApp().globalData.user, getCurrentPages().length)
           new Vue({
             data: { text: '' },
             render: function (h) { return h('div', {}, [h('text', { attrs: { value: this.text } })]) },
@@ -488,7 +490,7 @@ struct FrameworkFileTests {
           })
           """, at: url)
       await page.settle(within: .seconds(60))
-      #expect(await page.shown == "50 375 1 function 1 200 /api?q=a%20b")
+      #expect(await page.shown == "50 375 1 function 1 Ann 1 200 /api?q=a%20b")
       #expect(await page.messages.map(\.outlineText) == ["toast: Saved"])
       #expect(await page.viewport == ["width": 375])
       #expect(await page.exceptions == [])

@@ -114,10 +114,17 @@ extension ModuleTable {
     table.add(
       "animation", "transition",
       .deferred { call, page in
+        // Pages animate elements that are gone, and $refs that are undefined: the SDK tells the callback alone.
+        let ref = call[0].reference ?? ""
+        let isThere = page.tree[ref] != nil
         // Without a screen the animation is at its end at once.
-        if let ref = call[0].reference, let styles = call[1]["styles"].object { page.settleAnimation(of: ref, styles) }
+        if isThere, let styles = call[1]["styles"].object { page.settleAnimation(of: ref, styles) }
         if let callback = call.callback(at: 2) {
-          try await page.callback(callback, ["result": "SUCCESS", "message": ""])
+          let answer: ScriptValue =
+            isThere
+            ? ["result": "SUCCESS", "message": ""]
+            : ["result": "Fail", "message": .string("No component find for ref:\(ref)")]
+          try await page.callback(callback, answer)
         }
       })
     for name in ["goBack", "goForward", "reload", "postMessage", "notifyWebview"] { table.add("webview", name, .idle) }

@@ -34,15 +34,20 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
     nameInComment(source).flatMap { BundleType(named: $0) }
   }
 
-  /// The name of a framework in a bundle's first line, known or not.
+  /// The name of a framework in a bundle's first line, known or not. Single quotes are read as double ones, as Android's
+  /// SDK does: `// { 'framework': 'Vue' }`.
   static func nameInComment(_ source: String) -> String? {
     let first = source.drop { $0.isWhitespace }.prefix { !$0.isNewline }
     guard first.hasPrefix("//"), let start = first.firstIndex(of: "{"), let end = first.lastIndex(of: "}"), start < end,
-      first[..<start].dropFirst(2).allSatisfy({ $0 == " " || $0 == "/" }),
-      case .object(let object)? = try? JSONValue(reading: Array(first[start...end].utf8)),
-      case .string(let name)? = object["framework"]
+      first[..<start].dropFirst(2).allSatisfy({ $0 == " " || $0 == "/" })
     else { return nil }
-    return name
+    let quoted = first[start...end].utf8.map { $0 == UInt8(ascii: "'") ? UInt8(ascii: "\"") : $0 }
+    for bytes in [Array(first[start...end].utf8), quoted] {
+      if case .object(let object)? = try? JSONValue(reading: bytes), case .string(let name)? = object["framework"] {
+        return name
+      }
+    }
+    return nil
   }
 
   private static func fromQuery(_ url: PageURL?) -> BundleType? {

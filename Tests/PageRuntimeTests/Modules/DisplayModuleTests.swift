@@ -107,6 +107,18 @@ import Testing
     }
   }
 
+  @Test("an animation of no element fails in its callback alone", arguments: ["undefined", "'gone'"])
+  func animationOfNothing(_ element: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        "module('animation').transition(\(element), { styles: { opacity: 0.5 } }, function (r) { show(r.result) })")
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "Fail")
+      #expect(await page.exceptions == [])
+      await page.destroy()
+    }
+  }
+
   @Test("the element that a page scrolls to is noted")
   func scrolling() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
