@@ -47,7 +47,7 @@ let package = Package(
   targets: [
     // C libraries: a module map and a shim of what Swift cannot call directly.
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CCrypto", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
@@ -159,11 +159,10 @@ let package = Package(
     .target(
       name: "WebSocketTransport",
       dependencies: [
-        "NIOConnecting", "PageRuntime",
+        "CCrypto", "HTTPTransport", "NIOConnecting", "PageRuntime",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ],
       swiftSettings: strict),
@@ -212,7 +211,7 @@ let package = Package(
         .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: tools),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: tools),
         .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: tools),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: tools),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: tools),
@@ -232,7 +231,7 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: tools),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: tools),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
       ],
       swiftSettings: strict),
@@ -280,8 +279,9 @@ let package = Package(
     .testTarget(
       name: "WebSocketTransportTests",
       dependencies: [
-        "WebSocketTransport", "PageRuntime", "PageTesting", "TestServers", "TestSupport",
+        "WebSocketTransport", "CCrypto", "PageRuntime", "PageTesting", "TestServers",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(
@@ -353,7 +353,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: tools),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ],
       path: "Tests/TestServers", swiftSettings: relaxed),

@@ -1,3 +1,4 @@
+import HTTPTransport
 import NIOCore
 import NIOWebSocket
 import PageRuntime
@@ -45,11 +46,18 @@ final class Conversation: Sendable {
     } catch {
       let hasClosed = state.withLock(\.hasSentClose)
       if !hasClosed, !Task.isCancelled, !(error is CancellationError) {
-        await receive(.failed(WebSocketError.lost(url: url).description))
+        await receive(.failed(lost(error).description))
       }
     }
+    // OpenSSL must not be in use when the process exits.
+    try? await socket.channel.channel.closeFuture.get()
     let end = state.withLock(\.end)
     await receive(.closed(code: end.code, reason: end.reason, wasClean: end.wasClean))
+  }
+
+  private func lost(_ error: any Error) -> WebSocketError {
+    guard case TLSError.failed? = error as? TLSError else { return .lost(url: url) }
+    return .broken(url: url, reason: error.sentence)
   }
 
   private func talk(_ commands: AsyncStream<WebSocketCommand>) async throws {

@@ -3,7 +3,6 @@ import NIOConnecting
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
 import NIOWebSocket
 import Synchronization
 
@@ -20,25 +19,29 @@ struct WebSocketConnector: Sendable {
   /// - Throws: ``WebSocketError``, `CancellationError`.
   func open(_ handshake: Handshake) async throws -> OpenSocket {
     let address = handshake.address
-    let tls = address.isSecure ? try makeTLS() : nil
+    let ended = Mutex<EventLoopFuture<Void>?>(nil)
     do {
+      let tls = address.isSecure ? try TLSContext(authorities: options.certificateAuthorities) : nil
       // The process's event loops are made when they are first used: many processes open no web socket.
       return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .connectTimeout(TimeAmount(options.connectTimeout))
-        .connect(host: address.host, port: address.port) { try prepare($0, handshake, tls) }
-    } catch let error as CancellationError {
-      throw error
+        .connect(host: address.host, port: address.port) { channel in
+          ended.withLock { $0 = channel.closeFuture }
+          return try prepare(channel, handshake, tls)
+        }
     } catch {
-      throw named(error, address)
+      // OpenSSL must not be in use when the process exits.
+      try? await ended.withLock(\.self)?.get()
+      throw error is CancellationError ? error : named(error, address)
     }
   }
 
   private func prepare(
-    _ channel: any Channel, _ handshake: Handshake, _ tls: NIOSSLContext?
+    _ channel: any Channel, _ handshake: Handshake, _ tls: TLSContext?
   ) throws -> EventLoopFuture<OpenSocket> {
     let address = handshake.address
     let pipeline = channel.pipeline.syncOperations
-    if let tls { try pipeline.addHandler(try Self.makeHandler(tls, address.host)) }
+    if let tls { try pipeline.addHandler(try TLSClientHandler(tls, host: address.host)) }
     let observer = ResponseHeadObserver()
     let upgrader = NIOTypedWebSocketClientUpgrader<OpenSocket>(
       maxFrameSize: min(options.messageLimit, Int(Int32.max)), enableAutomaticErrorHandling: false
@@ -68,19 +71,6 @@ struct WebSocketConnector: Sendable {
     }
     opened.whenComplete { _ in alarm.cancel() }
     return opened
-  }
-
-  private func makeTLS() throws -> NIOSSLContext {
-    var configuration = TLSConfiguration.makeClientConfiguration()
-    configuration.minimumTLSVersion = .tlsv12
-    if let path = options.certificateAuthorities { configuration.trustRoots = .file(path) }
-    return try NIOSSLContext(configuration: configuration)
-  }
-
-  /// Makes the TLS handler. The server name indication has names only, not addresses. RFC 6066 §3.
-  private static func makeHandler(_ tls: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
-    let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-    return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host)
   }
 
   private func named(_ error: any Error, _ address: WebSocketAddress) -> any Error {

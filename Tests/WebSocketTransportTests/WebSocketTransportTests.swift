@@ -2,7 +2,6 @@ import PageRuntime
 import PageTesting
 import Synchronization
 import TestServers
-import TestSupport
 import Testing
 
 @testable import WebSocketTransport
@@ -166,34 +165,214 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test("a server without a trusted certificate is refused")
+  // MARK: TLS
+
+  /// A server's certificate, its key and the authority that issued it, in files.
+  private struct SecureFiles {
+    let folder: TemporaryDirectory
+    let server: (certificate: String, key: String)
+    var authority: String { folder.file("authority.pem") }
+
+    init(names: String = "IP:127.0.0.1", signsItself: Bool = false, days: ClosedRange<Int> = -1...1) throws {
+      folder = try TemporaryDirectory()
+      server = (folder.file("server.pem"), folder.file("server.key"))
+      let authority = try Certificate(names: nil)
+      let certificate = try Certificate(names: names, issuer: signsItself ? nil : authority, days: days)
+      try authority.write(to: self.authority)
+      try certificate.write(to: server.certificate)
+      try certificate.writeKey(to: server.key)
+    }
+  }
+
+  @Sendable private static func closing(_ event: WebSocketEvent) -> [WebSocketCommand] {
+    if case .opened = event { [.close(code: 1000, reason: "")] } else { [] }
+  }
+
+  @Test("a server whose certificate is for its host, from a trusted authority, is talked to")
   func trust() async throws {
-    let folder = try TemporaryDirectory()
-    let paths = (certificate: folder.file("server.pem"), key: folder.file("server.key"))
-    try await RunningProgram(
-      "openssl",
-      [
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-        "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", paths.key, "-out",
-        paths.certificate,
-      ]
-    ).succeed()
-    try await SocketServer.running(certificate: paths) { server in
-      @Sendable func closing(_ event: WebSocketEvent) -> [WebSocketCommand] {
-        if case .opened = event { [.close(code: 1000, reason: "")] } else { [] }
+    for names in ["IP:127.0.0.1", "DNS:localhost"] {
+      let files = try SecureFiles(names: names)
+      try await SocketServer.running(certificate: files.server) { server in
+        let host = names == "DNS:localhost" ? "localhost" : "127.0.0.1"
+        let found = await Self.events("wss://\(host):\(server.port)/echo", answering: Self.closing) {
+          $0.certificateAuthorities = files.authority
+        }
+        #expect(found == [.opened(protocol: ""), .closed(code: 1000, reason: "", wasClean: true)], "\(found)")
       }
-      let trusted = await Self.events(server.url("/echo")) {
-        closing($0)
-      } options: {
-        $0.certificateAuthorities = paths.certificate
+    }
+  }
+
+  @Test("a server whose certificate is not valid for its host is refused, with the reason")
+  func refusedCertificates() async throws {
+    for (files, isTrusted, reason) in [
+      (try SecureFiles(), false, "unable to get local issuer certificate"),
+      (try SecureFiles(signsItself: true), true, "self-signed certificate"),
+      (try SecureFiles(days: -3...(-2)), true, "certificate has expired"),
+      (try SecureFiles(names: "IP:127.0.0.2"), true, "IP address mismatch"),
+      (try SecureFiles(names: "DNS:example.com"), true, "IP address mismatch"),
+    ] {
+      try await SocketServer.running(certificate: files.server) { server in
+        let found = await Self.events(server.url("/echo"), answering: Self.closing) {
+          $0.certificateAuthorities = isTrusted ? files.authority : nil
+        }
+        #expect(
+          found == [
+            .failed(
+              "\(server.url("/echo")): no connection: the certificate of 127.0.0.1 is refused: \(reason)"),
+            .closed(code: 1006, reason: "", wasClean: false),
+          ], "\(found)")
       }
-      #expect(trusted == [.opened(protocol: ""), .closed(code: 1000, reason: "", wasClean: true)])
-      let strange = await Self.events(server.url("/echo")) { closing($0) }
-      guard case .failed(let said)? = strange.first else {
-        Issue.record("\(strange)")
+    }
+  }
+
+  @Test("a certificate for another name is refused")
+  func wrongName() async throws {
+    let files = try SecureFiles(names: "IP:127.0.0.1, DNS:example.com")
+    try await SocketServer.running(certificate: files.server) { server in
+      let found = await Self.events("wss://localhost:\(server.port)/echo", answering: Self.closing) {
+        $0.certificateAuthorities = files.authority
+      }
+      guard case .failed(let said)? = found.first else {
+        Issue.record("\(found)")
         return
       }
-      #expect(said.contains("CERTIFICATE_VERIFY_FAILED"), "\(said)")
+      #expect(said.contains("the certificate of localhost is refused: hostname mismatch"), "\(said)")
+    }
+  }
+
+  @Test("a file of authorities that is not there fails the connection")
+  func missingAuthorities() async throws {
+    let found = await Self.events("wss://127.0.0.1:1/") { _ in
+      []
+    } options: {
+      $0.certificateAuthorities = "/nowhere.pem"
+    }
+    guard case .failed(let said)? = found.first else {
+      Issue.record("\(found)")
+      return
+    }
+    #expect(said.contains("/nowhere.pem: the certificate authorities cannot be read: No such file"), "\(said)")
+  }
+
+  @Test(
+    "a server that does not speak TLS, or ends the connection, is refused",
+    arguments: [
+      (Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), false, "TLS with 127.0.0.1 failed: "),
+      (Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), true, "TLS with 127.0.0.1 failed: "),
+      ([0x16, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3], true, "127.0.0.1 ended the connection during the TLS handshake"),
+      ([], true, "127.0.0.1 ended the connection during the TLS handshake"),
+    ])
+  func garbage(_ bytes: [UInt8], _ closes: Bool, _ reason: String) async throws {
+    try await RawOrigin.running({ _ in (bytes, closes) }) { server in
+      let found = await Self.events("wss://127.0.0.1:\(server.port)/")
+      guard case .failed(let said)? = found.first else {
+        Issue.record("\(found)")
+        return
+      }
+      #expect(said.contains(reason), "\(said)")
+      #expect(found.last == .closed(code: 1006, reason: "", wasClean: false))
+    }
+  }
+
+  @Test("a server that is silent during the handshake is given up at the limit")
+  func silentHandshake() async throws {
+    try await RawOrigin.running({ _ in nil }) { server in
+      let found = await Self.events(
+        "wss://127.0.0.1:\(server.port)/", options: { $0.connectTimeout = .milliseconds(200) })
+      guard case .failed(let said)? = found.first else {
+        Issue.record("\(found)")
+        return
+      }
+      #expect(said.contains("was not open after 0.2 seconds"), "\(said)")
+      try await server.wait { $0.first?.hasEnded == true }
+    }
+  }
+
+  @Test("a large message and many small ones go both ways over TLS, in order")
+  func sizes() async throws {
+    let files = try SecureFiles()
+    // The server makes a text of it: letters are quick.
+    let large = (0..<(5 << 20)).map { UInt8(ascii: "a") + UInt8($0 / 3 % 26) }
+    let count = 5_000
+    try await SocketServer.running(certificate: files.server) { server in
+      let found = await Self.events(server.url("/echo")) { event in
+        switch event {
+        case .opened: (0..<count).map { .send(.text("\($0)")) } + [.send(.binary(large))]
+        case .message(.binary): [.close(code: 1000, reason: "")]
+        default: []
+        }
+      } options: {
+        $0.certificateAuthorities = files.authority
+      }
+      let expected: [WebSocketEvent] =
+        [.opened(protocol: "")] + (0..<count).map { .message(.text("\($0)")) } + [
+          .message(.binary(large)), .closed(code: 1000, reason: "", wasClean: true),
+        ]
+      let isSame = found == expected
+      #expect(isSame, "\(found.count) events")
+    }
+  }
+
+  @Test("a connection over TLS that ends, or sends too much, is reported as failed")
+  func badEndsOverTLS() async throws {
+    let files = try SecureFiles()
+    for (path, reason) in [("/drop", "ended without being closed"), ("/large", "limit of 1000 bytes")] {
+      try await SocketServer.running(certificate: files.server) { server in
+        let found = await Self.events(server.url(path)) { _ in
+          []
+        } options: {
+          $0.certificateAuthorities = files.authority
+          $0.messageLimit = 1_000
+        }
+        guard found.count == 3, case .failed(let said) = found[1] else {
+          Issue.record("\(found)")
+          return
+        }
+        #expect(said.contains(reason), "\(said)")
+      }
+    }
+  }
+
+  @Test("a connection over TLS that is cut in the middle of a message is reported as failed")
+  func cutMessage() async throws {
+    let files = try SecureFiles()
+    try await SocketServer.running(certificate: files.server) { server in
+      try await TCPRelay.running(to: server.port) { relay in
+        let talk = Task {
+          await Self.events("wss://127.0.0.1:\(relay.port)/echo") { event in
+            if case .opened = event { [.send(.text("here"))] } else { [] }
+          } options: {
+            $0.certificateAuthorities = files.authority
+          }
+        }
+        try await server.wait { !$0.texts.isEmpty }
+        relay.cut()
+        let found = await talk.value
+        #expect(found.last == .closed(code: 1006, reason: "", wasClean: false))
+        guard case .failed(let said)? = found.dropLast().last else {
+          Issue.record("\(found)")
+          return
+        }
+        #expect(said.contains("ended without being closed"), "\(said)")
+      }
+    }
+  }
+
+  @Test("a cancelled connection over TLS sends a close")
+  func cancellingOverTLS() async throws {
+    let files = try SecureFiles()
+    try await SocketServer.running(certificate: files.server) { server in
+      let task = Task {
+        await Self.events(server.url("/echo")) { _ in
+          [.send(.text("here"))]
+        } options: {
+          $0.certificateAuthorities = files.authority
+        }
+      }
+      try await server.wait { !$0.texts.isEmpty }
+      task.cancel()
+      try await server.wait { $0.closes == [1001] && $0.ended == 1 }
+      #expect(await task.value.last == .closed(code: 1006, reason: "", wasClean: false))
     }
   }
 }

@@ -216,11 +216,10 @@ extension PageRegistry {
     register {
       $0.requests.add(matches) { page, index, loader, next in
         { request in
-          let origin = ResourceOrigin(name: "\(page)/\(index)") { request in
+          loader.updates(for: request, from: "\(page)/\(index)") { request in
             try await handler.response(
               to: request, ResourceExchange(page: page, request: request, loader: loader, next: next))
           }
-          return loader.updates(for: request, from: origin)
         }
       }
     }

@@ -1,0 +1,310 @@
+import NIOCore
+
+/// TLS of a client on a channel.
+///
+/// What is written before the handshake has ended waits for it, and what is flushed is encrypted only while the channel
+/// is writable, so that the network's buffer is the only one that grows with what was sent. All that a read brings is
+/// decrypted and passed on at once: who wants less reads less.
+final class TLSClientHandler: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private enum Phase {
+    /// The channel is not active yet.
+    case idle
+    case handshaking
+    case open
+    /// The channel is to be closed once everything flushed has been sent.
+    case closing(EventLoopPromise<Void>)
+    /// The end of TLS is being sent, after which the channel is closed.
+    case ending(EventLoopPromise<Void>)
+    case ended
+  }
+
+  private let session: TLSSession
+  private let host: String
+  private let closeTimeout: TimeAmount
+  private var phase = Phase.idle
+  private var pending = MarkedCircularBuffer<(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)>(initialCapacity: 4)
+  /// The channel's output is to be closed, or was, once everything flushed has been sent.
+  private var outputEnd: (promise: EventLoopPromise<Void>?, isSent: Bool)?
+  /// `true` once the server has said that it sends nothing more.
+  private var hasInputEnded = false
+  private var isSending = false
+  /// `true` if something was passed on since the channel last said that a read is complete.
+  private var hasPassedOn = false
+
+  /// The most bytes of answers to the server, such as alerts, that wait for a server that does not read.
+  private static let answerLimit = 1 << 16
+
+  /// - Parameters:
+  ///   - host: a name, or an address without brackets.
+  ///   - closeTimeout: the longest time for what was flushed to be sent when the channel is closed.
+  /// - Throws: ``TLSError``.
+  init(_ context: TLSContext, host: String, closeTimeout: TimeAmount = .seconds(5)) throws {
+    session = try TLSSession(context, host: host)
+    self.host = host
+    self.closeTimeout = closeTimeout
+  }
+
+  // MARK: The connection's beginning and end
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    if context.channel.isActive { begin(context) }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    begin(context)
+    context.fireChannelActive()
+  }
+
+  private func begin(_ context: ChannelHandlerContext) {
+    guard case .idle = phase else { return }
+    phase = .handshaking
+    advance(context)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    switch phase {
+    case .idle, .handshaking: fail(TLSError.endedEarly(host: host), context)
+    case .open where !hasInputEnded: fail(TLSError.truncated(host: host), context)
+    case .open, .closing, .ending, .ended: end(ChannelError.ioOnClosedChannel)?.succeed()
+    }
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) { end(ChannelError.ioOnClosedChannel)?.succeed() }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
+      return context.fireUserInboundEventTriggered(event)
+    }
+    // Of the connection. If TLS had ended before, the event was sent then.
+    switch phase {
+    case .idle, .handshaking: fail(TLSError.endedEarly(host: host), context)
+    case .open where !hasInputEnded: fail(TLSError.truncated(host: host), context)
+    case .open, .closing, .ending, .ended: break
+    }
+  }
+
+  /// Stops encrypting and decrypting, and fails what was not sent.
+  ///
+  /// - Returns: the promise of a close that has waited for what was flushed, which the caller completes.
+  private func end(_ error: any Error) -> EventLoopPromise<Void>? {
+    defer { phase = .ended }
+    failPending(error)
+    outputEnd?.promise?.fail(error)
+    outputEnd = nil
+    switch phase {
+    case .closing(let closed), .ending(let closed): return closed
+    case .idle, .handshaking, .open, .ended: return nil
+    }
+  }
+
+  private func failPending(_ error: any Error) {
+    while let (_, promise) = pending.popFirst() { promise?.fail(error) }
+  }
+
+  private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
+    // An alert for the server.
+    sendOutput(context)
+    let closed = end(error)
+    context.fireErrorCaught(error)
+    context.close(promise: closed)
+  }
+
+  // MARK: Reading
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch phase {
+    case .handshaking, .open: break
+    // While the channel is being closed, what comes is dropped.
+    case .idle, .closing, .ending, .ended: return
+    }
+    guard !hasInputEnded else { return }
+    let bytes = unwrapInboundIn(data)
+    do { try session.receive(bytes) } catch { return fail(error, context) }
+    if case .handshaking = phase { advance(context) }
+    if case .open = phase { decrypt(bytes.readableBytes, context) }
+  }
+
+  private func advance(_ context: ChannelHandlerContext) {
+    do {
+      let isDone = try session.handshake()
+      sendOutput(context)
+      guard isDone else { return }
+      phase = .open
+      send(context)
+    } catch {
+      fail(error, context)
+    }
+  }
+
+  private func decrypt(_ count: Int, _ context: ChannelHandlerContext) {
+    var data = context.channel.allocator.buffer(capacity: count)
+    let result = Result { try session.read(into: &data) }
+    if data.readableBytes > 0 {
+      hasPassedOn = true
+      context.fireChannelRead(wrapInboundOut(data))
+    }
+    guard case .open = phase else { return }
+    switch result {
+    case .success(true): answer(context)
+    case .success(false): inputEnded(context)
+    case .failure(let error): fail(error, context)
+    }
+  }
+
+  /// Answers what the server asks TLS for. A server that asks for more and reads nothing is given up.
+  private func answer(_ context: ChannelHandlerContext) {
+    if context.channel.isWritable {
+      sendOutput(context)
+    } else if session.outputCount > Self.answerLimit {
+      fail(TLSError.failed(host: host, reason: "the server does not read what it asks for"), context)
+    }
+  }
+
+  private func inputEnded(_ context: ChannelHandlerContext) {
+    hasInputEnded = true
+    let mayStayOpen = try? context.channel.syncOptions?.getOption(.allowRemoteHalfClosure)
+    if mayStayOpen == true {
+      context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    } else {
+      close(context: context, mode: .all, promise: nil)
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    // Who has asked for a read waits for data, and has got none yet.
+    if !hasPassedOn, !hasInputEnded { context.read() }
+    hasPassedOn = false
+    context.fireChannelReadComplete()
+  }
+
+  // MARK: Writing
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    switch phase {
+    case .idle, .handshaking, .open:
+      if outputEnd != nil {
+        promise?.fail(ChannelError.outputClosed)
+      } else {
+        pending.append((unwrapOutboundIn(data), promise))
+      }
+    case .closing, .ending, .ended: promise?.fail(ChannelError.ioOnClosedChannel)
+    }
+  }
+
+  func flush(context: ChannelHandlerContext) {
+    switch phase {
+    case .idle, .handshaking, .open: if outputEnd == nil { pending.mark() }
+    // What was not flushed before the channel was closed is not sent.
+    case .closing, .ending, .ended: break
+    }
+    send(context)
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    send(context)
+    context.fireChannelWritabilityChanged()
+  }
+
+  /// Encrypts and sends what is flushed, for as long as the channel is writable.
+  private func send(_ context: ChannelHandlerContext) {
+    guard mayEncrypt, !isSending else { return }
+    // Writing and flushing may call this again.
+    isSending = true
+    do {
+      while mayEncrypt, context.channel.isWritable, pending.hasMark || session.outputCount > 0 {
+        try encrypt(context)
+        context.flush()
+      }
+    } catch {
+      fail(error, context)
+    }
+    isSending = false
+    if mayEncrypt, !pending.hasMark { endOutput(context) }
+  }
+
+  private var mayEncrypt: Bool {
+    switch phase {
+    case .open, .closing: true
+    case .idle, .handshaking, .ending, .ended: false
+    }
+  }
+
+  /// Encrypts as much as the channel takes.
+  private func encrypt(_ context: ChannelHandlerContext) throws {
+    if let answers = session.takeOutput(context.channel.allocator) {
+      context.write(wrapOutboundOut(answers), promise: nil)
+    }
+    while mayEncrypt, context.channel.isWritable, pending.hasMark, var (bytes, promise) = pending.first {
+      var count = 0
+      while bytes.readableBytes > 0, count < 4 {
+        try session.write(&bytes)
+        count += 1
+      }
+      if bytes.readableBytes > 0 {
+        pending[pending.startIndex].bytes = bytes
+        promise = nil
+      } else {
+        _ = pending.popFirst()
+      }
+      let output = session.takeOutput(context.channel.allocator) ?? ByteBuffer()
+      context.write(wrapOutboundOut(output), promise: promise)
+    }
+  }
+
+  /// Sends what TLS itself has to say.
+  @discardableResult
+  private func sendOutput(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+    guard let output = session.takeOutput(context.channel.allocator) else {
+      return context.eventLoop.makeSucceededVoidFuture()
+    }
+    return context.writeAndFlush(wrapOutboundOut(output))
+  }
+
+  // MARK: Closing
+
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    switch (mode, phase) {
+    case (.input, _): context.close(mode: .input, promise: promise)
+    case (.output, .open):
+      guard outputEnd == nil else {
+        promise?.fail(ChannelError.outputClosed)
+        return
+      }
+      outputEnd = (promise, false)
+      send(context)
+    case (.all, .open):
+      let closed = promise ?? context.eventLoop.makePromise()
+      phase = .closing(closed)
+      let alarm = context.eventLoop.assumeIsolated().scheduleTask(in: closeTimeout) { context.close(promise: nil) }
+      closed.futureResult.whenComplete { _ in alarm.cancel() }
+      send(context)
+    case (_, .closing(let closed)), (_, .ending(let closed)):
+      if let promise { closed.futureResult.cascade(to: promise) }
+    case (_, .idle), (_, .handshaking), (_, .ended):
+      _ = end(ChannelError.ioOnClosedChannel)
+      context.close(mode: mode, promise: promise)
+    }
+  }
+
+  /// Ends TLS, and then the connection or its output: all that was flushed has been sent.
+  private func endOutput(_ context: ChannelHandlerContext) {
+    if let (promise, isSent) = outputEnd, !isSent {
+      outputEnd = (nil, true)
+      failPending(ChannelError.outputClosed)
+      session.endOutput()
+      sendOutput(context)
+      context.close(mode: .output, promise: promise)
+    }
+    guard case .closing(let closed) = phase else { return }
+    phase = .ending(closed)
+    if outputEnd == nil { session.endOutput() }
+    // The promise is completed when the channel is inactive.
+    sendOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+  }
+}
