@@ -27,7 +27,7 @@ package final class RawOrigin: Sendable {
   package var url: PageURL? { PageURL("http://127.0.0.1:\(port)/") }
 
   /// - Parameter answer: called with all bytes of a connection whenever more have arrived; returns the bytes to send,
-  ///   and `true` to close the connection after them.
+  ///   and `true` to close the connection after them: what arrives later is recorded only.
   package static func running(
     _ answer: @escaping @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?,
     _ body: (RawOrigin) async throws -> Void
@@ -73,6 +73,8 @@ package final class RawOrigin: Sendable {
     private let connections: Monitor<[Connection]>
     private let answer: @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?
     private var number = 0
+    /// `true` once the answer was given after which the connection is closed.
+    private var isAtEnd = false
 
     init(
       _ connections: Monitor<[Connection]>, _ answer: @escaping @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?
@@ -92,7 +94,8 @@ package final class RawOrigin: Sendable {
       var bytes = unwrapInboundIn(data)
       let more = bytes.readBytes(length: bytes.readableBytes) ?? []
       connections.change { [number] in $0[number].received += more }
-      guard let (bytes, closes) = answer(connections.read { $0[number].received }) else { return }
+      guard !isAtEnd, let (bytes, closes) = answer(connections.read { $0[number].received }) else { return }
+      isAtEnd = closes
       let channel = context.channel
       context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenComplete { _ in
         if closes { channel.close(promise: nil) }
