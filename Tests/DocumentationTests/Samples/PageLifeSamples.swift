@@ -19,6 +19,16 @@ enum PageLifeSamples {
     try await page.fireEvent(ref, "input", ["value": "Ann"])
   }
 
+  static func tapping(_ page: PageInstance) async throws {
+    let tree = await page.tree
+    if let text = tree.elements.values.first(where: { $0.attributes["value"]?.string == "Buy" }) {
+      // The text itself may not listen, but an element around it.
+      var target = text
+      while !target.events.contains("click"), let parent = target.parent.flatMap({ tree[$0] }) { target = parent }
+      try await page.fireEvent(target.ref, "click")
+    }
+  }
+
   static func policies(_ configuration: inout HostConfiguration) {
     configuration.opening.policy = .networkFirst(deadline: .seconds(1))
     configuration.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
