@@ -10,14 +10,16 @@ enum PreloadExample {
 
     let preload = host.preload()
     for await update in preload.updates {
-      print(update.totals.fetched, "of", update.totals.toFetch, "at", Int(update.totals.rate), "bytes/s")
+      let totals = update.totals
+      print(totals.fetched, "of", totals.toFetch, "fetched,", totals.bytesHere, "of", totals.bytesToFetch, "bytes")
     }
     let report = await preload.report()
-    print(report.activated ? "release \(report.release ?? "") is current" : "\(report.failures)")
+    print(report.failures.isEmpty ? "release \(report.release ?? "") is current" : "\(report.failures)")
 
     // The bundle's URL is relative to that of the manifest.
     guard let url = host.configuration.manifest?.resolving(CommandLine.arguments[3]) else { return }
     let bundle = try await host.bundles.load(url)
     print(bundle.source, bundle.isVerified, bundle.bytes.count)
+    await host.shutDown()
   }
 }

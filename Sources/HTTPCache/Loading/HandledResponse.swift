@@ -104,6 +104,16 @@ extension HandledResponse {
 }
 
 extension Resource {
+  /// The whole body, decoded from JSON. A body can be read once.
+  ///
+  ///     let items = try await loader.response(for: request).json([Item].self)
+  ///
+  /// - Throws: `DecodingError`, `TransportError`, also for more than 256 MiB, or an error with the reason if the content
+  ///   encoding cannot be undone.
+  public func json<Value: Decodable>(_ type: Value.Type = Value.self) async throws -> Value {
+    try JSONDecoder().decode(type, from: Data(try await body.collect()))
+  }
+
   /// An answer that the app made itself.
   ///
   /// - Parameter url: what it answers.

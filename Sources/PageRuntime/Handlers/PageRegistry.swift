@@ -104,6 +104,9 @@ public final class PageRegistry: Sendable {
 
   /// Registers a component with methods of its own. Methods that it has already stay.
   ///
+  /// A call of a component's method returns nothing to the script, and runs after the script has returned:
+  /// ``ModuleBuilder/callbacks(_:_:)`` gives results. An error that a method throws is an exception of the page.
+  ///
   /// - Parameters:
   ///   - type: the type of its elements.
   ///   - build: adds the methods.

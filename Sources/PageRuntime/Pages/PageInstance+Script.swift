@@ -150,7 +150,8 @@ extension PageInstance {
       defer { self.calls[key] = nil }
       do {
         switch method {
-        case .immediate: break
+        // Of a component: its script has gone on without the result.
+        case .immediate(let body): _ = try body(call, self.configuration)
         case .deferred(_, let body): try await body(call, self)
         case .promised(let body):
           let result: Result<ScriptValue, any Error>
@@ -159,7 +160,8 @@ extension PageInstance {
           } catch {
             result = .failure(error)
           }
-          if let ticket { try await self.enter { try await $0.settle(id, ticket, result) } }
+          guard let ticket else { return _ = try result.get() }
+          try await self.enter { try await $0.settle(id, ticket, result) }
         }
       } catch {
         if error is CancellationError || Task.isCancelled { return }

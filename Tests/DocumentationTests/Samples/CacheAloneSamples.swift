@@ -1,11 +1,27 @@
 import CurlTransport
 import HTTPCache
 
-/// The sample of "Caching" for an app that uses the cache without pages.
+/// The sample of "Caching" for an app that uses the cache without pages. One import of the cache is enough for it.
 enum CacheAloneSamples {
   static func loader() async throws {
-    let loader = ResourceLoader(cache: try .shared, transport: try CurlTransport())
+    let transport = try CurlTransport()
+    let cache = try ResponseCache(diskCapacity: 100 << 20, directory: ResponseDirectory("/var/cache/news"))
+    var configuration = ResourceLoader.Configuration()
+    configuration.rules = [ResourceRule(.prefix("https://api.example.com/"), lifetime: .atMost(60))]
+    let loader = ResourceLoader(cache: cache, transport: transport, configuration: configuration)
+
     let news = try await loader.response(for: ResourceRequest("https://api.example.com/news.json"))
-    print(news.status, try await news.body.collect().count)
+    print(news.status, news.source, try await news.json([Item].self).count)
+    print(try await cache.usage().disk.bytes, "bytes are stored")
+
+    await loader.shutDown()
+    await transport.shutDown()  // before the process exits
+  }
+}
+
+struct Canned: HTTPTransporting {
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"])
+    return TransportResponse(head: head, body: Body(Array("[]".utf8)))
   }
 }

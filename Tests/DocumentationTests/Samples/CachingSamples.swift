@@ -8,6 +8,14 @@ enum CachingSamples {
     print(answer.status, answer.source, try await answer.body.collect().count)
   }
 
+  static func reading(_ host: PageHost) async throws {
+    let news = ResourceRequest("https://api.example.com/news.json", fields: [.accept: "application/json"])
+    let loaded = try await host.resources.response(for: news)
+    print(loaded.status, loaded.response.headerFields[.lastModified] ?? "", loaded.cacheStatus.map { "\($0)" } ?? "")
+    let items = try await loaded.json([Item].self)  // or loaded.body, which is a sequence of chunks
+    _ = items
+  }
+
   static func rules(_ configuration: inout HostConfiguration) {
     configuration.resources.rules = [
       ResourceRule(.glob("/prices/*"), lifetime: .atMost(30)),

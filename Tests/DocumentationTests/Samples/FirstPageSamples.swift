@@ -19,16 +19,18 @@ enum FirstPageSamples {
     // Starts at once.
     let preload = host.preload()
     for await update in preload.updates {
-      print(update.totals.fetched, "of", update.totals.toFetch, "at", Int(update.totals.rate), "bytes/s")
+      let totals = update.totals
+      print(totals.fetched, "of", totals.toFetch, "fetched,", totals.bytesHere, "of", totals.bytesToFetch, "bytes")
     }
     let report = await preload.report()
-    print(report.activated ? "release \(report.release ?? "") is current" : "\(report.failures)")
+    print(report.failures.isEmpty ? "release \(report.release ?? "") is current" : "\(report.failures)")
 
     // The bytes of a page: from memory, the store or the network, and always checked.
     if let home = PageURL("https://pages.example.com/bundles/home.js") {
       let bundle = try await host.bundles.load(home)
       print(bundle.source, bundle.isVerified, bundle.bytes.count)
     }
+    await host.shutDown()
   }
 
   static func choosingAStore() {
@@ -39,6 +41,13 @@ enum FirstPageSamples {
     // The folders that `bundlectl` and `renderhost` use, shared with them and with other apps that name it.
     let shared = HostConfiguration(store: .standard())
     print(named.store.path, folder.store.path, shared.store.path)
+  }
+
+  static func logging() throws -> HostConfiguration {
+    var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
+    configuration.logger.logLevel = .debug  // manifests, bundles and pages
+    configuration.resources.logger.logLevel = .debug  // each decision of the cache
+    return configuration
   }
 
   static func askingForData(_ host: PageHost) async throws {

@@ -11,6 +11,18 @@ enum HandlerSamples {
     }
   }
 
+  static func countdown(_ host: PageHost) {
+    host.pages.registry.registerModule("countdown") { module in
+      module.callbacks("from") { call, page in
+        guard let callback = call.callback(at: 1) else { return }
+        for left in stride(from: call[0].number ?? 0, through: 0, by: -1) {
+          // The script's callback may be called again as long as it is kept alive.
+          try await page.callback(callback, .number(left), keepAlive: left > 0)
+        }
+      }
+    }
+  }
+
   static func component(_ host: PageHost) {
     host.pages.registry.registerComponent("stepper") { component in
       component.callbacks("step") { call, page in
@@ -41,6 +53,15 @@ enum HandlerSamples {
       RequestTransform(request: { $0.fields[.authorization] = await session.token }))
   }
 
+  static func envelope(_ host: PageHost) {
+    host.pages.registry.register(
+      .prefix("https://api.example.com/"),
+      RequestTransform(response: { answer, _ in
+        // The page gets what is in the envelope.
+        if answer.status == 200 { answer = try .json(answer.json(Envelope.self).items) }
+      }))
+  }
+
   static func answering(_ host: PageHost) {
     host.pages.registry.register(.prefix("https://api.example.com/items"), NewerItems())
   }
@@ -67,6 +88,32 @@ struct ThumbnailLoader: ImageLoading {
   func load(_ request: ImageRequest) -> ImageTask {
     ImageTask(updates: AsyncStream { $0.finish() }, onCancel: {})
   }
+}
+
+struct Assets: ImageLoading {
+  let pictures: [String: [UInt8]]
+  let others: any ImageLoading  // DefaultImageLoader(host.resources)
+
+  func load(_ request: ImageRequest) -> ImageTask {
+    guard request.url.hasPrefix("asset:") else { return others.load(request) }
+    let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
+    if let bytes = pictures[request.url] {
+      let size = ImageSize(of: bytes, format: .png)
+      continuation.yield(.image(LoadedImage(bytes: bytes, format: .png, size: size, cacheType: .none)))
+    } else {
+      continuation.yield(.failed(NoPicture(url: request.url)))
+    }
+    continuation.finish()  // the end of the loading
+    return ImageTask(updates: updates, onCancel: {})  // onCancel ends the work if the element has gone
+  }
+}
+
+struct NoPicture: Error {
+  let url: String
+}
+
+struct Envelope: Codable {
+  let items: [Item]
 }
 
 struct Item: Codable {

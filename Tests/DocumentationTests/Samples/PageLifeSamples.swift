@@ -9,6 +9,20 @@ enum PageLifeSamples {
     for await event in page.events { print(event) }  // phases, render commands, pictures, exceptions
   }
 
+  static func events(of page: PageInstance) async {
+    for await event in page.events {
+      switch event {
+      case .phase(let phase): print(phase)
+      case .snapshot(let tree): print(tree?.count ?? 0, "elements of the last run")
+      case .replaced(let failure, let release): print("\(failure): goes on with release \(release)")
+      case .fallback(let fallback, let reason): print("\(reason): shows \(fallback)")
+      case .exception(let exception): print(exception)
+      case .missing(let part): print(part)
+      default: break
+      }
+    }
+  }
+
   static func showing(_ page: PageInstance) async {
     await page.appear()  // before it opens, or later
     await page.disappear()
@@ -17,6 +31,16 @@ enum PageLifeSamples {
   static func events(_ page: PageInstance, _ ref: String) async throws {
     try await page.fireEvent(ref, "click")
     try await page.fireEvent(ref, "input", ["value": "Ann"])
+  }
+
+  static func tapping(_ page: PageInstance) async throws {
+    let tree = await page.tree
+    if let text = tree.elements.values.first(where: { $0.attributes["value"]?.string == "Buy" }) {
+      // The text itself may not listen, but an element around it.
+      var target = text
+      while !target.events.contains("click"), let parent = target.parent.flatMap({ tree[$0] }) { target = parent }
+      try await page.fireEvent(target.ref, "click")
+    }
   }
 
   static func policies(_ configuration: inout HostConfiguration) {

@@ -40,3 +40,77 @@ struct GreetingTests {
     }
   }
 }
+
+struct PriceTests {
+  let script = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, body = d.createBody('div'), text = d.createElement('text')
+    d.documentElement.appendChild(body)
+    body.appendChild(text)
+    text.addEvent('click', load)
+    function load () {
+      text.setAttr('value', 'Loading')
+      weex.requireModule('stream').fetch({ url: '/price', type: 'json' }, function (answer) {
+        text.setAttr('value', answer.ok ? answer.data.price + ' €' : 'No price: ' + answer.status)
+      })
+    }
+    load()
+    """
+
+  /// Runs a test with a host that has a store of its own, and with its server.
+  func withShop(_ test: (PageHost, FaultOrigin) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await FaultOrigin.running { origin in
+      origin.serve("/shop.js", script.utf8)
+      origin.serve("/price", #"{"price": 12}"#.utf8, contentType: "application/json")
+      let host = try PageHost(.init(store: StoreDirectory(folder)))
+      try await test(host, origin)
+      await host.shutDown()
+    }
+  }
+
+  /// The page's text, when nothing is under way any more.
+  func text(of page: PageInstance) async -> ElementTree.Element? {
+    await page.settle(within: .seconds(10))
+    return await page.tree.elements.values.first { $0.type == "text" }
+  }
+
+  @Test("a tap asks for the price again after an error of the server")
+  func overload() async throws {
+    try await withShop { host, origin in
+      origin.script("/price", [.status(503), .normal])
+      let page = try await host.open(origin.url(for: "/shop.js"))
+      let text = try #require(await text(of: page))
+      #expect(text.attributes["value"] == "No price: 503")
+      try await page.fireEvent(text.ref, "click")
+      #expect(await self.text(of: page)?.attributes["value"] == "12 €")
+      await page.destroy()
+    }
+  }
+
+  @Test("the page says that it is loading until the price has come")
+  func loading() async throws {
+    try await withShop { host, origin in
+      origin.hold("/price")
+      let page = try await host.open(origin.url(for: "/shop.js"))
+      try await origin.waitForRequests(1, to: "/price", within: .seconds(10))
+      #expect(await page.tree.outline.contains("Loading"))
+      origin.release("/price")
+      #expect(await text(of: page)?.attributes["value"] == "12 €")
+      await page.destroy()
+    }
+  }
+
+  @Test("the page and its price are there without the server")
+  func offline() async throws {
+    try await withShop { host, origin in
+      for isReachable in [true, false] {
+        if !isReachable { try await origin.refuseConnections() }
+        let page = try await host.open(origin.url(for: "/shop.js"))
+        #expect(await text(of: page)?.attributes["value"] == "12 €")
+        await page.destroy()
+      }
+    }
+  }
+}

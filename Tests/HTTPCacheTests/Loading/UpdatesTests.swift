@@ -24,6 +24,21 @@ struct UpdatesTests {
     }
   }
 
+  @Test("a body is decoded from JSON, whether it is stored or comes from the network")
+  func bodyAsAValue() async throws {
+    struct Item: Decodable, Equatable { let id: Int }
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", #"[{"id": 7}]"#, etag: "\"1\"")
+      for behavior in [LoadBehavior.networkOnly, .cacheOnly] {
+        let loaded = try await fixture.loader.response(for: fixture.request("/a", behavior))
+        #expect(try await loaded.json([Item].self) == [Item(id: 7)])
+      }
+      fixture.serve("/a", "<html>", etag: "\"2\"")
+      let page = try await fixture.loader.response(for: fixture.request("/a", .networkOnly))
+      await #expect(throws: DecodingError.self) { try await page.json([Item].self) }
+    }
+  }
+
   @Test func a304IsNotModified() async throws {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", "old", etag: "\"1\"")

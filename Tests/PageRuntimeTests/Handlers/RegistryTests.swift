@@ -60,6 +60,20 @@ import Testing
     }
   }
 
+  @Test("a component's method of each kind runs, and an error of it is an exception of the page")
+  func componentMethodsOfEachKind() async throws {
+    struct Refused: Error {}
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerComponent("gauge") { component in
+        component.immediate("now") { (_: Int) throws -> Int in throw Refused() }
+        component.method("later") { (_: Int) async throws -> Int in throw Refused() }
+      }
+      let page = try await fixture.page("var gauge = add('gauge'); gauge.now(1); gauge.later(2)")
+      #expect(await page.settle(within: .seconds(60)))
+      #expect(await page.exceptions.sorted() == ["gauge.later: Refused()", "gauge.now: Refused()"])
+    }
+  }
+
   @Test("a page's own registry comes after the host's")
   func ownRegistry() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

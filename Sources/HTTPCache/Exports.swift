@@ -1,0 +1,9 @@
+// One import is all that an app needs which uses the cache without pages: the cache's own types give and take those of
+// these modules.
+
+// Dates, lifetimes and the cache status of responses.
+@_exported import HTTPCaching
+// URLs, bodies and the transport protocol.
+@_exported import HTTPTransport
+// Fields, methods and statuses.
+@_exported import HTTPTypes
