@@ -46,7 +46,8 @@ final class RequestFeed: Sendable {
     var isStopped = false
     var isWaitedFor = false
     var producer: Task<Void, Never>?
-    var roomWaiter: CheckedContinuation<Void, any Error>?
+    /// The producer's task, while it waits for room.
+    var waiting = WaitList()
 
     var count: Int { buffer.count - start }
 
@@ -83,7 +84,7 @@ final class RequestFeed: Sendable {
   }
 
   func take(into room: UnsafeMutableRawBufferPointer) -> Taken {
-    let (taken, waiter) = state.withLock { state -> (Taken, CheckedContinuation<Void, any Error>?) in
+    let (taken, woken) = state.withLock { state -> (Taken, WaitList.Woken?) in
       if case .failure = state.end { return (.failed, nil) }
       var ready = state.count
       if let length = stream.length, state.end == nil, state.produced == length {
@@ -98,10 +99,9 @@ final class RequestFeed: Sendable {
       }
       state.buffer.withUnsafeBytes { room.copyMemory(from: .init(rebasing: $0[state.start..<state.start + count])) }
       state.start += count
-      defer { state.roomWaiter = nil }
-      return (.bytes(count), state.roomWaiter)
+      return (.bytes(count), state.waiting.removeAll())
     }
-    waiter?.resume()
+    woken?.resume()
     return taken
   }
 
@@ -117,15 +117,15 @@ final class RequestFeed: Sendable {
 
   /// Drops the buffer and cancels the producer's task, since no more bytes will be sent.
   func stop() {
-    let (producer, waiter) = state.withLock { state in
+    let (producer, woken) = state.withLock { state in
       state.isStopped = true
       state.buffer = []
       state.start = 0
-      defer { (state.producer, state.roomWaiter) = (nil, nil) }
-      return (state.producer, state.roomWaiter)
+      defer { state.producer = nil }
+      return (state.producer, state.waiting.removeAll())
     }
     producer?.cancel()
-    waiter?.resume(throwing: CancellationError())
+    woken.resume()
   }
 
   // MARK: The producer's side
@@ -170,19 +170,13 @@ final class RequestFeed: Sendable {
     }
   }
 
+  /// Waits until the buffer has room, or the feed is stopped.
   private func room() async throws {
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-        let known: Result<Void, any Error>? = state.withLock { state in
-          if state.isStopped || Task.isCancelled { return .failure(CancellationError()) }
-          if state.count < Self.capacity { return .success(()) }
-          state.roomWaiter = continuation
-          return nil
-        }
-        if let known { continuation.resume(with: known) }
-      }
+    await withTaskCancellationHandler {
+      await state.wait(in: \.waiting) { $0.isStopped || $0.count < Self.capacity }
     } onCancel: {
       stop()
     }
+    try Task.checkCancellation()
   }
 }
