@@ -85,9 +85,9 @@ package struct FleetPosition: Hashable, Sendable {
   /// The journal's last sequence that the host knows of.
   package private(set) var last: UInt64 = 0
   /// All orders that had been given by then are applied.
-  package private(set) var currentAsOf: FleetTime?
+  package private(set) var knownUpTo: FleetTime?
   /// The time of the last question that was answered.
-  package private(set) var answeredAsOf: FleetTime?
+  package private(set) var lastQuestionAnswered: FleetTime?
   /// Tells a following from those before it: an entry of theirs may still be carried out when it begins, also one of
   /// another log.
   package private(set) var following = 0
@@ -149,7 +149,7 @@ package struct FleetPosition: Hashable, Sendable {
   ) -> Step {
     observe(now)
     last = span.last
-    answeredAsOf = asked
+    lastQuestionAnswered = asked
     if let saved, saved.journal == span.journal, saved.applied <= span.last || appliedThen ?? 0 <= span.last {
       // The entries that come first are the oldest that there are: a gap before them shows there.
       if saved.applied &+ 1 < span.first { missed(at: now, through: span.first &- 1) }
@@ -179,7 +179,7 @@ package struct FleetPosition: Hashable, Sendable {
     }
     let complete = lossTime(now)
     saved?.completeSince = complete
-    (open, isFollowing, isBusy, currentAsOf) = ([], false, false, nil)
+    (open, isFollowing, isBusy, knownUpTo) = ([], false, false, nil)
   }
 
   /// An entry has come.
@@ -238,7 +238,7 @@ package struct FleetPosition: Hashable, Sendable {
   private mutating func settle() {
     let applied = saved?.applied ?? 0
     while let question = open.first, question.last <= applied {
-      currentAsOf = question.asked
+      knownUpTo = question.asked
       open.removeFirst()
     }
   }
@@ -246,8 +246,8 @@ package struct FleetPosition: Hashable, Sendable {
   // MARK: What it means
 
   package func phase(at now: FleetTime) -> Phase {
-    if isRecent(currentAsOf, now) { return .current }
-    return isRecent(answeredAsOf, now) ? .behind : .cutOff
+    if isRecent(knownUpTo, now) { return .current }
+    return isRecent(lastQuestionAnswered, now) ? .behind : .cutOff
   }
 
   private func isRecent(_ time: FleetTime?, _ now: FleetTime) -> Bool {
@@ -263,7 +263,7 @@ package struct FleetPosition: Hashable, Sendable {
     case .current: return StoredUse(answersSince: complete, fallsBackSince: complete)
     case .behind:
       // An order that was given before the answer may be among those that are not applied.
-      let latest = [complete, answeredAsOf?.clock.later(by: 1), ambiguousThrough?.later(by: 1)].compactMap(\.self).max()
+      let latest = [complete, lastQuestionAnswered?.clock.later(by: 1), ambiguousThrough?.later(by: 1)].compactMap(\.self).max()
       return StoredUse(answersSince: latest, fallsBackSince: latest)
     case .cutOff:
       if servesWhenCutOff { return StoredUse(answersSince: complete, fallsBackSince: complete) }

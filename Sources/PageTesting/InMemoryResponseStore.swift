@@ -152,7 +152,7 @@ package final class InMemoryResponseStore: ResponseStoring {
     state.withLock { state in
       let chosen = state.entries.values.filter(selection.contains)
       for entry in chosen { state.remove(entry.id) }
-      state.keptKeys = state.keptKeys.filter { selection.names($0) != true }
+      state.keptKeys = state.keptKeys.filter { selection.covers($0) != true }
       return chosen.count
     }
   }

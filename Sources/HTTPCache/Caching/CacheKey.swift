@@ -110,7 +110,7 @@ package enum ResponseSelection: Hashable, Sendable {
   }
 
   /// Returns `true` if everything under a key is selected, and `nil` if the key does not tell.
-  package func names(_ key: CacheKey) -> Bool? {
+  package func covers(_ key: CacheKey) -> Bool? {
     switch self {
     case .all: true
     case .partition(let partition): key.partition == partition

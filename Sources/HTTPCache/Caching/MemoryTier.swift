@@ -20,7 +20,7 @@ final class MemoryTier: Sendable {
   private struct State {
     /// The entries that were used since they came, and the others.
     private var used = Segment()
-    private var fresh = Segment()
+    private var unproven = Segment()
     private var useCount: UInt64 = 0
     var capacity: Int
     /// The bytes of entries that were not used since they came, at most a quarter of the capacity; `nil` for no limit.
@@ -32,18 +32,18 @@ final class MemoryTier: Sendable {
 
     init(capacity: Int, freshLimit: Int?) { (self.capacity, self.freshLimit) = (capacity, freshLimit) }
 
-    var cost: Int { used.cost + fresh.cost }
+    var cost: Int { used.cost + unproven.cost }
 
-    var keys: [CacheKey] { Array(used.entries.keys) + Array(fresh.entries.keys) }
+    var keys: [CacheKey] { Array(used.entries.keys) + Array(unproven.entries.keys) }
 
     /// The number of responses.
     var count: Int {
       used.entries.values.reduce(0) { $0 + $1.responses.count }
-        + fresh.entries.values.reduce(0) { $0 + $1.responses.count }
+        + unproven.entries.values.reduce(0) { $0 + $1.responses.count }
     }
 
     /// The variants, without counting that as a use.
-    subscript(key: CacheKey) -> Variants? { used.entries[key] ?? fresh.entries[key] }
+    subscript(key: CacheKey) -> Variants? { used.entries[key] ?? unproven.entries[key] }
 
     static func stripe(_ key: CacheKey) -> Int { key.hashValue & 63 }
 
@@ -53,7 +53,7 @@ final class MemoryTier: Sendable {
     ///
     /// - Parameter isRequest: `false` if they are only replaced: those that were not used since they came stay so.
     mutating func use(_ key: CacheKey, isRequest: Bool = true) -> Variants? {
-      guard var variants = used.use(key) ?? (isRequest ? fresh.remove(key) : fresh.use(key)) else { return nil }
+      guard var variants = used.use(key) ?? (isRequest ? unproven.remove(key) : unproven.use(key)) else { return nil }
       useCount += 1
       variants.use = useCount
       if isRequest { used.set(variants, for: key) } else { put(variants, for: key) }
@@ -68,7 +68,7 @@ final class MemoryTier: Sendable {
     }
 
     private mutating func put(_ variants: Variants, for key: CacheKey) {
-      if used.entries[key] != nil { used.set(variants, for: key) } else { fresh.set(variants, for: key) }
+      if used.entries[key] != nil { used.set(variants, for: key) } else { unproven.set(variants, for: key) }
     }
 
     /// Gives a key other variants; a key without any is removed.
@@ -87,19 +87,19 @@ final class MemoryTier: Sendable {
         return put(variants, for: key)
       }
       used.remove(key)
-      fresh.remove(key)
+      unproven.remove(key)
     }
 
     mutating func trim() {
       if let freshLimit {
-        while fresh.cost > min(freshLimit, capacity / 4), let key = fresh.entries.leastRecent { evict(key) }
+        while unproven.cost > min(freshLimit, capacity / 4), let key = unproven.entries.leastRecent { evict(key) }
       }
       while cost > capacity, let key = leastRecent { evict(key) }
     }
 
     private var leastRecent: CacheKey? {
-      guard let key = used.entries.leastRecent else { return fresh.entries.leastRecent }
-      guard let other = fresh.entries.leastRecent, let use = fresh.entries[other]?.use else { return key }
+      guard let key = used.entries.leastRecent else { return unproven.entries.leastRecent }
+      guard let other = unproven.entries.leastRecent, let use = unproven.entries[other]?.use else { return key }
       return used.entries[key].map { $0.use < use } ?? true ? key : other
     }
 

@@ -143,7 +143,7 @@ extension CachedResponse {
 }
 
 /// Notices that another process has changed what a cache keeps. It looks once a second at most.
-final class ForeignChanges: Sendable {
+final class OtherProcessChanges: Sendable {
   /// Nanoseconds since the machine's start; 0 for never.
   private let lookedAt = Atomic<UInt64>(0)
   private let count = Atomic<Int64>(0)

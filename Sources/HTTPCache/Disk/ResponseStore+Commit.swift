@@ -20,7 +20,7 @@ extension ResponseStore {
     let response = NewResponse(entry: entry, sealed: sealed, spool: spool, replaced: Set(replaced.map(\.id)))
     return try await withCheckedThrowingContinuation { continuation in
       let mustStart = commits.add((response, continuation))
-      if mustStart { queues.later { [self] in runCommits() } }
+      if mustStart { queues.background { [self] in runCommits() } }
     }
   }
 
@@ -28,10 +28,10 @@ extension ResponseStore {
   private func runCommits() {
     let (batch, hasMore) = commits.next()
     let areMany = batch.reduce(false) { keys.add($1.response.entry.key) || $0 }
-    if areMany { queues.later { [self] in readKeys() } }
+    if areMany { queues.background { [self] in readKeys() } }
     for (job, result) in zip(batch, commit(batch.map(\.response))) { job.continuation.resume(with: result) }
     // What else waits for the queue gets on between.
-    if hasMore { queues.later { [self] in runCommits() } }
+    if hasMore { queues.background { [self] in runCommits() } }
   }
 
   /// Stores all in one transaction; where that fails, each in one of its own, so that none fails for another's sake.

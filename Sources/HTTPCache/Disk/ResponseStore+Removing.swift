@@ -202,11 +202,11 @@ extension ResponseStore {
   func shrinkLater() {
     let pages = try? index.read { try index.emptyPages($0) }
     guard let pages, pages.empty > 256, pages.empty > pages.all / 4 else { return }
-    queues.later { [weak self] in self?.shrink() }
+    queues.background { [weak self] in self?.shrink() }
   }
 
   private func shrink() {
-    if (try? index.shrink()) == true { queues.later { [weak self] in self?.shrink() } }
+    if (try? index.shrink()) == true { queues.background { [weak self] in self?.shrink() } }
   }
 
   /// Removes files that a killed process has left: those the index does not name, and bytes nobody is writing.

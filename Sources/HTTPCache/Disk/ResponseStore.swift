@@ -91,7 +91,7 @@ package final class ResponseStore: ResponseStoring {
     index = try ResponseIndex(directory, readsPromptly: options.answersAtOnce, logger: logger)
     uses = UseRecord(index, queues)
     sweepDaily()
-    if options.remembersKeys { queues.later { [weak self] in self?.readKeys() } }
+    if options.remembersKeys { queues.background { [weak self] in self?.readKeys() } }
   }
 
   var currentCapacity: Int64 { capacity.load(ordering: .relaxed) }
@@ -129,7 +129,7 @@ package final class ResponseStore: ResponseStoring {
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? {
     guard keys.mayContain(key) else { return [] }
     // What is wrong with the rows is found, and mended, by those who wait for them.
-    return index.promptRows(of: key) { queues.later($0) }.flatMap {
+    return index.promptRows(of: key) { queues.background($0) }.flatMap {
       try? ResponseRow.responses($0, of: key, for: fields)
     }
   }
@@ -189,7 +189,7 @@ package final class ResponseStore: ResponseStoring {
 
   package func changeCount() -> Int64 {
     let count = index.foreignChanges()
-    if keys.forget(unlessAt: count) { queues.later { [weak self] in self?.readKeys() } }
+    if keys.forget(unlessAt: count) { queues.background { [weak self] in self?.readKeys() } }
     return count
   }
 
@@ -213,7 +213,7 @@ package final class ResponseStore: ResponseStoring {
     guard !ids.isEmpty else { return }
     let now = microseconds()
     // What cannot be recorded makes room earlier than others.
-    queues.later { [uses] in try? uses.note(ids, at: now) }
+    queues.background { [uses] in try? uses.note(ids, at: now) }
   }
 
   package func setCapacity(_ bytes: Int64) async throws {
@@ -262,7 +262,7 @@ struct StoreQueues: Sendable {
   }
 
   /// Runs work of the same kind that nobody waits for.
-  func later(_ body: @escaping @Sendable () -> Void) { writes.async(execute: body) }
+  func background(_ body: @escaping @Sendable () -> Void) { writes.async(execute: body) }
 
   /// Runs work that reads an entry of a key.
   func read<Value: Sendable>(

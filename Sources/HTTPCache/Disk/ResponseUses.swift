@@ -98,7 +98,7 @@ final class UseRecord: Sendable {
   deinit {
     let late = uses.withLock { $0.late() }
     guard !late.isEmpty else { return }
-    queues.later { [index, queues] in Self.write(late[...], index, queues) { _, _ in } }
+    queues.background { [index, queues] in Self.write(late[...], index, queues) { _, _ in } }
   }
 
   /// Records uses; the last one at the end.
@@ -111,7 +111,7 @@ final class UseRecord: Sendable {
     }
     let late = uses.withLock { $0.note(ids, at: now) }
     guard !late.isEmpty else { return }
-    queues.later { [self] in
+    queues.background { [self] in
       Self.write(late[...], index, queues) { [weak self] id, time in self?.uses.withLock { $0.found(time, for: id) } }
     }
   }
@@ -157,6 +157,6 @@ final class UseRecord: Sendable {
       return
     }
     let rest = late.dropFirst(step.count)
-    if !rest.isEmpty { queues.later { write(rest, index, queues, found) } }
+    if !rest.isEmpty { queues.background { write(rest, index, queues, found) } }
   }
 }

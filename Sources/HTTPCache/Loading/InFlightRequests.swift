@@ -125,14 +125,14 @@ final class InFlightRequests: Sendable {
   /// Marks the responses to all earlier requests for the selection as outdated, but for those whose bytes have all come:
   /// they are stored before, so that they are met. Returns when those that were being stored have been stored.
   func supersede(_ selection: ResponseSelection) async {
-    let arriving = state.withLock { $0.arriving.filter { selection.names($0.key) ?? true }.values.flatMap(\.self) }
+    let arriving = state.withLock { $0.arriving.filter { selection.covers($0.key) ?? true }.values.flatMap(\.self) }
     _ = await completed(arriving)
     if case .tags(let tags) = selection {
       sequencer.supersede(tags: tags)
     } else {
-      sequencer.supersede { selection.names($0) ?? true }
+      sequencer.supersede { selection.covers($0) ?? true }
     }
-    await turns.finish { selection.names($0) ?? true }
+    await turns.finish { selection.covers($0) ?? true }
   }
 
   /// `true` if nothing is under way.
@@ -285,7 +285,7 @@ final class KeyedSerialQueue: Sendable {
 
 /// Remembers for a while which resources' responses may not be stored, whoever asks: requests for them need not wait for
 /// one another, since none of them could use another's response.
-final class UnstoredKeys: Sendable {
+final class UncacheableKeys: Sendable {
   /// The time that a key is remembered, in seconds.
   private static let lifetime: Int64 = 120
 

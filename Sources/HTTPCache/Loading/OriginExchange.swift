@@ -17,7 +17,7 @@ final class OriginExchange: Sendable {
   let lookup: CacheLookup
   private let validator: ResponseValidator
   private let gate: TransferGate
-  private let unstored = UnstoredKeys()
+  private let uncacheable = UncacheableKeys()
 
   init(
     _ sender: OriginSender, gate: TransferGate, cache: ResponseCache, requests: RequestBuilder, lookup: CacheLookup,
@@ -46,7 +46,7 @@ final class OriginExchange: Sendable {
     }
     let epoch = inFlight.epoch(of: hop.key)
     var sharing = ExchangeSharing(
-      isShared: !unstored.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
+      isShared: !uncacheable.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
     while true {
       sharing.add(varyNames(of: hop.key))
       let key = FlightKey(hop, request, epoch: epoch, chosenBy: sharing.names)
@@ -254,12 +254,12 @@ final class OriginExchange: Sendable {
     _ storage: ResponseRecorder.Storage, of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
   ) {
     switch storage {
-    case .into: unstored.remove(hop.key)
+    case .into: uncacheable.remove(hop.key)
     case .nothing(let refusal?) where refusal.isForAll && head.status.code < 500:
-      if refusal == .tags, !unstored.contains(hop.key, at: times.response) {
+      if refusal == .tags, !uncacheable.contains(hop.key, at: times.response) {
         configuration.logger.warning("a response is not stored: \(refusal.rawValue)", metadata: ["key": "\(hop.key)"])
       }
-      unstored.insert(hop.key, at: times.response)
+      uncacheable.insert(hop.key, at: times.response)
     case .nothing: break
     }
   }

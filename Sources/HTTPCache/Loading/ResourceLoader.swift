@@ -104,7 +104,7 @@ public final class ResourceLoader: Sendable {
     let prepared = try prepare(request)
     let resource = try await load(prepared)
     if resource.source.isCache, let refresh = refresh(of: prepared, after: resource) {
-      background.run(.refresh(refresh.name)) { [self] in try await takeIn(load(refresh.request)) }
+      background.run(.refresh(refresh.name)) { [self] in try await drain(load(refresh.request)) }
     }
     return resource
   }
@@ -166,7 +166,7 @@ public final class ResourceLoader: Sendable {
   }
 
   /// Lets a response come in that nobody reads, if it is being stored.
-  func takeIn(_ resource: Resource) async throws {
+  func drain(_ resource: Resource) async throws {
     guard resource.incoming != nil else { return }
     for try await _ in resource.body {}
   }
@@ -187,7 +187,7 @@ public final class ResourceLoader: Sendable {
         case .refuse(let fault): throw fault
         case .follow(let target):
           // It is stored when it is there whole; a body that does not end holds nobody up.
-          _ = try? await within(.seconds(1)) { try await self.takeIn(resource) }
+          _ = try? await within(.seconds(1)) { try await self.drain(resource) }
           visited.append(hop.url)
           hop = requests.redirected(hop, to: target, status: resource.status, request)
         }
@@ -281,7 +281,7 @@ public final class ResourceLoader: Sendable {
         guard let late = await lookup.afterFailure(hop, found, detail: "timeout") else {
           return try await work.valueForWaiter()
         }
-        background.run(.late(UUID())) { [self] in try await takeIn(work.value) }
+        background.run(.late(UUID())) { [self] in try await drain(work.value) }
         return late
       } onCancel: {
         work.cancel()
@@ -321,7 +321,7 @@ public final class ResourceLoader: Sendable {
     background.run(.revalidation(FlightKey(hop, request))) { [self] in
       guard try hop.origin != nil || sender.admits(hop.url) else { return }
       let validating = request == hop.request ? nil : cached
-      try await takeIn(exchange.resource(for: hop, request, validating: validating, .stale))
+      try await drain(exchange.resource(for: hop, request, validating: validating, .stale))
     }
   }
 

@@ -43,7 +43,7 @@ package final class TransferGate: Sendable {
     var free: Int
     var nextNumber: UInt64 = 0
     /// Reserved numbers that have not entered yet, with the priority they were raised to.
-    var expected: [UInt64: LoadPriority] = [:]
+    var reservedPriorities: [UInt64: LoadPriority] = [:]
     /// Also holds tickets of transfers that have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
     var waiting: [UInt64: (priority: LoadPriority, turn: Turn)] = [:]
@@ -76,13 +76,13 @@ package final class TransferGate: Sendable {
   package func number() -> UInt64 {
     state.withLock { state in
       defer { state.nextNumber += 1 }
-      state.expected[state.nextNumber] = .idle
+      state.reservedPriorities[state.nextNumber] = .idle
       return state.nextNumber
     }
   }
 
   /// The number is not used any more, whether it entered or not.
-  package func forget(_ number: UInt64) { state.withLock { $0.expected[number] = nil } }
+  package func forget(_ number: UInt64) { state.withLock { $0.reservedPriorities[number] = nil } }
 
   /// Waits until it may run.
   ///
@@ -91,7 +91,7 @@ package final class TransferGate: Sendable {
     let admission = await withTaskCancellationHandler {
       await withCheckedContinuation { (turn: Turn) in
         let known: Result<Void, any Error>? = state.withLock { state in
-          let priority = max(priority, state.expected.removeValue(forKey: number) ?? .idle)
+          let priority = max(priority, state.reservedPriorities.removeValue(forKey: number) ?? .idle)
           if Task.isCancelled { return .failure(CancellationError()) }
           if state.free > 0 {
             state.free -= 1
@@ -118,7 +118,7 @@ package final class TransferGate: Sendable {
   /// Raises the priority of a number: a more urgent request waits for the same transfer.
   package func raise(_ number: UInt64, to priority: LoadPriority) {
     state.withLock { state in
-      if let known = state.expected[number] { state.expected[number] = max(known, priority) }
+      if let known = state.reservedPriorities[number] { state.reservedPriorities[number] = max(known, priority) }
       guard let waiting = state.waiting[number], waiting.priority < priority else { return }
       state.waiting[number]?.priority = priority
       state.insert(Ticket(priority: priority, number: number))
@@ -127,7 +127,7 @@ package final class TransferGate: Sendable {
 
   /// Numbers that have not entered yet, those that wait, and the tickets there are for them.
   package var counts: (expected: Int, waiting: Int, tickets: Int) {
-    state.withLock { ($0.expected.count, $0.waiting.count, $0.queue.count) }
+    state.withLock { ($0.reservedPriorities.count, $0.waiting.count, $0.queue.count) }
   }
 
   private func leave() {

@@ -88,7 +88,7 @@ struct FleetPositionTests {
       #expect(position.phase(at: at(second)) == .current)
       apply(last, &position)
     }
-    #expect(position.currentAsOf == at(130))
+    #expect(position.knownUpTo == at(130))
   }
 
   @Test("a host that was nowhere before begins at the end, and validates what is stored")
