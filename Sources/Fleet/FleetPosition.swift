@@ -263,7 +263,9 @@ package struct FleetPosition: Hashable, Sendable {
     case .current: return StoredUse(answersSince: complete, fallsBackSince: complete)
     case .behind:
       // An order that was given before the answer may be among those that are not applied.
-      let latest = [complete, lastQuestionAnswered?.clock.later(by: 1), ambiguousThrough?.later(by: 1)].compactMap(\.self).max()
+      let latest = [complete, lastQuestionAnswered?.clock.later(by: 1), ambiguousThrough?.later(by: 1)].compactMap(
+        \.self
+      ).max()
       return StoredUse(answersSince: latest, fallsBackSince: latest)
     case .cutOff:
       if servesWhenCutOff { return StoredUse(answersSince: complete, fallsBackSince: complete) }
