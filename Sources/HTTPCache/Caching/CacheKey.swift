@@ -105,7 +105,7 @@ package enum ResponseSelection: Hashable, Sendable {
     case .since(let time): entry.storedAt >= time
     case .stale(let now): !entry.isKept && entry.head.staleAt <= now.secondsSinceEpoch
     case .tags(let tags): !tags.isDisjoint(with: entry.head.tags)
-    case .all, .partition, .key, .prefix: names(entry.key) == true
+    case .all, .partition, .key, .prefix: covers(entry.key) == true
     }
   }
 
