@@ -86,8 +86,8 @@ struct DashboardTests {
   @Test("what an open dashboard requests is no traffic")
   func ownRequests() async throws {
     let script = Script.page(
-      "b.appendChild(d.createElement('image', { attr: { src: 'a.png' }, style: { width: 9, height: 9 } }))")
-    try await PageFarm.running(["page": script], files: ["a.png": "a picture"], workers: 1) { farm in
+      "b.appendChild(d.createElement('image', { attr: { src: 'a.gif' }, style: { width: 9, height: 9 } }))")
+    try await PageFarm.running(["page": script], files: ["a.gif": "GIF89a\t\0\t\0\0\0\0"], workers: 1) { farm in
       let registry = farm.record.metrics.registry
       let directory = farm.running.directory
       let host = try await LiveHost(
@@ -109,8 +109,8 @@ struct DashboardTests {
         try farm.metric("renderhost_answers_total", ["kind": "resource", "source": "disk"]) == 1
       }
       let before = TrafficSample(registry)
-      #expect(try await ask("/pages/\(id)/preview").contains("/resources?page=\(id)"))
-      for path in ["/", "/status", "/resources?page=\(id)&url=a.png"] {
+      try await farm.until { try await ask("/pages/\(id)/preview").contains("/resources?page=\(id)") }
+      for path in ["/", "/status", "/resources?page=\(id)&url=a.gif"] {
         #expect(try await ask(path).hasPrefix("HTTP/1.1 200 "), "\(path)")
       }
       let point = TrafficSample(registry).point(since: before, interval: 5, at: Date())
