@@ -39,7 +39,7 @@ final class RepeatingClient: Sendable {
   ///
   /// - Returns: the last answer.
   @discardableResult
-  func learn(within limit: Duration = .seconds(20)) async throws -> String {
+  func learn(within limit: Duration = .seconds(60)) async throws -> String {
     let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline {
       let answer = try await ask()

@@ -121,7 +121,7 @@ struct PageFarm {
   }
 
   /// Waits for a condition with a time limit.
-  func until(within limit: Duration = .seconds(20), _ isSo: () async throws -> Bool) async throws {
+  func until(within limit: Duration = .seconds(60), _ isSo: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + limit
     while try await !isSo() {
       guard .now < deadline else { throw Unexpected(answer: "it did not come within \(limit)") }
