@@ -34,6 +34,52 @@ struct RecycleListTests {
     ["type": "A", "name": "one", "tags": ["x", "y"]], ["type": "B", "name": "two", "price": 3], ["name": "three"],
   ]
 
+  @Test(
+    "a number of repetitions that is none makes nothing, and an endless one as many as a list may have",
+    arguments: [("0 / 0", 0), ("item.missing + 1", 0), ("0 - 1", 0), ("1 / 0", 10_000), ("2.9", 2)])
+  func numbers(_ expression: String, _ count: Int) throws {
+    let repeated = Self.element("t", "text", ["[[repeat]]": ["@expression": .string(expression), "@alias": "n"]])
+    let found = try Self.cells([[:]], [Self.element("a", "cell-slot", [:], [repeated])])
+    #expect(found.filter { $0.hasPrefix("text ") }.count == count)
+  }
+
+  @Test("templates that make nothing are not looked at without end")
+  func steps() throws {
+    let none = Self.element(
+      "t", "text", ["[[repeat]]": ["@expression": "10000", "@alias": "n"], "[[match]]": "i == 19"])
+    let found = try Self.cells(
+      .array([ScriptValue](repeating: [:], count: 20)), [Self.element("a", "cell-slot", [:], [none])])
+    #expect(!found.contains { $0.hasPrefix("text ") })
+    // Each repetition counts when it is made and when it is looked at: five times 20,000 are the limit.
+    #expect(found.filter { $0.hasPrefix("cell ") }.count == 5)
+  }
+
+  @Test("bindings give a list 16 MiB of text at most")
+  func texts() throws {
+    let text = ScriptValue.string(String(repeating: "s", count: 9 << 20))
+    var tree = ElementTree()
+    let slot = Self.element("a", "cell-slot", [:], [Self.element("t", "text", ["value": Self.binding("item.s")])])
+    let joined = Self.element(
+      "b", "cell-slot", ["case": "b"],
+      [
+        Self.element("u", "text", ["value": Self.binding("item.s + item.s")])
+      ])
+    let data: ScriptValue = [["s": text], ["s": text], ["s": text, "kind": "b"], ["s": "short"]]
+    try tree.apply(
+      .createBody(
+        Self.element(
+          "_root", "div", [:],
+          [
+            Self.element(
+              "list", "recycle-list", ["listData": data, "alias": "item", "switch": "kind"], [slot, joined])
+          ])))
+    let cells = tree.expanded
+    #expect(cells["t@0"]?.attributes["value"] == text)
+    #expect(cells["t@1"]?.attributes["value"] == .undefined)
+    #expect(cells["u@2"]?.attributes["value"] == .undefined)
+    #expect(cells["t@3"]?.attributes["value"] == "short")
+  }
+
   @Test("each item has the cell of its case, or of the default slot, or of the first")
   func cases() throws {
     func slot(_ ref: String, _ attributes: [String: ScriptValue]) -> ElementDescription {

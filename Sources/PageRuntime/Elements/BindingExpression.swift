@@ -20,27 +20,29 @@ indirect enum BindingExpression {
     self = expression
   }
 
-  func value(in scope: BindingScope) -> ScriptValue {
+  func value(in scope: BindingScope, _ room: inout BindingRoom) -> ScriptValue {
     switch self {
     case .literal(let value): return value
     case .name(let name): return scope.last { $0[name] != nil }?[name] ?? .undefined
-    case .member(let owner, let name): return owner.value(in: scope).member(name.value(in: scope))
+    case .member(let owner, let name): return owner.value(in: scope, &room).member(name.value(in: scope, &room))
     case .prefix(let sign, let operand):
-      let value = operand.value(in: scope)
+      let value = operand.value(in: scope, &room)
       return sign == "!" ? .bool(!value.isTrue) : .number(sign == "-" ? -value.asNumber : value.asNumber)
     case .conditional(let condition, let first, let second):
-      return condition.value(in: scope).isTrue ? first.value(in: scope) : second.value(in: scope)
+      return condition.value(in: scope, &room).isTrue ? first.value(in: scope, &room) : second.value(in: scope, &room)
     case .infix(let sign, let left, let right):
-      let value = left.value(in: scope)
+      let value = left.value(in: scope, &room)
       switch sign {
-      case "&&": return value.isTrue ? right.value(in: scope) : value
-      case "||": return value.isTrue ? value : right.value(in: scope)
-      default: return Self.result(of: sign, value, right.value(in: scope))
+      case "&&": return value.isTrue ? right.value(in: scope, &room) : value
+      case "||": return value.isTrue ? value : right.value(in: scope, &room)
+      default: return Self.result(of: sign, value, right.value(in: scope, &room), &room)
       }
     }
   }
 
-  private static func result(of sign: String, _ left: ScriptValue, _ right: ScriptValue) -> ScriptValue {
+  private static func result(
+    of sign: String, _ left: ScriptValue, _ right: ScriptValue, _ room: inout BindingRoom
+  ) -> ScriptValue {
     switch sign {
     case "==": return .bool(left.isLooselyEqual(to: right))
     case "!=": return .bool(!left.isLooselyEqual(to: right))
@@ -48,7 +50,8 @@ indirect enum BindingExpression {
     case "!==": return .bool(left != right)
     case "+":
       if left.string == nil, right.string == nil { return .number(left.asNumber + right.asNumber) }
-      return .string(left.bindingText + right.bindingText)
+      let (left, right) = (left.bindingText, right.bindingText)
+      return room.takes(left.utf8.count + right.utf8.count) ? .string(left + right) : .undefined
     case "-": return .number(left.asNumber - right.asNumber)
     case "*": return .number(left.asNumber * right.asNumber)
     case "/": return .number(left.asNumber / right.asNumber)
@@ -120,6 +123,20 @@ extension ScriptValue {
     case .string(let text): return name == "length" ? .number(Double(text.utf16.count)) : .undefined
     default: return .undefined
     }
+  }
+}
+
+/// The bytes of text that bindings may still give: a script decides how often they join texts, and how long ones.
+struct BindingRoom {
+  private(set) var bytes: Int
+
+  init(bytes: Int) { self.bytes = bytes }
+
+  /// Takes so many bytes, if there is room for them.
+  mutating func takes(_ count: Int) -> Bool {
+    guard count <= bytes else { return false }
+    bytes -= count
+    return true
   }
 }
 

@@ -74,10 +74,16 @@ private struct CellMaker {
   }
 
   private static let elementLimit = 20_000
+  /// Items, repetitions and templates that are looked at, also those that make no element.
+  private static let stepLimit = 100_000
+  /// Bytes of text that bindings give, with what they join on the way.
+  private static let textLimit = 16 << 20
 
   private let tree: ElementTree
   private var elements: [String: ElementTree.Element]
   private var made = 0
+  private var steps = 0
+  private var room = BindingRoom(bytes: CellMaker.textLimit)
   private(set) var components: [CellComponent] = []
   /// Parsed expressions, by their texts; `nil` for those that are invalid.
   private var expressions: [String: BindingExpression?] = [:]
@@ -97,7 +103,9 @@ private struct CellMaker {
     elements[list.ref]?.children = Array(before)
     elements[list.ref]?.attributes[CellComponent.dataAttribute] = nil
     let alias = list.attributes["alias"]?.string, index = list.attributes["index"]?.string
-    for (number, item) in (list.attributes["listData"]?.array ?? []).enumerated() where made < Self.elementLimit {
+    for (number, item) in (list.attributes["listData"]?.array ?? []).enumerated()
+    where made < Self.elementLimit && steps < Self.stepLimit {
+      steps += 1
       var frame: [String: ScriptValue] = [:]
       if let alias { frame[alias] = item }
       if let index { frame[index] = .number(Double(number)) }
@@ -123,7 +131,8 @@ private struct CellMaker {
   /// Makes the elements of a template, without recursion: scripts decide how deep it is.
   private mutating func add(_ first: Work) {
     var waiting = [first]
-    while let work = waiting.popLast(), made < Self.elementLimit {
+    while let work = waiting.popLast(), made < Self.elementLimit, steps < Self.stepLimit {
+      steps += 1
       let attributes = work.template.attributes
       if let repetition = attributes["[[repeat]]"], !work.isRepeated {
         waiting += repeated(work, repetition).reversed()
@@ -182,11 +191,13 @@ private struct CellMaker {
       case .array(let values): values.enumerated().map { (.number(Double($0)), $1) }
       case .object(let members): members.sorted { $0.key < $1.key }.map { (.string($0), $1) }
       // As `v-for="n in 3"`.
-      case .number(let count):
-        (0..<Int(min(max(count, 0), 10_000))).map { (.number(Double($0)), .number(Double($0 + 1))) }
+      case .number(let count) where count > 0:
+        (0..<Int(min(count, 10_000))).map { (.number(Double($0)), .number(Double($0 + 1))) }
       default: []
       }
-    return entries.prefix(Self.elementLimit).enumerated().map { number, entry in
+    let used = entries.prefix(min(Self.elementLimit, max(0, Self.stepLimit - steps)))
+    steps += used.count
+    return used.enumerated().map { number, entry in
       var frame: [String: ScriptValue] = [:]
       if let alias = repetition["@alias"].string { frame[alias] = entry.value }
       if let key = repetition["@key"].string { frame[key] = entry.key }
@@ -217,11 +228,15 @@ private struct CellMaker {
   private mutating func bound(_ member: ScriptValue, in scope: BindingScope, _ joinsArrays: Bool) -> ScriptValue {
     switch member {
     case .object(let object):
-      if let expression = object["@binding"] { return value(of: expression.plainText ?? "", in: scope) }
-      return member
+      guard let expression = object["@binding"] else { return member }
+      let value = value(of: expression.plainText ?? "", in: scope)
+      // Each element has it, and is shown.
+      return room.takes(value.string?.utf8.count ?? 0) ? value : .undefined
     case .array(let pieces) where pieces.contains(where: { $0["@binding"] != .undefined }):
       let values = pieces.map { bound($0, in: scope, joinsArrays) }
-      return joinsArrays ? .string(values.map(\.bindingText).joined()) : .array(values)
+      guard joinsArrays else { return .array(values) }
+      let texts = values.map(\.bindingText)
+      return room.takes(texts.reduce(0) { $0 + $1.utf8.count }) ? .string(texts.joined()) : .undefined
     default: return member
     }
   }
@@ -234,6 +249,6 @@ private struct CellMaker {
       expression = BindingExpression(text)
       expressions[text] = .some(expression)
     }
-    return expression?.value(in: scope) ?? .undefined
+    return expression?.value(in: scope, &room) ?? .undefined
   }
 }
