@@ -33,6 +33,8 @@ final class TLSClientHandler: ChannelDuplexHandler {
   /// `true` once the server has said that it sends nothing more.
   private var hasInputEnded = false
   private var isSending = false
+  /// The reason of the failure until it is passed on.
+  private var unreported: (any Error)?
   /// `true` if something was passed on since the channel last said that a read is complete.
   private var hasPassedOn = false
 
@@ -72,6 +74,7 @@ final class TLSClientHandler: ChannelDuplexHandler {
     case .open where !hasInputEnded: fail(TLSError.truncated(host: host), context)
     case .open, .closing, .ending, .ended: end(ChannelError.ioOnClosedChannel)?.succeed()
     }
+    report(context)
     context.fireChannelInactive()
   }
 
@@ -108,11 +111,19 @@ final class TLSClientHandler: ChannelDuplexHandler {
   }
 
   private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
-    // An alert for the server.
-    sendOutput(context)
     let closed = end(error)
-    context.fireErrorCaught(error)
+    unreported = error
+    // An alert for the server. If it cannot be written, the channel may become inactive on the way.
+    sendOutput(context)
+    report(context)
     context.close(promise: closed)
+  }
+
+  /// Passes on the reason of the failure, once, and before the channel is inactive.
+  private func report(_ context: ChannelHandlerContext) {
+    guard let error = unreported else { return }
+    unreported = nil
+    context.fireErrorCaught(error)
   }
 
   // MARK: Reading
@@ -134,7 +145,8 @@ final class TLSClientHandler: ChannelDuplexHandler {
     do {
       let isDone = try session.handshake()
       sendOutput(context)
-      guard isDone else { return }
+      // Writing may have failed, and ended it.
+      guard isDone, case .handshaking = phase else { return }
       phase = .open
       send(context)
     } catch {

@@ -17,7 +17,9 @@ final class TLSContext: @unchecked Sendable {
     SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_options(pointer, pagekit_no_renegotiation | pagekit_no_compression)
     // RFC 8996: TLS 1.0 and 1.1 must not be used. Suites and key lengths are the system's choice (openssl.cnf).
-    guard SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil) == 1 else {
+    if SSL_CTX_ctrl(pointer, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, nil) < Int(TLS1_2_VERSION),
+      SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil) != 1
+    {
       throw TLSError.unavailable(TLSError.reason())
     }
     // A connection that waits keeps no buffers.
@@ -34,20 +36,22 @@ final class TLSContext: @unchecked Sendable {
       guard SSL_CTX_load_verify_file(pointer, authorities) == 1 else {
         throw TLSError.authorities(file: authorities, reason: TLSError.reason())
       }
-    } else if Self.hasDirectory {
-      // A look-up reads one file. All 139 authorities of Debian in one file take 50 ms to read.
-      SSL_CTX_set_default_verify_dir(pointer)
     } else {
-      SSL_CTX_set_default_verify_file(pointer)
+      let hasDirectory = Self.hasDirectory
+      if hasDirectory { SSL_CTX_set_default_verify_dir(pointer) }
+      // A look-up in the directory reads one file. All 139 authorities of Debian in one file take 50 ms to read.
+      let names = ProcessInfo.processInfo.environment[String(cString: X509_get_default_cert_file_env())]
+      if !hasDirectory || names != nil { SSL_CTX_set_default_verify_file(pointer) }
     }
   }
 
-  /// `true` if the system's directory of authorities has files whose names OpenSSL finds: `HASH.0`.
+  /// `true` if one of the system's directories of authorities has files whose names OpenSSL finds: `HASH.0`.
   private static var hasDirectory: Bool {
-    let path = ProcessInfo.processInfo.environment[String(cString: X509_get_default_cert_dir_env())]
-    let names = try? FileManager.default.contentsOfDirectory(
-      atPath: path ?? String(cString: X509_get_default_cert_dir()))
-    return names?.contains { $0.hasSuffix(".0") } ?? false
+    let paths = ProcessInfo.processInfo.environment[String(cString: X509_get_default_cert_dir_env())]
+    return (paths ?? String(cString: X509_get_default_cert_dir())).split(separator: ":").contains { path in
+      let names = try? FileManager.default.contentsOfDirectory(atPath: String(path))
+      return names?.contains { $0.hasSuffix(".0") } ?? false
+    }
   }
 }
 
