@@ -357,7 +357,10 @@ extension Smuggling {
     post("HTTP/2: a coding and chunks", "0\r\n\r\n\(hidden)", with: Wire.field("transfer-encoding", "chunked")),
     post("HTTP/2: a body that is longer than it says", "abc\(hidden)", with: Wire.field("content-length", "3")),
     post("HTTP/2: a body that is shorter than it says", "abc", with: Wire.field("content-length", "60")),
-    post("HTTP/2: a body that is said to be empty", hidden, with: Wire.field("content-length", "0")),
+    // The head alone is a request: it may be on its way before the body comes, which no origin gets.
+    frames(
+      "HTTP/2: a body that is said to be empty", [Wire.post] + base + [Wire.field("content-length", "0")], data: hidden,
+      .either("POST /item-0000 HTTP/1.1", "")),
     post("HTTP/2: two lengths", "abc", with: Wire.field("content-length", "3"), Wire.field("content-length", "60")),
     post("HTTP/2: a length with a plus", "abc", with: Wire.field("content-length", "+3")),
     post("HTTP/2: a list of lengths", "abc", with: Wire.field("content-length", "3, 3")),

@@ -23,10 +23,12 @@ struct SmugglingTests {
   func frames() async throws {
     let folder = try TemporaryDirectory()
     let flags = try await SecureDaemon.certificate(in: folder)
-    try await Self.run(Smuggling.frames, flags + ["--admin-listen", "127.0.0.1:0"]) { row, port in
+    // Beside a load a client's frames come late.
+    let times = ["--head-time", "10", "--body-time", "10", "--idle-time", "10"]
+    try await Self.run(Smuggling.frames, times + flags + ["--admin-listen", "127.0.0.1:0"]) { row, port in
       let client = try await SecureClient.connected(port: port)
       client.send(Wire.preface + Wire.emptySettings + row.bytes)
-      try? await client.received.wait(within: .seconds(10)) { received in
+      try? await client.received.wait(within: .seconds(60)) { received in
         let shown = FrameObservation(received.bytes, isClosed: received.isClosed)
         return received.isClosed || shown.statuses[1] ?? 0 >= 200 || shown.resets[1] != nil
       }

@@ -113,6 +113,8 @@ struct CoalescingTests {
     let (stored, goOn) = AsyncStream.makeStream(of: Void.self)
     var options = ResourceFixture.Options()
     options.wrapStore = { HookedResponseStore(store: $0, beforeCommit: { for await _ in stored {} }) }
+    // Also where the disk is busy, the second request waits until the response is stored.
+    options.configure = { configuration, _ in configuration.storingPatience = .seconds(60) }
     try await ResourceFixture.running(options) { fixture in
       fixture.serve("/a", "text", cacheControl: cacheControl)
       let first = try await fixture.loader.response(for: fixture.request("/a"))
