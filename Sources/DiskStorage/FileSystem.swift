@@ -345,10 +345,8 @@ package final class RegularFile {
     } catch let error as Errno {
       throw RegularFileError(error)
     }
-    guard FileSystem.status(file)?.kind == .file else {
-      try? file.close()
-      throw RegularFileError.notRegular
-    }
+    // Whoever throws here has a file already: `deinit` closes it.
+    guard FileSystem.status(file)?.kind == .file else { throw RegularFileError.notRegular }
   }
 
   deinit { try? file.close() }
