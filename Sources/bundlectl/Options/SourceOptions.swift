@@ -1,4 +1,5 @@
 import ArgumentParser
+import DiskStorage
 import Foundation
 import HTTPTypes
 import PageKit
@@ -171,4 +172,14 @@ struct CommandError: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
+}
+
+extension AddressSpace {
+  /// The minimum for a command that fetches nothing, in bytes.
+  static let leastToRun = 256 << 20
+
+  /// - Throws: ``CommandError`` if the limit is too low for a command that fetches something.
+  static func check() throws {
+    if let problem = problem() { throw CommandError(problem) }
+  }
 }
