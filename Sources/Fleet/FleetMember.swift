@@ -4,7 +4,7 @@ import HTTPTransport
 import Logging
 import Synchronization
 
-/// What a host does for its fleet.
+/// The duties of a host in its fleet.
 package struct FleetHost: Sendable {
   /// Carries out an order, and returns the number of responses that were purged. An order may be carried out again after
   /// a crash. If this throws, it is tried again.

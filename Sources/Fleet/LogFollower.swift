@@ -4,7 +4,7 @@ import Synchronization
 /// Follows one log of a fleet's journal: knows how far the host has come in it, and has its entries carried out one after
 /// the other.
 final class LogFollower: Sendable {
-  /// Where a following begins, and its ``FleetPosition/following``.
+  /// The number of the entry after which a follower begins, and the follower's ``FleetPosition/following``.
   private typealias Start = (after: UInt64, following: Int)
 
   private let log: FleetLog

@@ -116,9 +116,9 @@ extension StoredResponse {
 /// From when on stored responses may be used, where purges of a former time may be missing: those that the origin gave or
 /// confirmed earlier may be outdated, however fresh they are.
 package struct StoredUse: Hashable, Sendable {
-  /// What was asked for at this time or later may answer; `nil` for everything.
+  /// The earliest time of a request whose response may answer; `nil` for no limit.
   package let answersSince: HTTPDate?
-  /// What was asked for at this time or later may answer when the origin fails; `nil` for everything.
+  /// The earliest time of a request whose response may answer when the origin fails; `nil` for no limit.
   package let fallsBackSince: HTTPDate?
 
   package init(answersSince: HTTPDate? = nil, fallsBackSince: HTTPDate? = nil) {

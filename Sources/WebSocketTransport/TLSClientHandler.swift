@@ -2,9 +2,9 @@ import NIOCore
 
 /// TLS of a client on a channel.
 ///
-/// What is written before the handshake has ended waits for it, and what is flushed is encrypted only while the channel
-/// is writable, so that the network's buffer is the only one that grows with what was sent. All that a read brings is
-/// decrypted and passed on at once: who wants less reads less.
+/// Data that is written before the end of the handshake waits for it. Flushed data is encrypted only while the channel is
+/// writable, so that the network's buffer is the only one that grows with it. Data of one read is decrypted and passed on
+/// at once: a reader that wants less reads less.
 final class TLSClientHandler: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer

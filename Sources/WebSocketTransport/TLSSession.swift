@@ -2,7 +2,7 @@ import CCrypto
 import Foundation
 import NIOCore
 
-/// What all connections of a client have in common: the authorities that it trusts, and the least version of TLS.
+/// The settings of TLS for a connection: the trusted authorities, and the least version. Each opening makes its own.
 ///
 /// `@unchecked Sendable`: it is not changed after it was made, and OpenSSL locks what connections share.
 final class TLSContext: @unchecked Sendable {

@@ -97,8 +97,8 @@ extension ResponseCache {
 extension ResponseCache {
   /// Removes what is chosen, in memory and on disk; or marks it as stale from now on.
   ///
-  /// What is marked is used without asking only where that is allowed for stale responses, as by
-  /// `stale-while-revalidate` and `stale-if-error`, whose time runs from now on. What cannot be marked is removed.
+  /// A marked response is used without asking only where that is allowed for stale responses, as by
+  /// `stale-while-revalidate` and `stale-if-error`, whose time runs from now on. One that cannot be marked is removed.
   ///
   /// - Returns: how many responses were chosen.
   /// - Throws: ``StoreError``; some may have been removed then, and none of what was chosen is in memory.
