@@ -1,6 +1,8 @@
+import DiskStorage
 import Foundation
 import HTTPTypes
 import PageTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -198,6 +200,33 @@ struct BundleFetcherTests {
       }
       #expect(fixture.leftovers.isEmpty)
     }
+  }
+
+  @Test("a folder that is opened as a file has its descriptor closed once")
+  func closedOnce() {
+    let isOver = Flag()
+    let hasEnded = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      while !isOver.value.load(ordering: .relaxed) { _ = try? RegularFile("/") }
+      hasEnded.signal()
+    }
+    // Closed a second time, a number may already be the descriptor of another thread.
+    var lost = 0
+    for _ in 0..<20_000 {
+      let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      for _ in 0..<20 where fcntl(descriptor, F_GETFD) == -1 {
+        lost += 1
+        break
+      }
+      _ = close(descriptor)
+    }
+    isOver.value.store(true, ordering: .relaxed)
+    hasEnded.wait()
+    #expect(lost == 0)
+  }
+
+  private final class Flag: Sendable {
+    let value = Atomic(false)
   }
 
   @Test("an error does not tell the digests of a local file")
