@@ -12,7 +12,9 @@ import Testing
     var head = try #require(HTTPRequest(url: url))
     if let last { head.headerFields[try #require(HTTPField.Name("Last-Event-ID"))] = String(last) }
     let transport = try CurlTransport()
-    let response = try await transport.send(TransportRequest(head))
+    var request = TransportRequest(head)
+    request.limits.lowSpeedBytesPerSecond = 0
+    let response = try await transport.send(request)
     defer { withExtendedLifetime(transport) {} }
     return String(decoding: try await response.body.collect(upTo: 1 << 20), as: UTF8.self)
   }
