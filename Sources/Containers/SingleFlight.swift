@@ -10,6 +10,85 @@ import Synchronization
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   @usableFromInline typealias Waiter = CheckedContinuation<Value, any Error>
 
+  @usableFromInline let table = Mutex(FlightTable<Key, Value, Waiter>())
+
+  @inlinable
+  public init() {}
+
+  /// - Throws: `CancellationError`, and the error of the work.
+  @inlinable
+  public func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let ticket = table.withLock { $0.join(key) }
+    if ticket.isFirst {
+      let task = Task.immediate {
+        do { land(ticket, .success(try await work())) } catch { land(ticket, .failure(error)) }
+      }
+      table.withLock { $0.began(ticket, task) }
+    }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        switch table.withLock({ $0.wait(ticket, continuation) }) {
+        case .waiting: break
+        case .ended(let result): continuation.resume(with: result)
+        case .left: continuation.resume(throwing: CancellationError())
+        }
+      }
+    } onCancel: {
+      switch table.withLock({ $0.leave(ticket) }) {
+      case .none: break
+      case .left(let waiter): waiter?.resume(throwing: CancellationError())
+      case .last(let task): task?.cancel()
+      }
+    }
+  }
+
+  /// The number of callers that wait for the key's work.
+  @inlinable
+  public func passengers(of key: Key) -> Int { table.withLock { $0.callers(of: key) } }
+
+  @inlinable
+  func land(_ ticket: FlightTicket, _ result: Result<Value, any Error>) {
+    for waiter in table.withLock({ $0.land(ticket, result) }) { waiter.resume(with: result) }
+  }
+}
+
+/// A caller's share in a piece of work.
+public struct FlightTicket: Hashable, Sendable {
+  @usableFromInline let flight: UInt64
+  @usableFromInline let caller: UInt64
+  /// `true` if the caller has to begin the work.
+  public let isFirst: Bool
+
+  @inlinable
+  init(flight: UInt64, caller: UInt64, isFirst: Bool) {
+    (self.flight, self.caller, self.isFirst) = (flight, caller, isFirst)
+  }
+}
+
+/// Which callers share which work, as a value. ``SingleFlight`` acts on it under a lock.
+public struct FlightTable<Key: Hashable, Value, Waiter> {
+  /// The state of a caller that begins to wait.
+  public enum Waiting {
+    /// It gets the result when the work ends.
+    case waiting
+    /// The work has ended.
+    case ended(Result<Value, any Error>)
+    /// It has left before.
+    case left
+  }
+
+  /// What follows when a caller leaves.
+  public enum Leaving {
+    /// Nothing: the work has ended, the caller has left before, or it is the last one and may not leave.
+    case none
+    /// Others need the work, which goes on.
+    ///
+    /// - Parameter waiter: is resumed; `nil` if the caller does not wait yet.
+    case left(Waiter?)
+    /// It was the last one: the work is to be cancelled, and the caller waits for its end.
+    case last(Task<Void, Never>?)
+  }
+
   @usableFromInline
   struct Flight {
     @usableFromInline let key: Key
@@ -24,144 +103,112 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     init(key: Key, callers: [UInt64: Waiter?]) { (self.key, self.callers) = (key, callers) }
   }
 
-  @usableFromInline
-  struct State {
-    @usableFromInline var flights: [UInt64: Flight] = [:]
-    /// The flights that can be joined.
-    @usableFromInline var open: [Key: UInt64] = [:]
-    /// The last number of a flight or a caller.
-    @usableFromInline var last: UInt64 = 0
-
-    @inlinable
-    init() {}
-
-    /// - Returns: the flight, and the caller's number; whether the caller has to begin the work.
-    @inlinable
-    mutating func join(_ key: Key) -> (flight: UInt64, caller: UInt64, isFirst: Bool) {
-      last += 1
-      let caller = last
-      if let flight = open[key] {
-        flights[flight]?.callers[caller] = .some(nil)
-        return (flight, caller, false)
-      }
-      last += 1
-      flights[last] = Flight(key: key, callers: [caller: nil])
-      open[key] = last
-      return (last, caller, true)
-    }
-
-    @inlinable
-    mutating func close(_ flight: UInt64, of key: Key) {
-      if open[key] == flight { open[key] = nil }
-    }
-
-    /// Removes a caller that has its result.
-    @inlinable
-    mutating func remove(_ caller: UInt64, from flight: UInt64) {
-      flights[flight]?.callers[caller] = nil
-      if flights[flight]?.result != nil, flights[flight]?.callers.isEmpty == true { flights[flight] = nil }
-    }
-  }
-
-  @usableFromInline let state = Mutex(State())
+  @usableFromInline var flights: [UInt64: Flight] = [:]
+  /// The flights that can be joined.
+  @usableFromInline var open: [Key: UInt64] = [:]
+  /// The last number of a flight or a caller.
+  @usableFromInline var last: UInt64 = 0
 
   @inlinable
   public init() {}
 
-  /// - Parameter alarm: returns when a caller that shares another one's work need not wait any longer; `nil` if it
-  ///   waits for as long as the work takes.
-  /// - Throws: ``OverdueWorkError`` after the alarm, `CancellationError`, and the error of the work.
+  /// `true` if no work is under way, and all its callers have their results.
   @inlinable
-  public func value(
-    for key: Key, alarm: (@Sendable () async -> Void)? = nil, _ work: @escaping @Sendable () async throws -> Value
-  ) async throws -> Value {
-    let (flight, caller, isFirst) = state.withLock { $0.join(key) }
-    if isFirst { begin(flight, work) }
-    var timer: Task<Void, Never>?
-    defer { timer?.cancel() }
-    if !isFirst, let alarm {
-      timer = Task {
-        await alarm()
-        if !Task.isCancelled { leave(flight, caller, isOverdue: true) }
-      }
+  public var isEmpty: Bool { flights.isEmpty }
+
+  /// The number of callers of the key's work.
+  @inlinable
+  public func callers(of key: Key) -> Int { open[key].flatMap { flights[$0]?.callers.count } ?? 0 }
+
+  /// Adds a caller to the key's work.
+  @inlinable
+  public mutating func join(_ key: Key) -> FlightTicket {
+    last += 1
+    let caller = last
+    if let flight = open[key] {
+      flights[flight]?.callers[caller] = .some(nil)
+      return FlightTicket(flight: flight, caller: caller, isFirst: false)
     }
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let result: Result<Value, any Error>? = state.withLock { state in
-          guard state.flights[flight]?.callers[caller] != nil else {
-            return .failure(Task.isCancelled ? CancellationError() : OverdueWorkError())
-          }
-          if let result = state.flights[flight]?.result {
-            state.remove(caller, from: flight)
-            return result
-          }
-          state.flights[flight]?.callers[caller] = .some(continuation)
-          return nil
-        }
-        if let result { continuation.resume(with: result) }
-      }
-    } onCancel: {
-      leave(flight, caller)
-    }
+    last += 1
+    flights[last] = Flight(key: key, callers: [caller: nil])
+    open[key] = last
+    return FlightTicket(flight: last, caller: caller, isFirst: true)
   }
 
-  /// The number of callers that wait for the key's work.
+  /// The first caller has begun the work. No caller can have cancelled it: the first one does not wait yet, so that no
+  /// other is the last one.
   @inlinable
-  public func passengers(of key: Key) -> Int {
-    state.withLock { state in state.open[key].flatMap { state.flights[$0]?.callers.count } ?? 0 }
+  public mutating func began(_ ticket: FlightTicket, _ task: Task<Void, Never>) {
+    flights[ticket.flight]?.task = task
   }
 
+  /// - Parameter waiter: is kept until the work ends, or the caller leaves.
   @inlinable
-  func begin(_ flight: UInt64, _ work: @escaping @Sendable () async throws -> Value) {
-    let task = Task.immediate {
-      do { land(flight, .success(try await work())) } catch { land(flight, .failure(error)) }
+  public mutating func wait(_ ticket: FlightTicket, _ waiter: Waiter) -> Waiting {
+    guard flights[ticket.flight]?.callers[ticket.caller] != nil else { return .left }
+    if let result = flights[ticket.flight]?.result {
+      remove(ticket)
+      return .ended(result)
     }
-    // Nobody can have cancelled it: the first caller does not wait yet, so that no other is the last one.
-    state.withLock { $0.flights[flight]?.task = task }
+    flights[ticket.flight]?.callers[ticket.caller] = .some(waiter)
+    return .waiting
   }
 
+  /// The work has ended.
+  ///
+  /// - Returns: those who wait for the result.
   @inlinable
-  func land(_ flight: UInt64, _ result: Result<Value, any Error>) {
-    let waiting: [Waiter] = state.withLock { state in
-      guard let landed = state.flights[flight] else { return [] }
-      state.close(flight, of: landed.key)
-      let waiting = landed.callers.values.compactMap { $0 }
-      if waiting.count == landed.callers.count {
-        state.flights[flight] = nil
-      } else {
-        // Those that do not wait yet find the result.
-        state.flights[flight]?.callers = landed.callers.filter { $0.value == nil }
-        state.flights[flight]?.result = result
-      }
-      return waiting
+  public mutating func land(_ ticket: FlightTicket, _ result: Result<Value, any Error>) -> [Waiter] {
+    guard let landed = flights[ticket.flight] else { return [] }
+    close(ticket.flight, of: landed.key)
+    let waiting = landed.callers.values.compactMap { $0 }
+    if waiting.count == landed.callers.count {
+      flights[ticket.flight] = nil
+    } else {
+      // Those that do not wait yet find the result.
+      flights[ticket.flight]?.callers = landed.callers.filter { $0.value == nil }
+      flights[ticket.flight]?.result = result
     }
-    for waiter in waiting { waiter.resume(with: result) }
+    return waiting
   }
 
-  /// Removes a caller while others wait; the last one stays, and cancels the work.
+  /// The first caller does not begin the work, and leaves.
+  ///
+  /// - Parameter value: the result of the others.
+  /// - Returns: those who wait for it.
+  @inlinable
+  public mutating func abandon(_ ticket: FlightTicket, _ value: Value) -> [Waiter] {
+    flights[ticket.flight]?.callers[ticket.caller] = nil
+    return land(ticket, .success(value))
+  }
+
+  /// Removes a caller while others need the work.
   ///
   /// - Parameter isOverdue: `true` if the caller has waited for too long: the last one then goes on waiting.
   @inlinable
-  func leave(_ flight: UInt64, _ caller: UInt64, isOverdue: Bool = false) {
-    let (waiter, task): (Waiter?, Task<Void, Never>?) = state.withLock { state in
-      guard let left = state.flights[flight], left.result == nil, let waiter = left.callers[caller] else {
-        return (nil, nil)
-      }
-      if left.callers.count > 1 {
-        state.remove(caller, from: flight)
-        return (waiter, nil)
-      }
-      guard !isOverdue else { return (nil, nil) }
-      state.close(flight, of: left.key)
-      return (nil, left.task)
+  public mutating func leave(_ ticket: FlightTicket, isOverdue: Bool = false) -> Leaving {
+    guard let left = flights[ticket.flight], left.result == nil, let waiter = left.callers[ticket.caller] else {
+      return .none
     }
-    waiter?.resume(throwing: isOverdue ? OverdueWorkError() : CancellationError())
-    task?.cancel()
+    if left.callers.count > 1 {
+      remove(ticket)
+      return .left(waiter)
+    }
+    guard !isOverdue else { return .none }
+    close(ticket.flight, of: left.key)
+    return .last(left.task)
   }
-}
 
-/// The work of another caller takes too long to wait for.
-public struct OverdueWorkError: Error {
   @inlinable
-  public init() {}
+  mutating func close(_ flight: UInt64, of key: Key) {
+    if open[key] == flight { open[key] = nil }
+  }
+
+  @inlinable
+  mutating func remove(_ ticket: FlightTicket) {
+    flights[ticket.flight]?.callers[ticket.caller] = nil
+    if flights[ticket.flight]?.result != nil, flights[ticket.flight]?.callers.isEmpty == true {
+      flights[ticket.flight] = nil
+    }
+  }
 }

@@ -34,46 +34,6 @@ struct SingleFlightTests {
     for task in tasks { #expect(try await task.value >= 1) }
   }
 
-  @Test("a caller that shares another one's work need not wait longer than its alarm")
-  func overdueWork() async throws {
-    let flights = SingleFlight<String, Int>()
-    let gate = Gate()
-    let alarm = AsyncStream.makeStream(of: Void.self)
-    let wait: @Sendable () async -> Void = { for await _ in alarm.stream {} }
-    let leader = Task { try await flights.value(for: "k", alarm: wait) { try await gate.work() } }
-    await gate.waitForStart()
-    let follower = Task { try await flights.value(for: "k", alarm: wait) { try await gate.work() } }
-    while flights.passengers(of: "k") < 2 { await Task.yield() }
-    alarm.continuation.finish()
-    await #expect(throws: OverdueWorkError.self) { try await follower.value }
-    #expect(flights.passengers(of: "k") == 1)
-    // One whose time is over before it waits.
-    await #expect(throws: OverdueWorkError.self) {
-      try await flights.value(for: "k", alarm: {}) { try await gate.work() }
-    }
-    gate.open()
-    #expect(try await leader.value == 1)
-    #expect(flights.passengers(of: "k") == 0)
-  }
-
-  @Test("a caller that is left alone with the work waits for its end")
-  func lastOverdueCaller() async throws {
-    let flights = SingleFlight<String, Int>()
-    let gate = Gate()
-    let alarm = AsyncStream.makeStream(of: Void.self)
-    let leader = Task { try await flights.value(for: "k") { try await gate.work() } }
-    await gate.waitForStart()
-    let follower = Task {
-      try await flights.value(for: "k", alarm: { for await _ in alarm.stream {} }) { try await gate.work() }
-    }
-    while flights.passengers(of: "k") < 2 { await Task.yield() }
-    leader.cancel()
-    await #expect(throws: CancellationError.self) { try await leader.value }
-    alarm.continuation.finish()
-    gate.open()
-    #expect(try await follower.value == 1)
-  }
-
   @Test("a cancelled caller does not end the work for the others")
   func cancelledCaller() async throws {
     let flights = SingleFlight<String, Int>()
@@ -114,5 +74,76 @@ struct SingleFlightTests {
     let flights = SingleFlight<String, Int>()
     await #expect(throws: Failure.self) { try await flights.value(for: "k") { throw Failure() } }
     #expect(try await flights.value(for: "k") { 5 } == 5)
+  }
+}
+
+struct FlightTableTests {
+  private struct Failure: Error {}
+
+  @Test("a caller that has waited for too long leaves, unless it is the last one")
+  func overdue() {
+    var table = FlightTable<String, Int, String>()
+    let (first, second) = (table.join("k"), table.join("k"))
+    #expect(first.isFirst && !second.isFirst)
+    #expect(isWaiting(table.wait(first, "first")) && isWaiting(table.wait(second, "second")))
+    guard case .left("second") = table.leave(second, isOverdue: true) else {
+      Issue.record("it stays")
+      return
+    }
+    guard case .none = table.leave(first, isOverdue: true) else {
+      Issue.record("the last one leaves")
+      return
+    }
+    #expect(table.callers(of: "k") == 1)
+    #expect(table.land(first, .success(1)) == ["first"])
+    #expect(table.isEmpty)
+  }
+
+  @Test("a caller that has left before it waits is told so")
+  func leftBefore() {
+    var table = FlightTable<String, Int, String>()
+    let (first, second) = (table.join("k"), table.join("k"))
+    guard case .left(nil) = table.leave(second), case .left = table.wait(second, "second") else {
+      Issue.record("it waits")
+      return
+    }
+    #expect(table.land(first, .success(1)).isEmpty)
+    guard case .ended(.success(1)) = table.wait(first, "first") else {
+      Issue.record("the result is lost")
+      return
+    }
+    #expect(table.isEmpty)
+  }
+
+  @Test("the last caller that leaves ends the work, which no other can join")
+  func last() {
+    var table = FlightTable<String, Int, String>()
+    let first = table.join("k")
+    guard case .last = table.leave(first) else {
+      Issue.record("the work goes on")
+      return
+    }
+    #expect(table.join("k").isFirst)
+    #expect(isWaiting(table.wait(first, "first")))
+    #expect(table.land(first, .failure(Failure())) == ["first"])
+    #expect(table.callers(of: "k") == 1)
+  }
+
+  @Test("work that its first caller abandons leaves nothing behind, and the others get the value")
+  func abandoned() {
+    var table = FlightTable<String, Int, String>()
+    let (first, second, third) = (table.join("k"), table.join("k"), table.join("k"))
+    #expect(isWaiting(table.wait(second, "second")))
+    #expect(table.abandon(first, 5) == ["second"])
+    guard case .ended(.success(5)) = table.wait(third, "third") else {
+      Issue.record("it waits for ever")
+      return
+    }
+    #expect(table.isEmpty)
+    #expect(table.join("k").isFirst)
+  }
+
+  private func isWaiting(_ waiting: FlightTable<String, Int, String>.Waiting) -> Bool {
+    if case .waiting = waiting { true } else { false }
   }
 }

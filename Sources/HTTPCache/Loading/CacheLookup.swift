@@ -110,18 +110,12 @@ final class CacheLookup: Sendable {
   }
 
   /// A response that has come for another request since the cache was looked at, and was stored: it is in memory.
-  func storedMeanwhile(_ hop: OutgoingRequest) async -> Resource? {
-    guard let found = foundMeanwhile(hop) else { return nil }
-    return await resources.stored(found, for: hop, CacheStatus(.hit))
-  }
-
-  /// Returns `true` if there is such a response.
-  func hasStoredMeanwhile(_ hop: OutgoingRequest) -> Bool { foundMeanwhile(hop) != nil }
-
-  private func foundMeanwhile(_ hop: OutgoingRequest) -> CachedResponse? {
-    guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields) else {
-      return nil
-    }
+  ///
+  /// - Parameter gone: ids of stored responses whose bytes have turned out to be missing.
+  func foundMeanwhile(_ hop: OutgoingRequest, without gone: Set<Int64>) -> CachedResponse? {
+    guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields),
+      !gone.contains(found.entry.id)
+    else { return nil }
     let now = now()
     let decision = hop.behavior.decision(
       for: hop.request, among: [found.stored], at: now, policy: hop.policy, lifetime: hop.lifetime, isOnline: true)

@@ -250,9 +250,13 @@ final class IncomingResponse: Sendable {
   }
 }
 
+extension IncomingResponse: Equatable {
+  static func == (left: IncomingResponse, right: IncomingResponse) -> Bool { left === right }
+}
+
 /// Decides when a transfer is given up: when its last place is given back before all bytes have come. From then on nobody
 /// gets another.
-struct IncomingPlaces {
+struct IncomingPlaces: Hashable {
   private var taken = 1
   private(set) var areClosed = false
 

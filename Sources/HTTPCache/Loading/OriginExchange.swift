@@ -3,7 +3,6 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Logging
-import Synchronization
 
 /// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
 final class OriginExchange: Sendable {
@@ -47,42 +46,54 @@ final class OriginExchange: Sendable {
     let epoch = inFlight.epoch(of: hop.key)
     var sharing = ExchangeSharing(
       isShared: !uncacheable.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
+    var waited: [IncomingResponse] = []
+    var seen: IncomingResponse?
+    var gone: Set<Int64> = []
     while true {
       sharing.add(varyNames(of: hop.key))
       let key = FlightKey(hop, request, epoch: epoch, chosenBy: sharing.names)
-      let arriving = sharing.isShared ? inFlight.incoming(for: key) : nil
-      if let incoming = arriving {
+      let exchange: @Sendable () async throws -> FetchResult = {
+        try await self.result(of: hop, request, validating: cached, key)
+      }
+      var isCollapsed = false
+      let result: FetchResult
+      switch sharing.isShared ? inFlight.enter(key, after: waited, ignoring: seen) : nil {
+      case nil: result = try await exchange()
+      case .wait(let responses):
+        waited += responses
+        await inFlight.stored(responses)
+        if let resource = await storedMeanwhile(hop, &gone) { return resource }
+        continue
+      case .read(let incoming):
+        seen = incoming
         guard mayUse(incoming, for: hop, isCollapsed: true, &sharing) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
-      }
-      if sharing.isShared {
-        await inFlight.completed(hop.key)
-        if let resource = await lookup.storedMeanwhile(hop) { return resource }
-        if inFlight.passengers(of: key) > 0, let number = inFlight.number(of: key) {
-          gate.raise(number, to: hop.priority)
+        // It was given up.
+        continue
+      case .share(let ticket) where ticket.isFirst:
+        // Responses that were stored since the cache was looked at; whatever comes later joins this exchange.
+        if lookup.foundMeanwhile(hop, without: gone) != nil {
+          inFlight.abandon(ticket)
+          if let resource = await storedMeanwhile(hop, &gone) { return resource }
+          continue
+        }
+        guard sharing.names.isSuperset(of: varyNames(of: hop.key)) else {
+          inFlight.abandon(ticket)
+          continue
+        }
+        result = try await inFlight.result(of: ticket, beginning: exchange)
+      case .share(let ticket):
+        isCollapsed = true
+        if let number = inFlight.number(of: key) { gate.raise(number, to: hop.priority) }
+        do {
+          result = try await inFlight.result(of: ticket, alarm: alarm(for: key))
+        } catch is OverdueExchange {
+          sharing.goAlone()
+          continue
         }
       }
-      // Of requests that come at the same moment, the one whose exchange runs is not collapsed.
-      let isOurs = Atomic(!sharing.isShared)
-      let result: FetchResult
-      do {
-        result =
-          sharing.isShared
-          ? try await inFlight.shared(key, alarm: alarm(for: key)) { [key, sharing] in
-            if sharing.mayLookAgain, await self.isSuperseded(hop, key, sharing, after: arriving) { return .superseded }
-            isOurs.store(true, ordering: .relaxed)
-            return try await self.result(of: hop, request, validating: cached, key)
-          }
-          : try await self.result(of: hop, request, validating: cached, key)
-      } catch is OverdueWorkError {
-        sharing.goAlone()
-        continue
-      }
-      let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
-      case .superseded:
-        sharing.lookAgain()
-        continue
+      case .superseded: continue
       case .incoming(let place):
         defer { withExtendedLifetime(place) {} }
         guard mayUse(place.incoming, for: hop, isCollapsed: isCollapsed, &sharing) else { continue }
@@ -159,16 +170,12 @@ final class OriginExchange: Sendable {
     Set(cache.memory.variants(for: key).flatMap { $0.stored.vary.values.keys })
   }
 
-  /// Returns `true` if an exchange that ended between the look at the cache and the beginning of this one has brought the
-  /// response, or shows that requests differ by further fields.
-  ///
-  /// - Parameter arriving: the response that was seen coming in.
-  private func isSuperseded(
-    _ hop: OutgoingRequest, _ key: FlightKey, _ sharing: ExchangeSharing, after arriving: IncomingResponse?
-  ) async -> Bool {
-    if let incoming = inFlight.incoming(for: key), incoming !== arriving { return true }
-    await inFlight.completed(hop.key)
-    return !sharing.names.isSuperset(of: varyNames(of: hop.key)) || lookup.hasStoredMeanwhile(hop)
+  /// The resource of a response that was stored since the cache was looked at; `nil` if there is none, or its bytes have
+  /// gone.
+  private func storedMeanwhile(_ hop: OutgoingRequest, _ gone: inout Set<Int64>) async -> Resource? {
+    guard let found = lookup.foundMeanwhile(hop, without: gone) else { return nil }
+    gone.insert(found.entry.id)
+    return await resources.stored(found, for: hop, CacheStatus(.hit))
   }
 
   /// One exchange: sends the request, and sees what the response means for what is stored.

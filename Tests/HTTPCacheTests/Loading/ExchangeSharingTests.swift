@@ -54,17 +54,6 @@ struct ExchangeSharingTests {
     #expect(sharing.names == Set(["x-known"] + (row.isChosen ? [] : row.vary ?? [])))
   }
 
-  @Test("a request looks for what came meanwhile three times before it goes out")
-  func looks() {
-    var sharing = ExchangeSharing(isShared: true, by: [])
-    for _ in 0..<3 {
-      #expect(sharing.mayLookAgain)
-      sharing.lookAgain()
-    }
-    #expect(!sharing.mayLookAgain)
-    #expect(sharing.isShared)
-  }
-
   @Test("a request that goes alone may share again only by a field that was not compared")
   func goesAlone() {
     var sharing = ExchangeSharing(isShared: true, by: [])

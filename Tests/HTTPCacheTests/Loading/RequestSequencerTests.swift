@@ -11,7 +11,7 @@ struct RequestSequencerTests {
   private let key = CacheKey(named: "a")
 
   @Test func aLateAnswerMayNotTakeThePlaceOfANewerOne() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let (first, second) = (generations.begin(key), generations.begin(key))
     #expect(first < second)
     #expect(generations.claim(second, for: key))
@@ -20,14 +20,14 @@ struct RequestSequencerTests {
   }
 
   @Test func answersInOrderAllCount() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let (first, second) = (generations.begin(key), generations.begin(key))
     #expect(generations.claim(first, for: key))
     #expect(generations.claim(second, for: key))
   }
 
   @Test func keysHaveNothingToDoWithEachOther() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let first = generations.begin(key)
     let other = CacheKey(named: "b")
     #expect(generations.claim(generations.begin(other), for: other))
@@ -35,7 +35,7 @@ struct RequestSequencerTests {
   }
 
   @Test func whatWasAskedBeforeAChangeSaysNothingOfNow() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let before = generations.begin(key)
     #expect(generations.epoch(of: key) == 0)
     generations.supersede([key])
@@ -45,7 +45,7 @@ struct RequestSequencerTests {
   }
 
   @Test func nothingIsRememberedOfWhatHasEnded() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     for number in 0..<1000 {
       let key = CacheKey(named: "\(number)")
       let generation = generations.begin(key)
@@ -61,7 +61,7 @@ struct RequestSequencerTests {
   }
 
   @Test func anAnswerWithATagThatWasPurgedSinceSaysNothingOfNow() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let before = generations.begin(key)
     generations.supersede(tags: ["a", "b"])
     #expect(generations.epoch(of: key) > before, "nobody shares what may have the tag")
@@ -72,7 +72,7 @@ struct RequestSequencerTests {
   }
 
   @Test func withMoreTagsThanAreRememberedNoOlderAnswerCounts() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let before = generations.begin(key)
     for number in 0..<1_000 { generations.supersede(tags: ["\(number)"]) }
     let between = generations.begin(CacheKey(named: "b"))
@@ -85,7 +85,7 @@ struct RequestSequencerTests {
   }
 
   @Test func onlyKeysThatAreMeantAreSuperseded() {
-    let generations = RequestSequencer()
+    var generations = RequestSequencer()
     let other = CacheKey(named: "b")
     let (first, second) = (generations.begin(key), generations.begin(other))
     generations.supersede { $0 == key }
