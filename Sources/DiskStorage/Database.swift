@@ -24,11 +24,17 @@ extension Error {
   package var databaseDamage: String {
     (self as? DatabaseError)?.message ?? "it has values that were never written"
   }
+
+  /// Returns the store's error for an error of SQLite, and any other error unchanged.
+  ///
+  /// - Parameter path: the database's file.
+  package func storeError(at path: String) -> any Error {
+    (self as? DatabaseError).map { StoreError($0, path: path) } ?? self
+  }
 }
 
 extension StoreError {
-  /// Makes the store's error for an error of SQLite.
-  package init(_ error: DatabaseError, path: String) {
+  fileprivate init(_ error: DatabaseError, path: String) {
     switch error.resultCode {
     case _ where error.isDatabaseDamage:
       self = .damagedDatabase(path: path, reason: error.message ?? "it is no database")

@@ -28,7 +28,7 @@ final class Committer: Sendable {
 
   private let directory: StoreDirectory
   private let blobs: BlobDirectory
-  private let keeper: DatabaseKeeper
+  private let keeper: DatabaseKeeper<StoreDatabase>
   /// Returns the time in seconds since 1970.
   private let now: @Sendable () -> Double
   /// Each flush costs nearly the same for one file and for many.
@@ -36,7 +36,7 @@ final class Committer: Sendable {
     on: DispatchQueue(label: "pagekit.store.commit"), limit: 256, longestPause: .milliseconds(20)
   ) { $0.commit($1) }
 
-  init(directory: StoreDirectory, keeper: DatabaseKeeper, now: @escaping @Sendable () -> Double) {
+  init(directory: StoreDirectory, keeper: DatabaseKeeper<StoreDatabase>, now: @escaping @Sendable () -> Double) {
     self.directory = directory
     self.keeper = keeper
     self.now = now

@@ -11,29 +11,30 @@ import SystemPackage
 ///
 /// Files get and lose their final names only while a write is under way: its lock holds for all processes.
 final class ResponseIndex: Sendable {
-  private struct Opened {
+  private final class Opened: Sendable {
     /// They are closed before the pool, which tidies up at its end.
     let readers: PromptReaders?
     let pool: DatabasePool
-    let file: FileStatus?
+
+    init(_ pool: DatabasePool, readers: PromptReaders?) { (self.pool, self.readers) = (pool, readers) }
   }
 
-  private let directory: ResponseDirectory
-  private let logger: Logger
-  private let opened: Mutex<Opened?>
+  private let opening: ResponseIndexOpening
+  private let keeper: DatabaseKeeper<Opened>
   /// Tells its own changes from those of other processes.
   private let name = Int64.random(in: .min ... .max)
-  private let readsPromptly: Bool
 
   /// - Parameter readsPromptly: allows ``promptRows(of:later:)``.
   init(_ directory: ResponseDirectory, readsPromptly: Bool = false, logger: Logger) throws {
-    self.directory = directory
-    self.readsPromptly = readsPromptly
-    self.logger = logger
-    opened = Mutex(nil)
+    let opening = ResponseIndexOpening(directory: directory, logger: logger)
+    self.opening = opening
     // It is opened or made when it is first used: many launches use no response.
+    keeper = DatabaseKeeper(of: directory.database) { _ in
+      let pool = try opening.open()
+      return Opened(pool, readers: readsPromptly ? PromptReaders(directory.database.string) : nil)
+    }
     if !directory.hasStore { try directory.create() }
-    if !directory.mayBeWritten { _ = try current() }
+    if !directory.mayBeWritten { _ = try keeper.current() }
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
@@ -48,7 +49,7 @@ final class ResponseIndex: Sendable {
   func promptRows(
     of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void
   ) -> [PromptReader.Found]? {
-    opened.withLockIfAvailable { $0?.readers }??.rows(of: key, later: later)
+    keeper.latest?.readers?.rows(of: key, later: later)
   }
 
   /// - Parameters:
@@ -74,7 +75,7 @@ final class ResponseIndex: Sendable {
           result = .success(value)
           return .commit
         }
-        guard let result else { throw StoreError.database(path: directory.database.string, reason: "nothing was done") }
+        guard let result else { throw StoreError.database(path: path, reason: "nothing was done") }
         return try result.get()
       }
     }
@@ -117,55 +118,25 @@ final class ResponseIndex: Sendable {
 
   // MARK: Recovering
 
-  /// The database, opened again where somebody has put another one in its place, or has emptied the folder.
-  private func current() throws -> DatabasePool {
-    try opened.withLock { opened in
-      if let opened, isInPlace(opened.file) { return opened.pool }
-      // Who uses the former one goes on with it.
-      opened = nil
-      let pool = try ResponseIndexOpening(directory: directory, logger: logger).open()
-      opened = Opened(
-        readers: readsPromptly ? PromptReaders(directory.database.string) : nil, pool: pool,
-        file: FileSystem.status(directory.database))
-      return pool
-    }
-  }
-
-  private func isInPlace(_ file: FileStatus?) -> Bool {
-    guard let file, let found = FileSystem.status(directory.database) else { return false }
-    return file.isSameFile(as: found)
-  }
+  private var path: String { opening.directory.database.string }
 
   private func recovering<Value>(_ body: (DatabasePool) throws -> Value) throws -> Value {
     for _ in 0..<2 {
-      let pool = try current()
+      let opened = try keeper.current()
       do {
-        return try body(pool)
+        return try body(opened.pool)
       } catch  where error.isDatabaseDamage {
-        try putAside(pool, because: error)
+        try keeper.replace(opened, holding: opening.lock) { try opening.putAside("damaged", error.databaseDamage) }
       } catch let error as DatabaseError {
-        let isCurrent = opened.withLock { $0?.pool === pool && isInPlace($0?.file) }
-        if isCurrent { throw StoreError(error, path: directory.database.string) }
+        if keeper.inPlace === opened { throw error.storeError(at: path) }
       }
     }
     do {
-      return try body(try current())
-    } catch let error as DatabaseError {
-      throw StoreError(error, path: directory.database.string)
+      return try body(try keeper.current().pool)
     } catch let error as RowDecodingError {
-      throw StoreError.damagedDatabase(path: directory.database.string, reason: "\(error)")
-    }
-  }
-
-  /// Unless another thread or process was first.
-  private func putAside(_ pool: DatabasePool, because error: any Error) throws {
-    try opened.withLock { opened in
-      guard let current = opened, current.pool === pool else { return }
-      opened = nil
-      try StoreLock(path: directory.lock).with(.exclusive) {
-        guard isInPlace(current.file) else { return }
-        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", error.databaseDamage)
-      }
+      throw StoreError.damagedDatabase(path: path, reason: "\(error)")
+    } catch {
+      throw error.storeError(at: path)
     }
   }
 }
@@ -175,25 +146,21 @@ struct ResponseIndexOpening {
   let directory: ResponseDirectory
   let logger: Logger
 
+  var lock: StoreLock { StoreLock(path: directory.lock) }
+
   func open() throws -> DatabasePool {
     try directory.create()
-    return try StoreLock(path: directory.lock).with(.exclusive) {
+    return try lock.with(.exclusive) {
       do {
-        return try openLocked()
-      } catch  where error.isDatabaseDamage {
-        try putAside("damaged", error.databaseDamage)
-        return try inWords { try openLocked() }
-      } catch let error as DatabaseError {
-        throw StoreError(error, path: directory.database.string)
+        do {
+          return try openLocked()
+        } catch  where error.isDatabaseDamage {
+          try putAside("damaged", error.databaseDamage)
+          return try openLocked()
+        }
+      } catch {
+        throw error.storeError(at: directory.database.string)
       }
-    }
-  }
-
-  private func inWords<Value>(_ body: () throws -> Value) throws -> Value {
-    do {
-      return try body()
-    } catch let error as DatabaseError {
-      throw StoreError(error, path: directory.database.string)
     }
   }
 
