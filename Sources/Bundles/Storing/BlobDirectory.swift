@@ -128,7 +128,7 @@ struct BlobDirectory: Sendable {
     guard let bytes = FileSystem.contents(of: path, upTo: Self.identifyLimit), let status = FileSystem.status(path),
       let found = try? ContentDigests(of: bytes), found.sha256 == digest
     else { return nil }
-    return (Blob(found), status)
+    return (found, status)
   }
 
   /// All files of `root` that are named like blobs.
@@ -142,22 +142,7 @@ struct BlobDirectory: Sendable {
 }
 
 /// Bytes in the store, named by their SHA-256.
-package struct Blob: Hashable, Sendable {
-  package let sha256: SHA256Digest
-  package let md5: MD5Digest
-  /// The size in bytes.
-  package let size: Int64
-
-  package init(sha256: SHA256Digest, md5: MD5Digest, size: Int64) {
-    self.sha256 = sha256
-    self.md5 = md5
-    self.size = size
-  }
-
-  package init(_ digests: ContentDigests) {
-    self.init(sha256: digests.sha256, md5: digests.md5, size: digests.size)
-  }
-}
+package typealias Blob = ContentDigests
 
 /// The reason why a blob's bytes cannot be used. The caller fetches them again.
 package enum BlobError: Error, Hashable, CustomStringConvertible {
@@ -191,7 +176,7 @@ struct BlobRecord {
   }
 
   init(_ row: Row) throws {
-    blob = try Blob(sha256: row.value("sha256"), md5: row.value("md5"), size: row.value("size"))
+    blob = try Blob(md5: row.value("md5"), sha256: row.value("sha256"), size: row.value("size"))
     inode = try row.value("inode")
     modified = try row.value("modified")
   }

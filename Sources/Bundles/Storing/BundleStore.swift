@@ -339,7 +339,7 @@ public final class BundleStore: Sendable {
       if let database = keeper.latest { _ = try await replace(database, ifDamagedBy: error) }
       throw error.storeError(at: work.database.string)
     }
-    return Blob(digests)
+    return digests
   }
 
   // MARK: Bytes

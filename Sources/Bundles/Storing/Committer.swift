@@ -128,7 +128,7 @@ final class Committer: Sendable {
 
   private func insert(_ job: Job, status: FileStatus?, _ db: Database) throws {
     if let status {
-      try BlobRecord(blob: Blob(job.digests), status: status).save(db)
+      try BlobRecord(blob: job.digests, status: status).save(db)
     }
     switch job.target {
     case .listed(let release):
