@@ -1,3 +1,4 @@
+import DiskStorage
 import HTTPTransport
 import Synchronization
 

@@ -77,7 +77,7 @@ extension BundleStore {
   private static func contents(
     _ rows: [(bundle: PageBundle, record: BlobRecord?)], in blobs: BlobDirectory
   ) -> (contents: [StoredBundle], moved: [BlobRecord]) {
-    let files = blobs.statusReader()?.withoutLinks()
+    let files = blobs.statusReader(followsLinks: false)
     var moved: [BlobRecord] = []
     var isInPlace: [SHA256Digest: Bool] = [:]
     let contents = rows.map { row -> StoredBundle in

@@ -88,7 +88,7 @@ public struct ResponseDirectory: Hashable, Sendable {
   /// among it.
   func create() throws {
     let all = [false, true].map { files(isKept: $0) }
-    for folder in all.flatMap({ [$0.root, $0.bodies, $0.partial] + ($0.isDurable ? [$0.entries] : []) }) {
+    for folder in all.flatMap({ [$0.root, $0.bodies.root, $0.partial] + ($0.isDurable ? [$0.entries] : []) }) {
       if let found = FileSystem.status(folder), found.kind != .folder {
         try FileSystem.rename(folder, to: folder.extended(by: ".foreign-\(UUID().uuidString)"))
       }

@@ -15,7 +15,7 @@ struct ResponseFiles: Sendable {
   let hasLinks: Bool
 
   var entries: StorePath { root.appending("entries") }
-  var bodies: StorePath { root.appending("bodies") }
+  var bodies: BlobDirectory { BlobDirectory(root: root.appending("bodies")) }
   /// The folder of files that have no final name yet, on the same file system.
   var partial: StorePath { root.appending("partial") }
 
@@ -24,10 +24,7 @@ struct ResponseFiles: Sendable {
     return entries.appending(String(name.suffix(2))).appending(name)
   }
 
-  func body(_ digest: SHA256Digest) -> StorePath {
-    let name = digest.hex
-    return bodies.appending(String(name.prefix(2))).appending(name)
-  }
+  func body(_ digest: SHA256Digest) -> StorePath { bodies.ownPath(of: digest) }
 
   // MARK: Writing
 
@@ -105,20 +102,6 @@ struct ResponseFiles: Sendable {
     }
     try FileSystem.makeFolders(path.folder)
   }
-
-  // MARK: Listing
-
-  /// Every file that is named like an entry.
-  func allEntries() -> [StorePath] { Self.all(in: entries) }
-
-  func allBodies() -> [StorePath] { Self.all(in: bodies) }
-
-  private static func all(in folder: StorePath) -> [StorePath] {
-    FileSystem.names(in: folder).flatMap { name in
-      let inner = folder.appending(name)
-      return FileSystem.names(in: inner).map { inner.appending($0) }
-    }
-  }
 }
 
 /// Builds the index of what is kept anew from what the files themselves say. What was changed since it was written is
@@ -147,7 +130,7 @@ struct ResponseRebuild {
     var places: Set<Place> = []
     let files = directory.files(isKept: true)
     // What was replaced may still be there, where a process was killed.
-    let found = files.allEntries().compactMap { read($0, in: files) }
+    let found = BlobDirectory.files(in: files.entries).compactMap { read($0, in: files) }
       .sorted { $0.entry.storedAt > $1.entry.storedAt }
     for found in found {
       let entry = found.entry

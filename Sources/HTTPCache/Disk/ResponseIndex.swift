@@ -198,7 +198,7 @@ struct ResponseIndexOpening {
     }
     // Files that no index names.
     let files = directory.files(isKept: false)
-    for folder in [files.entries, files.bodies] { FileSystem.removeAll(folder) }
+    for folder in [files.entries, files.bodies.root] { FileSystem.removeAll(folder) }
     try directory.create()
     try pool.write { db in
       try ResponseSchema.create(db)

@@ -242,12 +242,11 @@ extension ResponseStore {
     let ids = Set(isKept ? try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE isKept = 1") : [])
     let digests = Set(
       try SHA256Digest.fetchAll(db, sql: "SELECT digest FROM body WHERE isKept = ?", arguments: [isKept]))
-    for path in files.allEntries() {
+    for path in BlobDirectory.files(in: files.entries) {
       let id = UInt64(path.lastName, radix: 16).map { Int64(bitPattern: $0) }
       if id.map({ !ids.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
     }
-    for path in files.allBodies() {
-      let digest = SHA256Digest(hex: path.lastName)
+    for (digest, path) in files.bodies.all() {
       if digest.map({ !digests.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
     }
   }

@@ -1,4 +1,5 @@
 import Bundles
+import DiskStorage
 import HTTPTransport
 import TestSupport
 import Testing

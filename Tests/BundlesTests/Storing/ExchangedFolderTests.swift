@@ -1,4 +1,5 @@
 import Bundles
+import DiskStorage
 import Foundation
 import HTTPTransport
 import PageTesting

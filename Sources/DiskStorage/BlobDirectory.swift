@@ -1,16 +1,13 @@
-import DiskStorage
-import Foundation
-import GRDB
 import HTTPTransport
 import SystemPackage
 
 /// The files of blobs: `blobs/ab/abcd…`, read-only, named by the SHA-256 of their bytes.
-struct BlobDirectory: Sendable {
-  let root: StorePath
+package struct BlobDirectory: Sendable {
+  package let root: StorePath
   /// A second folder, which cannot be written, with the files that are not in `root`.
-  let base: StorePath?
+  package let base: StorePath?
 
-  init(root: StorePath, over base: StorePath? = nil) {
+  package init(root: StorePath, over base: StorePath? = nil) {
     self.root = root
     self.base = base
   }
@@ -19,7 +16,7 @@ struct BlobDirectory: Sendable {
   private static let identifyLimit = 256 << 20
 
   /// The path of a blob's file, whether it exists or not.
-  func path(of digest: SHA256Digest) -> StorePath {
+  package func path(of digest: SHA256Digest) -> StorePath {
     let own = ownPath(of: digest)
     guard let base, FileSystem.status(own) == nil else { return own }
     let below = Self.path(of: digest, in: base)
@@ -27,7 +24,7 @@ struct BlobDirectory: Sendable {
   }
 
   /// The path of a blob's file in `root`.
-  func ownPath(of digest: SHA256Digest) -> StorePath { Self.path(of: digest, in: root) }
+  package func ownPath(of digest: SHA256Digest) -> StorePath { Self.path(of: digest, in: root) }
 
   private static func path(of digest: SHA256Digest, in root: StorePath) -> StorePath {
     let name = digest.hex
@@ -35,31 +32,38 @@ struct BlobDirectory: Sendable {
   }
 
   /// Reads the status of many files; `nil` if the folder cannot be opened, or there are two.
-  func statusReader() -> StatusReader? { base == nil ? FolderStatus(root).map(StatusReader.init) : nil }
+  ///
+  /// - Parameter followsLinks: `false` for a reader for which files behind links do not exist.
+  package func statusReader(followsLinks: Bool = true) -> StatusReader? {
+    guard base == nil, let folder = try? FileSystem.open(root, .readOnly, options: .directory) else { return nil }
+    return StatusReader(folder, followsLinks: followsLinks)
+  }
 
-  /// Reads the status of blobs' files.
-  struct StatusReader: Sendable {
-    private let folder: FolderStatus
+  /// Reads the status of blobs' files below a folder, which is opened once.
+  package final class StatusReader: Sendable {
+    private let folder: FileDescriptor
     /// The folders that are not looked into, by the first bytes of their files' digests.
-    private var hidden: Set<UInt8> = []
+    private let hidden: Set<UInt8>
 
-    init(_ folder: FolderStatus) { self.folder = folder }
-
-    /// A reader for which files behind links do not exist.
-    func withoutLinks() -> StatusReader {
-      var reader = self
-      for byte in UInt8.min...UInt8.max where status(ofFolder: byte)?.isFolder == false { reader.hidden.insert(byte) }
-      return reader
+    fileprivate init(_ folder: FileDescriptor, followsLinks: Bool) {
+      self.folder = folder
+      hidden =
+        followsLinks
+        ? [] : Set((UInt8.min...UInt8.max).filter { Self.status(ofFolder: $0, in: folder)?.isFolder == false })
     }
 
-    private func status(ofFolder byte: UInt8) -> FileStatus? {
+    deinit { try? folder.close() }
+
+    private static func status(ofFolder byte: UInt8, in folder: FileDescriptor) -> FileStatus? {
       withUnsafeTemporaryAllocation(of: CChar.self, capacity: 3) { name in
-        (name[0], name[1], name[2]) = (Self.digit(byte >> 4), Self.digit(byte & 15), 0)
-        return folder.status(name.baseAddress)
+        (name[0], name[1], name[2]) = (digit(byte >> 4), digit(byte & 15), 0)
+        return FileSystem.status(name.baseAddress, in: folder)
       }
     }
 
-    func status(of digest: SHA256Digest) -> FileStatus? {
+    /// The status of a blob's file, also of a link itself; `nil` if there is none. Links above it are followed, so that
+    /// nothing may be read because of it.
+    package func status(of digest: SHA256Digest) -> FileStatus? {
       if let first = digest.bytes.first, hidden.contains(first) { return nil }
       // ab/abcd…, with the zero byte at its end.
       return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2 + 1 + 64 + 1) { path in
@@ -68,7 +72,7 @@ struct BlobDirectory: Sendable {
           path[4 + 2 * index] = Self.digit(byte & 15)
         }
         (path[0], path[1], path[2], path[67]) = (path[3], path[4], CChar(UInt8(ascii: "/")), 0)
-        return folder.status(path.baseAddress)
+        return FileSystem.status(path.baseAddress, in: folder)
       }
     }
 
@@ -76,11 +80,11 @@ struct BlobDirectory: Sendable {
     /// file in it is added, removed or replaced.
     ///
     /// - Throws: an error of libcrypto.
-    func folders() throws -> (state: SHA256Digest, modified: Int64) {
+    package func folders() throws -> (state: SHA256Digest, modified: Int64) {
       var digester = try Digester.sha256()
       var modified: Int64 = 0
       for byte in UInt8.min...UInt8.max {
-        guard let status = status(ofFolder: byte) else { continue }
+        guard let status = Self.status(ofFolder: byte, in: folder) else { continue }
         modified = max(modified, status.modified)
         let values = [UInt64(byte), status.device, status.inode, UInt64(bitPattern: status.modified)]
         digester.update(values.flatMap { value in (0..<8).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } })
@@ -96,7 +100,7 @@ struct BlobDirectory: Sendable {
   /// Reads a blob's bytes and checks their SHA-256.
   ///
   /// - Throws: ``BlobError``.
-  func read(_ blob: Blob) throws -> [UInt8] {
+  package func read(_ blob: ContentDigests) throws -> [UInt8] {
     let path = path(of: blob.sha256)
     guard let file = try? FileSystem.open(path, .readOnly) else {
       throw BlobError.missing(blob.sha256, path: path.string)
@@ -124,25 +128,26 @@ struct BlobDirectory: Sendable {
   }
 
   /// Reads a file that is named like a blob; `nil` if its bytes do not have the digest in its name.
-  func identify(_ digest: SHA256Digest, at path: StorePath) -> (blob: Blob, status: FileStatus)? {
+  package func identify(_ digest: SHA256Digest, at path: StorePath) -> (blob: ContentDigests, status: FileStatus)? {
     guard let bytes = FileSystem.contents(of: path, upTo: Self.identifyLimit), let status = FileSystem.status(path),
       let found = try? ContentDigests(of: bytes), found.sha256 == digest
     else { return nil }
     return (found, status)
   }
 
-  /// All files of `root` that are named like blobs.
-  func all() -> [(digest: SHA256Digest, path: StorePath)] {
-    FileSystem.names(in: root).flatMap { folder in
-      FileSystem.names(in: root.appending(folder)).compactMap { name in
-        SHA256Digest(hex: name).map { ($0, root.appending(folder).appending(name)) }
-      }
+  /// All files of `root`, each with the digest that it is named by; `nil` for other names.
+  package func all() -> [(digest: SHA256Digest?, path: StorePath)] {
+    Self.files(in: root).map { (SHA256Digest(hex: $0.lastName), $0) }
+  }
+
+  /// The items in the folders of a folder.
+  package static func files(in root: StorePath) -> [StorePath] {
+    FileSystem.names(in: root).flatMap { name in
+      let folder = root.appending(name)
+      return FileSystem.names(in: folder).map { folder.appending($0) }
     }
   }
 }
-
-/// Bytes in the store, named by their SHA-256.
-package typealias Blob = ContentDigests
 
 /// The reason why a blob's bytes cannot be used. The caller fetches them again.
 package enum BlobError: Error, Hashable, CustomStringConvertible {
@@ -154,72 +159,6 @@ package enum BlobError: Error, Hashable, CustomStringConvertible {
     case .missing(_, let path): "the stored file \(path) has gone"
     case .corrupt(let expected, let path, let found, let size):
       "the stored file \(path) was changed: its SHA-256 should be \(expected), its \(size) bytes have \(found)"
-    }
-  }
-}
-
-/// A row of the table `blob`: the blob, and its file's inode and modification time when it was written.
-struct BlobRecord {
-  let blob: Blob
-  let inode: Int64
-  /// The file's modification time in nanoseconds since 1970.
-  let modified: Int64
-
-  init(blob: Blob, status: FileStatus) {
-    self.blob = blob
-    inode = Int64(bitPattern: status.inode)
-    modified = status.modified
-  }
-
-  init(blob: Blob, inode: Int64, modified: Int64) {
-    (self.blob, self.inode, self.modified) = (blob, inode, modified)
-  }
-
-  init(_ row: Row) throws {
-    blob = try Blob(md5: row.value("md5"), sha256: row.value("sha256"), size: row.value("size"))
-    inode = try row.value("inode")
-    modified = try row.value("modified")
-  }
-
-  static func fetch(_ db: Database, where condition: String, _ arguments: [SHA256Digest]) throws -> [BlobRecord] {
-    try db.rows("SELECT * FROM blob WHERE \(condition)", StatementArguments(arguments)) { try BlobRecord($0) }
-  }
-
-  func save(_ db: Database) throws {
-    let statement = try db.cachedStatement(
-      sql: """
-        INSERT INTO blob (sha256, md5, size, inode, modified, storedAt) VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT (sha256) DO UPDATE SET inode = excluded.inode, modified = excluded.modified
-        """)
-    try statement.execute(
-      arguments: [blob.sha256, blob.md5, blob.size, inode, modified, Date().timeIntervalSince1970])
-  }
-
-  /// The state of the file, as far as it is known without reading it.
-  enum Condition {
-    case untouched
-    /// The file was written, replaced or restored: its bytes must be checked.
-    case touched
-    case missing
-  }
-
-  func condition(in directory: BlobDirectory) -> Condition {
-    condition(FileSystem.status(directory.path(of: blob.sha256)))
-  }
-
-  /// - Parameter status: the status of the file; `nil` if it does not exist.
-  func condition(_ status: FileStatus?) -> Condition {
-    // A link, a folder or a FIFO at the path does not count.
-    guard let status, status.kind == .file else { return .missing }
-    return status.isUnchanged(size: blob.size, inode: inode, modified: modified) ? .untouched : .touched
-  }
-
-  /// Returns `true` if the file exists and, if it was touched, still has the right bytes.
-  func isInPlace(in directory: BlobDirectory) -> Bool {
-    switch condition(in: directory) {
-    case .untouched: true
-    case .touched: (try? directory.read(blob)) != nil
-    case .missing: false
     }
   }
 }
