@@ -9,21 +9,39 @@ import SystemPackage
 /// may share.
 struct ResponseFiles: Sendable {
   let root: StorePath
+  /// A second folder, which cannot be written, with the files that are not in `root`.
+  let base: StorePath?
   /// Bytes and names have reached the disk before anything else happens.
   let isDurable: Bool
-  /// A link may stand for a file.
-  let hasLinks: Bool
 
-  var entries: StorePath { root.appending("entries") }
-  var bodies: BlobDirectory { BlobDirectory(root: root.appending("bodies")) }
+  var entries: StorePath { Self.entries(in: root) }
+  var bodies: BlobDirectory { BlobDirectory(root: Self.bodies(in: root), over: base.map(Self.bodies)) }
   /// The folder of files that have no final name yet, on the same file system.
   var partial: StorePath { root.appending("partial") }
 
-  func entry(_ id: Int64) -> StorePath {
+  private static func entries(in root: StorePath) -> StorePath { root.appending("entries") }
+  private static func bodies(in root: StorePath) -> StorePath { root.appending("bodies") }
+
+  /// The path of a kept response's own file in `root`.
+  func entry(_ id: Int64) -> StorePath { Self.entry(id, in: root) }
+
+  private static func entry(_ id: Int64, in root: StorePath) -> StorePath {
     let name = Hex.encode(UInt64(bitPattern: id))
-    return entries.appending(String(name.suffix(2))).appending(name)
+    return entries(in: root).appending(String(name.suffix(2))).appending(name)
   }
 
+  /// The path of a kept response's own file, whether it exists or not.
+  func path(ofEntry id: Int64) -> StorePath {
+    guard let base, FileSystem.status(entry(id)) == nil else { return entry(id) }
+    return Self.entry(id, in: base)
+  }
+
+  /// The files that are named like those of kept responses.
+  func allEntries() -> [StorePath] {
+    [root, base].compactMap { $0 }.flatMap { BlobDirectory.files(in: Self.entries(in: $0)) }
+  }
+
+  /// The path of a longer body's file in `root`.
   func body(_ digest: SHA256Digest) -> StorePath { bodies.ownPath(of: digest) }
 
   // MARK: Writing
@@ -130,7 +148,7 @@ struct ResponseRebuild {
     var places: Set<Place> = []
     let files = directory.files(isKept: true)
     // What was replaced may still be there, where a process was killed.
-    let found = BlobDirectory.files(in: files.entries).compactMap { read($0, in: files) }
+    let found = files.allEntries().compactMap { read($0, in: files) }
       .sorted { $0.entry.storedAt > $1.entry.storedAt }
     for found in found {
       let entry = found.entry
@@ -150,9 +168,9 @@ struct ResponseRebuild {
 
   /// Reads an entry's file; `nil` if its header is not whole.
   private func read(_ path: StorePath, in files: ResponseFiles) -> Found? {
-    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
+    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit),
       let sealed = ResponseFileHeader.open(data), let header = sealed.header(isKept: true),
-      files.entry(header.entry.id) == path
+      files.path(ofEntry: header.entry.id) == path
     else { return nil }
     return Found(header: header, sealed: sealed.bytes)
   }

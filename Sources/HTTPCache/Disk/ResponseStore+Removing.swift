@@ -190,6 +190,7 @@ extension ResponseStore {
 extension ResponseStore {
   /// Sweeps once a day, whichever process is first.
   func sweepDaily() {
+    if directory.isSession { return }
     let files = directory.files(isKept: false)
     let stamp = files.root.appending("swept")
     if let last = FileSystem.status(stamp), options.now() - Double(last.modified) / 1e9 < 86_400 { return }

@@ -79,7 +79,7 @@ package final class ResponseStore: ResponseStoring {
   ) throws {
     if let unreadable = directory.unreadable { throw unreadable }
     let session = try SessionFolder()
-    try self.init(at: directory.linked(into: session.path), Options(), session: session, logger)
+    try self.init(at: directory.session(in: session.path), Options(), session: session, logger)
   }
 
   private init(
