@@ -33,6 +33,19 @@ extension Error {
   }
 }
 
+extension FileSystem {
+  /// The files that SQLite makes beside a database.
+  package static func logs(of database: StorePath) -> [StorePath] {
+    ["-wal", "-shm", "-journal"].map { database.extended(by: $0) }
+  }
+
+  /// Renames a database that cannot be used, and removes its log, which belongs to it.
+  package static func putAside(database: StorePath, as aside: StorePath) throws {
+    try rename(database, to: aside)
+    for log in logs(of: database) { remove(log) }
+  }
+}
+
 extension StoreError {
   fileprivate init(_ error: DatabaseError, path: String) {
     switch error.resultCode {

@@ -74,9 +74,6 @@ public struct StoreDirectory: Hashable, Sendable {
   package var host: StorePath { place.appending("host") }
   private var place: StorePath { StorePath(root) }
 
-  /// The files that SQLite makes beside the database.
-  package var logs: [StorePath] { ["-wal", "-shm", "-journal"].map { databaseFile.extended(by: $0) } }
-
   /// `true` if the folder contains a store.
   package var hasStore: Bool { FileSystem.status(databaseFile) != nil }
 

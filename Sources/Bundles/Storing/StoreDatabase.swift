@@ -182,7 +182,7 @@ struct Recovery {
         throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
       }
       // If the log were a link, SQLite would write to the link's target.
-      for log in directory.logs { try directory.makeWay(for: .file, at: log) }
+      for log in FileSystem.logs(of: directory.databaseFile) { try directory.makeWay(for: .file, at: log) }
       let database = try StoreDatabase(writing: path, lock: lock)
       if database.wasMade { try takeInBlobs(database) }
       return database
@@ -204,9 +204,7 @@ struct Recovery {
   func putAside(_ reason: String) throws {
     let aside = directory.databaseFile.extended(by: ".damaged-\(UUID().uuidString)")
     logger.error("the database was damaged (\(reason)); it is kept as \(aside), and a new one is made")
-    try FileSystem.rename(directory.databaseFile, to: aside)
-    // The log belongs to the database that was put aside.
-    for log in directory.logs { FileSystem.remove(log) }
+    try FileSystem.putAside(database: directory.databaseFile, as: aside)
   }
 
   private func takeInBlobs(_ database: StoreDatabase) throws {

@@ -168,10 +168,9 @@ struct ResponseIndexOpening {
     if let found = FileSystem.status(directory.database), found.kind != .file {
       try putAside("damaged", "it is not a regular file")
     }
-    for suffix in ["-wal", "-shm", "-journal"] {
-      let path = directory.database.extended(by: suffix)
+    for log in FileSystem.logs(of: directory.database) {
       // SQLite would write to what a link in its place names.
-      if let found = FileSystem.status(path), found.kind != .file { FileSystem.removeAll(path) }
+      if let found = FileSystem.status(log), found.kind != .file { FileSystem.removeAll(log) }
     }
     var pool = try openPool()
     let found = try pool.read { db in
@@ -193,7 +192,7 @@ struct ResponseIndexOpening {
       }
       logger.notice("the stored responses are of an older PageKit: those that are not kept are removed")
       try pool.close()
-      for suffix in ["", "-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+      for file in [directory.database] + FileSystem.logs(of: directory.database) { FileSystem.remove(file) }
       pool = try openPool()
     }
     // Files that no index names.
@@ -231,8 +230,7 @@ struct ResponseIndexOpening {
     }
     let aside = directory.database.extended(by: ".\(why)-\(UUID().uuidString)")
     logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
-    try FileSystem.rename(directory.database, to: aside)
-    for suffix in ["-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+    try FileSystem.putAside(database: directory.database, as: aside)
     for name in former { FileSystem.remove(directory.cache.appending(name)) }
   }
 }
