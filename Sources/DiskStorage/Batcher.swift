@@ -9,21 +9,14 @@ package final class Batcher<Owner: AnyObject & Sendable, Item: Sendable, Output:
   package typealias Work = @Sendable (Owner, [Item]) -> [Result<Output, any Error>]
   @usableFromInline typealias Job = (item: Item, continuation: CheckedContinuation<Output, any Error>)
 
-  @usableFromInline
-  struct State {
-    @usableFromInline var waiting: [Job] = []
-    /// `true` from the beginning of a batch to the end of the pause after it.
-    @usableFromInline var isPausing = false
-
-    @inlinable
-    init() {}
-  }
+  /// `isPausing` is `true` from the beginning of a batch to the end of the pause after it.
+  @usableFromInline typealias State = (waiting: [Job], isPausing: Bool)
 
   @usableFromInline let queue: DispatchQueue
   @usableFromInline let limit: Int
   @usableFromInline let longestPause: Duration?
   @usableFromInline let work: Work
-  @usableFromInline let state = Mutex(State())
+  @usableFromInline let state = Mutex<State>((waiting: [], isPausing: false))
 
   /// - Parameters:
   ///   - queue: a serial queue, on which the work is performed.

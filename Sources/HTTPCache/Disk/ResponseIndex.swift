@@ -1,6 +1,7 @@
 import DiskStorage
 import Foundation
 import GRDB
+import HTTPCaching
 import HTTPTransport
 import Logging
 import Synchronization
@@ -201,7 +202,7 @@ struct ResponseIndexOpening {
     try directory.create()
     try pool.write { db in
       try ResponseSchema.create(db)
-      let count = try ResponseRebuild(directory: directory).run(db)
+      let count = try rebuild(db)
       if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
     }
     return pool
@@ -232,6 +233,45 @@ struct ResponseIndexOpening {
     logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
     try FileSystem.putAside(database: directory.database, as: aside)
     for name in former { FileSystem.remove(directory.cache.appending(name)) }
+  }
+  // MARK: Rebuilding
+
+  /// The largest file of an entry, in bytes.
+  private static let fileLimit = 8 << 20
+
+  /// Builds the index of what is kept anew from what the files themselves say. What was changed since it was written is
+  /// left out.
+  ///
+  /// - Returns: how many responses were found.
+  private func rebuild(_ db: Database) throws -> Int {
+    var ids: Set<Int64> = []
+    var variants: [CacheKey: Set<VaryKey>] = [:]
+    let files = directory.files(isKept: true)
+    // What was replaced may still be there, where a process was killed.
+    let found = files.allEntries().compactMap { read($0, in: files) }
+      .sorted { $0.header.entry.storedAt > $1.header.entry.storedAt }
+    for (header, sealed) in found {
+      let entry = header.entry
+      guard !ids.contains(entry.id), variants[entry.key]?.contains(entry.head.vary) != true,
+        // Bytes that several share are read for each of them: what is kept is little.
+        let body = try? StoredResponseBody(entry, in: files)
+      else { continue }
+      let bytes = header.isInline ? try body.read(at: 0, upTo: Int(body.count)) : nil
+      let usedAt = Int64(exactly: (entry.storedAt * 1e6).rounded()) ?? 0
+      try ResponseRow.insert(db, entry, sealed: sealed, bytes: bytes, usedAt: usedAt)
+      try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
+      ids.insert(entry.id)
+      variants[entry.key, default: []].insert(entry.head.vary)
+    }
+    return ids.count
+  }
+
+  /// Reads an entry's file; `nil` if its header is not whole.
+  private func read(_ path: StorePath, in files: ResponseFiles) -> (header: ResponseFileHeader, sealed: [UInt8])? {
+    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit), let sealed = ResponseFileHeader.open(data),
+      let header = sealed.header(isKept: true), files.path(ofEntry: header.entry.id) == path
+    else { return nil }
+    return (header, sealed.bytes)
   }
 }
 
