@@ -164,8 +164,7 @@ extension ResponseStore {
   /// Gives an entry another head, in the index and, if it is kept, in its file. Returns `nil` if its bytes have gone.
   func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseMetadata) throws -> ResponseEntry? {
     let old = row.entry
-    let entry = ResponseEntry(
-      id: old.id, key: old.key, head: head, digest: old.digest, isKept: old.isKept, storedAt: old.storedAt)
+    let entry = old.with(head: head)
     let isInline = row.body == nil
     guard let sealed = try ResponseFileHeader(entry, isInline: isInline).sealed() else { return nil }
     var parts = [sealed]
