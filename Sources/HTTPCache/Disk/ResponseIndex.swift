@@ -320,15 +320,9 @@ enum ResponseSchema {
 /// Keys are added before their responses are stored. Those of responses that were removed stay until the hashes are read
 /// anew.
 final class StoredKeys: Sendable {
-  private struct Known {
-    var hashes: Set<UInt32>
-    /// The number of other processes' changes when they were read.
-    let foreignChanges: Int64
-    /// With more hashes than this they are worth being read anew.
-    let limit: Int
-  }
-
-  private let known = Mutex<Known?>(nil)
+  /// The hashes, the number of other processes' changes when they were read, and the number of hashes from which on they
+  /// are worth being read anew.
+  private let known = Mutex<(hashes: Set<UInt32>, foreignChanges: Int64, limit: Int)?>(nil)
 
   /// Returns `false` if nothing is stored for a key.
   func mayContain(_ key: CacheKey) -> Bool { known.withLock { $0?.hashes.contains(Self.hash(key)) ?? true } }
@@ -349,7 +343,7 @@ final class StoredKeys: Sendable {
   func read(_ keys: [CacheKey], foreignChanges: Int64) {
     let hashes = Set(keys.map(Self.hash))
     known.withLock {
-      $0 = Known(hashes: hashes, foreignChanges: foreignChanges, limit: 2 * hashes.count + 10_000)
+      $0 = (hashes: hashes, foreignChanges: foreignChanges, limit: 2 * hashes.count + 10_000)
     }
   }
 
