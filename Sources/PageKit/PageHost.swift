@@ -1,7 +1,7 @@
+import Blobs
 import Bundles
 import CCrypto
 import CurlTransport
-import DiskStorage
 import HTTPCache
 import HTTPTransport
 import Logging

@@ -3,7 +3,7 @@ import PageTesting
 import Synchronization
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 
 struct BatcherTests {
   private final class Worker: Sendable {

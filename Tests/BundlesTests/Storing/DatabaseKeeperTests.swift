@@ -4,7 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 
 struct DatabaseKeeperTests {
   private final class Opened: Sendable {
