@@ -87,7 +87,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
-      name: "DiskStorage",
+      name: "Blobs",
       dependencies: [
         "HTTPTransport", "CLinux",
         .product(name: "GRDB", package: "GRDB.swift"),
@@ -98,7 +98,7 @@ let package = Package(
     .target(
       name: "HTTPCache",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux", "CSQLite",
+        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "CLinux", "CSQLite",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -109,7 +109,7 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage", "Signing",
+        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "Signing",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -169,7 +169,7 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
+        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
         "ScriptEngine", "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -199,7 +199,7 @@ let package = Package(
     .target(
       name: "ServerKit",
       dependencies: [
-        "Containers", "DiskStorage", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
+        "Containers", "Blobs", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -220,7 +220,7 @@ let package = Package(
     .target(
       name: "CacheGateway",
       dependencies: [
-        "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "ServerKit",
+        "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "ServerKit",
         "CCrypto",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -259,7 +259,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "DiskStorage", "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
+        "Blobs", "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -428,7 +428,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let counted = strict + [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])]
   let wholeModules = package.targets.filter {
     [
-      "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage",
+      "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "Blobs",
       "Signing", "CSQLite", "HTTPCache", "Bundles",
     ].contains($0.name)
   }

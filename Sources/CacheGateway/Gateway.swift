@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import HTTPCache
 import HTTPCaching
 import HTTPTransport

@@ -1,5 +1,5 @@
+import Blobs
 import CurlTransport
-import DiskStorage
 import HTTPCache
 import HTTPCaching
 import HTTPTransport

@@ -1,12 +1,12 @@
 // One import is all that an app needs. Each module has types that PageHost and HostConfiguration give or take, or protocols
 // that an app's handlers implement; declarations that only the package needs have the access level `package`.
 
+// The folder of a store, and its errors.
+@_exported import Blobs
 // Manifests, policies of opening, preloads and releases.
 @_exported import Bundles
 // The transport and the cookie jar that a host has unless told otherwise.
 @_exported import CurlTransport
-// The folder of a store, and its errors.
-@_exported import DiskStorage
 // Requests and answers of pages, and the response cache.
 @_exported import HTTPCache
 // Dates and the cache status of answers.

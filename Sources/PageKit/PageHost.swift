@@ -1,7 +1,7 @@
+import Blobs
 import Bundles
 import CCrypto
 import CurlTransport
-import DiskStorage
 import HTTPCache
 import HTTPTransport
 import Logging
@@ -225,7 +225,7 @@ public final class PageHost: Sendable {
     } catch let error as StoreError {
       guard case .notWritable = error, let session = store.sessionFolder else { throw error }
       if let unreadable = directory.unreadable { configuration.logger.warning("\(unreadable)") }
-      return try cache(in: directory.linked(into: session))
+      return try cache(in: directory.session(in: session))
     }
   }
 

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import HTTPCache
 import HTTPCaching
 import HTTPTransport
@@ -262,9 +262,4 @@ final class InMemoryBody: ResponseWriting {
 
 extension ResponseEntry {
   var place: InMemoryResponses.Place { InMemoryResponses.Place(digest: digest, isKept: isKept) }
-
-  func with(head: ResponseMetadata? = nil, isKept: Bool? = nil) -> ResponseEntry {
-    ResponseEntry(
-      id: id, key: key, head: head ?? self.head, digest: digest, isKept: isKept ?? self.isKept, storedAt: storedAt)
-  }
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import DiskStorage
+import Blobs
 import Dispatch
 import Foundation
 import Logging

@@ -6,8 +6,8 @@ import PageTesting
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// An origin with a manifest and bundles, and a client with a store of its own.

@@ -1,6 +1,6 @@
+import Blobs
 import Bundles
 import CurlTransport
-import DiskStorage
 import Foundation
 import HTTPCache
 import HTTPTransport

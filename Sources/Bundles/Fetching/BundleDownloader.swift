@@ -1,5 +1,5 @@
+import Blobs
 import Containers
-import DiskStorage
 import Foundation
 import HTTPCaching
 import HTTPTransport

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import HTTPCaching
 import HTTPTransport

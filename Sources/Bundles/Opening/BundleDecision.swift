@@ -121,9 +121,7 @@ extension BundleDecision.ServerState {
 
 extension ExpectedContent {
   /// Returns `true` if the blob has the expected digests, or if no digest is expected.
-  func matches(_ blob: Blob) -> Bool {
-    mismatch(with: ContentDigests(md5: blob.md5, sha256: blob.sha256, size: blob.size)) == nil
-  }
+  func matches(_ blob: Blob) -> Bool { mismatch(with: blob) == nil }
 }
 
 /// The entries of releases that a page may be opened with, newest first, then the bundle that no manifest lists.

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import HTTPTransport
 import Logging
 import Synchronization

@@ -1,3 +1,4 @@
+import Blobs
 import HTTPTransport
 import Synchronization
 

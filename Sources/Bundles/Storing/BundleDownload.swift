@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
 import HTTPCaching
@@ -17,8 +17,8 @@ package final class BundleDownload: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    /// The wire file, locked: one process at a time writes to a download.
-    var wire: FileDescriptor?
+    /// The wire file: one process at a time writes to a download.
+    var wire: LockedFile?
     var content: FileDescriptor?
     var head: DownloadHead?
     /// `true` if the file of the head exists.
@@ -72,22 +72,14 @@ package final class BundleDownload: Sendable {
   private var contentPath: StorePath { directory.partial.appending(name + ".content") }
 
   /// Returns `nil` if another process has locked the file.
-  private static func openLocked(
-    _ path: StorePath, in directory: StoreDirectory
-  ) throws -> (FileDescriptor, FileStatus)? {
+  private static func openLocked(_ path: StorePath, in directory: StoreDirectory) throws -> (LockedFile, FileStatus)? {
     while true {
-      let file = try directory.open(own: path)
-      guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
-        try? file.close()
-        return nil
-      }
+      guard let file = LockedFile(try directory.open(own: path), at: path) else { return nil }
       // The file may have become a blob, or been collected, between opening and locking.
-      if let mine = FileSystem.status(file), let named = FileSystem.status(path), mine.isSameFile(as: named) {
-        // The file must not have another name, through which these bytes would get into another folder.
-        if FileSystem.nameCount(file) == 1 { return (file, mine) }
-        try directory.putAside(path)
-      }
-      FileSystem.closeLocked(file)
+      guard let status = file.statusInPlace else { continue }
+      // The file must not have another name, through which these bytes would get into another folder.
+      if FileSystem.nameCount(file.descriptor) == 1 { return (file, status) }
+      try directory.putAside(path)
     }
   }
 
@@ -106,7 +98,7 @@ package final class BundleDownload: Sendable {
     while offset < size {
       let wanted = Int(min(Int64(Self.readSize), size - offset))
       let piece = try [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
-        count = try wire.read(fromAbsoluteOffset: offset, into: UnsafeMutableRawBufferPointer(buffer))
+        count = try wire.descriptor.read(fromAbsoluteOffset: offset, into: UnsafeMutableRawBufferPointer(buffer))
       }
       guard !piece.isEmpty else { break }
       offset += Int64(piece.count)
@@ -119,7 +111,7 @@ package final class BundleDownload: Sendable {
     try state.withLock { state in
       guard let wire = state.wire else { return }
       // Emptied before the head changes: after a crash in between, no bytes belong to a wrong head.
-      try Self.truncate(wire, to: 0, path: wirePath)
+      try Self.truncate(wire, to: 0)
       removeHead(&state)
       (state.head, state.held, state.received) = (head, nil, 0)
       try openContent(&state)
@@ -144,17 +136,17 @@ package final class BundleDownload: Sendable {
     try state.withLock { state in
       guard let wire = state.wire, let held = state.held else { return }
       state.head = held.head
-      try Self.truncate(wire, to: held.wireBytes, path: wirePath)
+      try Self.truncate(wire, to: held.wireBytes)
       try openContent(&state)
     }
   }
 
-  private static func truncate(_ file: FileDescriptor, to size: Int64, path: StorePath) throws {
+  private static func truncate(_ file: LockedFile, to size: Int64) throws {
     do {
-      try file.resize(to: size)
-      try file.seek(offset: size, from: .start)
+      try file.descriptor.resize(to: size)
+      try file.descriptor.seek(offset: size, from: .start)
     } catch let error as Errno {
-      throw StoreError.notWritable(path: path.string, reason: error.description)
+      throw StoreError.notWritable(path: file.path.string, reason: error.description)
     }
   }
 
@@ -169,7 +161,7 @@ package final class BundleDownload: Sendable {
   package func append(wire bytes: [UInt8]) throws {
     try state.withLock { state in
       guard let wire = state.wire else { return }
-      try FileSystem.writeAll(bytes, to: wire, path: wirePath)
+      try FileSystem.writeAll(bytes, to: wire.descriptor, path: wire.path)
       state.received += bytes.count
       if state.received >= Self.unheldLimit { try writeHead(&state) }
     }
@@ -189,7 +181,7 @@ package final class BundleDownload: Sendable {
       guard let wire = state.wire else { return }
       removeHead(&state)
       FileSystem.remove(contentPath)
-      try? Self.truncate(wire, to: 0, path: wirePath)
+      try? Self.truncate(wire, to: 0)
       state.held = nil
       state.head = nil
     }
@@ -201,9 +193,8 @@ package final class BundleDownload: Sendable {
       // An empty file is useless; a private one would never be found again.
       let isUseless = state.head == nil && state.held == nil || name.contains(".")
       if let wire = state.wire {
-        if isUseless || FileSystem.status(wire)?.size == 0 { removeFiles() } else { try? writeHead(&state) }
+        if isUseless || FileSystem.status(wire.descriptor)?.size == 0 { removeFiles() } else { try? writeHead(&state) }
       }
-      if let wire = state.wire { FileSystem.closeLocked(wire) }
       try? state.content?.close()
       (state.wire, state.content) = (nil, nil)
     }
@@ -217,7 +208,7 @@ package final class BundleDownload: Sendable {
       guard let wire = state.wire else {
         throw StoreError.notWritable(path: wirePath.string, reason: "the download was closed")
       }
-      return state.content.map { ($0, contentPath) } ?? (wire, wirePath)
+      return state.content.map { ($0, contentPath) } ?? (wire.descriptor, wire.path)
     }
   }
 
@@ -226,11 +217,10 @@ package final class BundleDownload: Sendable {
   /// - Parameter moved: `true` if the content's file has become the blob; another process may already use its name.
   func finish(moved: Bool) {
     state.withLock { state in
-      guard let wire = state.wire else { return }
+      guard state.wire != nil else { return }
       removeHead(&state)
       if state.content != nil || !moved { FileSystem.remove(wirePath) }
       if state.content != nil, !moved { FileSystem.remove(contentPath) }
-      FileSystem.closeLocked(wire)
       try? state.content?.close()
       (state.wire, state.content) = (nil, nil)
     }

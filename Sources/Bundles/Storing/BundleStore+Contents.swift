@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import GRDB
 import HTTPCaching
 import HTTPTransport
@@ -77,7 +77,7 @@ extension BundleStore {
   private static func contents(
     _ rows: [(bundle: PageBundle, record: BlobRecord?)], in blobs: BlobDirectory
   ) -> (contents: [StoredBundle], moved: [BlobRecord]) {
-    let files = blobs.statusReader()?.withoutLinks()
+    let files = blobs.statusReader(followsLinks: false)
     var moved: [BlobRecord] = []
     var isInPlace: [SHA256Digest: Bool] = [:]
     let contents = rows.map { row -> StoredBundle in
@@ -247,7 +247,7 @@ extension BundleStore {
     let digest: SHA256Digest? = try row.value(at: 10)
     guard let digest else { return nil }
     return try BlobRecord(
-      blob: Blob(sha256: digest, md5: row.value(at: 11), size: row.value(at: 12)), inode: row.value(at: 13),
+      blob: Blob(md5: row.value(at: 11), sha256: digest, size: row.value(at: 12)), inode: row.value(at: 13),
       modified: row.value(at: 14))
   }
 

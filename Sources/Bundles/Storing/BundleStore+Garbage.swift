@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
 import HTTPTransport
@@ -217,7 +217,7 @@ extension BundleStore {
   private func collectFiles(
     named: Set<SHA256Digest>, keepingPrevious: Bool, dryRun: Bool, _ report: inout GarbageReport
   ) {
-    for (digest, path) in blobs.all() where !named.contains(digest) {
+    for (digest, path) in blobs.all() where digest.map({ !named.contains($0) }) ?? false {
       report.blobs += 1
       remove(path, dryRun: dryRun, &report)
     }

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
 import HTTPCaching
@@ -119,18 +119,13 @@ extension BundleStore {
     // The lock keeps blobs from being collected between the check that they exist and the entry that names them.
     return try await writeHoldingLock(.shared) { [self] writer in
       var superseded: [ReleaseLeases.Reservation] = []
-      do {
-        let release = try writer.write { db in
-          try Self.register(manifest, bytes, digest, bundles, source, validators, signatures, now(), db) { releases in
-            superseded.append(try removeUnlessLeased(releases, db))
-          }
+      let release = try writer.write { db in
+        try Self.register(manifest, bytes, digest, bundles, source, validators, signatures, now(), db) { releases in
+          superseded.append(try removeUnlessLeased(releases, db))
         }
-        for reservation in superseded { reservation.end(removing: true) }
-        return release
-      } catch {
-        for reservation in superseded { reservation.end(removing: false) }
-        throw error
       }
+      for reservation in superseded { reservation.end(removing: true) }
+      return release
     }
   }
 

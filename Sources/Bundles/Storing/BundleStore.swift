@@ -1,5 +1,5 @@
+import Blobs
 import Containers
-import DiskStorage
 import Dispatch
 import Foundation
 import GRDB
@@ -25,7 +25,9 @@ public final class BundleStore: Sendable {
   let actsOnStatus: Bool
   /// The folder for writing: the store's own, or a temporary one if that cannot be written.
   let work: StoreDirectory
-  private let keeper: DatabaseKeeper
+  private let keeper: DatabaseKeeper<StoreDatabase>
+  /// `nil` for a database that is never replaced.
+  private let recovery: Recovery?
   let blobs: BlobDirectory
   let leases: ReleaseLeases
   let logger: Logger
@@ -86,7 +88,8 @@ public final class BundleStore: Sendable {
     self.actsOnStatus = actsOnStatus
     self.logger = logger
     self.now = now
-    (work, keeper, blobs, session) = (opened.work, opened.keeper, opened.blobs, opened.session)
+    (work, keeper, recovery) = (opened.work, opened.keeper, opened.recovery)
+    (blobs, session) = (opened.blobs, opened.session)
     readOnlyReason = opened.readOnlyReason
     let work = opened.work
     leases = ReleaseLeases(in: work)
@@ -111,7 +114,7 @@ public final class BundleStore: Sendable {
     keeper = DatabaseKeeper(try StoreDatabase(reading: directory.database.string))
     blobs = BlobDirectory(root: directory.blobs)
     leases = ReleaseLeases(in: directory)
-    (committer, session) = (nil, nil)
+    (recovery, committer, session) = (nil, nil, nil)
     verified = LRUCache(capacity: 0)
     (releaseGrace, formerReleases, takesAsGood) = (0, 1, false)
     self.logger = logger
@@ -122,7 +125,8 @@ public final class BundleStore: Sendable {
   /// The parts of a store that depend on whether its folder can be written.
   private struct Opened {
     let work: StoreDirectory
-    let keeper: DatabaseKeeper
+    let keeper: DatabaseKeeper<StoreDatabase>
+    var recovery: Recovery?
     let blobs: BlobDirectory
     var session: SessionFolder?
     var readOnlyReason: String?
@@ -136,8 +140,9 @@ public final class BundleStore: Sendable {
       try lock.with(.shared) {}
       work = directory
       blobs = BlobDirectory(root: directory.blobs)
-      keeper = try DatabaseKeeper(
-        Recovery(directory: directory, wasStore: wasStore, blobs: blobs, lock: lock, logger: logger))
+      let recovery = Recovery(directory: directory, wasStore: wasStore, blobs: blobs, lock: lock, logger: logger)
+      keeper = try recovery.keeper()
+      self.recovery = recovery
     }
 
     init(reading directory: StoreDirectory, because reason: String) throws {
@@ -164,7 +169,7 @@ public final class BundleStore: Sendable {
   /// Frees the bytes that are kept in memory; they are read from the disk again when they are needed.
   package func releaseMemory() {
     verified.removeAll()
-    (keeper.latest.reader as? DatabasePool)?.releaseMemory()
+    (keeper.latest?.reader as? DatabasePool)?.releaseMemory()
   }
 
   /// SQLite's version.
@@ -198,14 +203,21 @@ public final class BundleStore: Sendable {
     let database = try await current()
     do {
       return try await body(database)
-    } catch  where keeper.canRecover && error.isDatabaseDamage {
-      let reason = error.databaseDamage
-      try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
-      let next = try await current()
-      do { return try await body(next) } catch { throw next.storeError(error) }
     } catch {
-      throw database.storeError(error)
+      guard try await replace(database, ifDamagedBy: error) else { throw error.storeError(at: work.database.string) }
+      let next = try await current()
+      do { return try await body(next) } catch { throw error.storeError(at: work.database.string) }
     }
+  }
+
+  /// Puts the database aside and opens a new one, if an error shows that it is damaged.
+  private func replace(_ database: StoreDatabase, ifDamagedBy error: any Error) async throws -> Bool {
+    guard let recovery, error.isDatabaseDamage else { return false }
+    let reason = error.databaseDamage
+    try await lockQueue.result { [keeper] in
+      try keeper.replace(database, holding: recovery.lock) { try recovery.putAside(reason) }
+    }
+    return true
   }
 
   private func current() async throws -> StoreDatabase {
@@ -224,7 +236,7 @@ public final class BundleStore: Sendable {
   package var isInPlace: Bool { keeper.inPlace != nil }
 
   /// `true` if the database can be written.
-  var isWritable: Bool { keeper.latest.writer != nil }
+  var isWritable: Bool { keeper.latest?.writer != nil }
 
   /// Returns the id of this store, which decides about rollouts: 32 random hexadecimal digits, made when it is first asked
   /// for.
@@ -324,14 +336,10 @@ public final class BundleStore: Sendable {
     do {
       try await committer.commit(download, digests: digests, as: target)
     } catch {
-      let database = keeper.latest
-      if keeper.canRecover, error.isDatabaseDamage {
-        let reason = error.databaseDamage
-        try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
-      }
-      throw database.storeError(error)
+      if let database = keeper.latest { _ = try await replace(database, ifDamagedBy: error) }
+      throw error.storeError(at: work.database.string)
     }
-    return Blob(digests)
+    return digests
   }
 
   // MARK: Bytes

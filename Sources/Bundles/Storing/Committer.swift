@@ -1,9 +1,8 @@
-import DiskStorage
+import Blobs
 import Dispatch
 import Foundation
 import GRDB
 import HTTPTransport
-import Synchronization
 import SystemPackage
 
 /// Makes finished downloads durable and then records them, in batches of those that finished while it was busy.
@@ -22,30 +21,22 @@ final class Committer: Sendable {
     let download: BundleDownload
     let digests: ContentDigests
     let target: CommitTarget
-    let continuation: CheckedContinuation<Void, any Error>
-  }
-
-  private struct State {
-    var waiting: [Job] = []
-    var isRunning = false
   }
 
   /// The number of files from which one flush of the file system is cheaper than flushing each file and its folder.
   private static let flushAllFrom = 4
-  /// The longest pause between two batches.
-  private static let longestPause = Duration.milliseconds(20)
-  /// The largest number of jobs in one transaction.
-  private static let batchLimit = 256
 
   private let directory: StoreDirectory
   private let blobs: BlobDirectory
-  private let keeper: DatabaseKeeper
+  private let keeper: DatabaseKeeper<StoreDatabase>
   /// Returns the time in seconds since 1970.
   private let now: @Sendable () -> Double
-  private let queue = DispatchQueue(label: "pagekit.store.commit")
-  private let state = Mutex(State())
+  /// Each flush costs nearly the same for one file and for many.
+  private let batches = Batcher<Committer, Job, Void>(
+    on: DispatchQueue(label: "pagekit.store.commit"), limit: 256, longestPause: .milliseconds(20)
+  ) { $0.commit($1) }
 
-  init(directory: StoreDirectory, keeper: DatabaseKeeper, now: @escaping @Sendable () -> Double) {
+  init(directory: StoreDirectory, keeper: DatabaseKeeper<StoreDatabase>, now: @escaping @Sendable () -> Double) {
     self.directory = directory
     self.keeper = keeper
     self.now = now
@@ -53,38 +44,7 @@ final class Committer: Sendable {
   }
 
   func commit(_ download: BundleDownload, digests: ContentDigests, as target: CommitTarget) async throws {
-    try await withCheckedThrowingContinuation { continuation in
-      let job = Job(download: download, digests: digests, target: target, continuation: continuation)
-      let mustStart = state.withLock { state in
-        state.waiting.append(job)
-        defer { state.isRunning = true }
-        return !state.isRunning
-      }
-      if mustStart { queue.async { self.run() } }
-    }
-  }
-
-  /// Commits one batch. The next begins after a pause as long as this one took, so that it has more files: each flush
-  /// costs nearly the same for one file and for many.
-  private func run() {
-    guard let batch = nextBatch() else { return }
-    let start = ContinuousClock.now
-    for (job, result) in zip(batch, commit(batch)) {
-      job.continuation.resume(with: result)
-    }
-    let pause = min(start.duration(to: .now), Self.longestPause)
-    queue.asyncAfter(deadline: .now() + .nanoseconds(Int(pause / .nanoseconds(1)))) { [weak self] in self?.run() }
-  }
-
-  private func nextBatch() -> [Job]? {
-    state.withLock { state in
-      guard !state.waiting.isEmpty else {
-        state.isRunning = false
-        return nil
-      }
-      defer { state.waiting.removeFirst(min(Self.batchLimit, state.waiting.count)) }
-      return Array(state.waiting.prefix(Self.batchLimit))
-    }
+    try await batches.result(of: Job(download: download, digests: digests, target: target), from: self)
   }
 
   private func commit(_ batch: [Job]) -> [Result<Void, any Error>] {
@@ -168,7 +128,7 @@ final class Committer: Sendable {
 
   private func insert(_ job: Job, status: FileStatus?, _ db: Database) throws {
     if let status {
-      try BlobRecord(blob: Blob(job.digests), status: status).save(db)
+      try BlobRecord(blob: job.digests, status: status).save(db)
     }
     switch job.target {
     case .listed(let release):

@@ -1,9 +1,7 @@
-import DiskStorage
+import Blobs
 import Dispatch
-import Foundation
 import HTTPTransport
 import Synchronization
-import SystemPackage
 
 /// Protects releases that open pages use from garbage collection, across processes: while a page uses a release, its
 /// process holds a shared lock on the file `views/ID`. The lock ends with the process, however it ends.
@@ -34,39 +32,27 @@ final class ReleaseLeases: Sendable {
   private func taken(_ release: Int64) throws -> ReleaseLease {
     let path = path(of: release)
     while true {
-      let file = try directory.open(own: path)
       // A collector holds the lock only during one transaction.
-      while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
-      if Self.isStill(file, at: path) {
-        let lease = ReleaseLease(file)
-        held.withLock { held in
-          held = held.filter { $0.value.lease != nil }
-          held[release] = WeakLease(lease: lease)
-        }
-        return lease
+      let file = LockedFile(sharing: try directory.open(own: path), at: path)
+      guard file.statusInPlace != nil else { continue }
+      let lease = ReleaseLease(file)
+      held.withLock { held in
+        held = held.filter { $0.value.lease != nil }
+        held[release] = WeakLease(lease: lease)
       }
-      try? file.close()
+      return lease
     }
   }
 
   /// Reserves the releases that no process leases; they cannot be leased until the reservation ends.
   func reserve(_ releases: [Int64]) throws -> Reservation {
-    var files: [Int64: FileDescriptor] = [:]
-    do {
-      for release in releases {
-        let path = path(of: release)
-        let file = try directory.open(own: path)
-        guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0, Self.isStill(file, at: path) else {
-          try? file.close()
-          continue
-        }
-        files[release] = file
-      }
-    } catch {
-      Reservation(files: files, folder: folder).end(removing: false)
-      throw error
+    var files: [Int64: LockedFile] = [:]
+    for release in releases {
+      let path = path(of: release)
+      guard let file = LockedFile(try directory.open(own: path), at: path), file.statusInPlace != nil else { continue }
+      files[release] = file
     }
-    return Reservation(files: files, folder: folder)
+    return Reservation(files: files)
   }
 
   /// Removes the lock files that killed processes left for releases that no longer exist.
@@ -75,34 +61,20 @@ final class ReleaseLeases: Sendable {
     try reserve(gone).end(removing: true)
   }
 
-  /// Returns `true` if the open file is still the one at the path.
-  private static func isStill(_ file: FileDescriptor, at path: StorePath) -> Bool {
-    guard let mine = FileSystem.status(file), let named = FileSystem.status(path) else { return false }
-    return mine.isSameFile(as: named)
-  }
-
-  private func path(of release: Int64) -> StorePath { Self.path(of: release, in: folder) }
-
-  fileprivate static func path(of release: Int64, in folder: StorePath) -> StorePath { folder.appending("\(release)") }
+  private func path(of release: Int64) -> StorePath { folder.appending("\(release)") }
 
   /// Releases that no process leases and none can lease before the reservation ends.
   struct Reservation {
-    private let files: [Int64: FileDescriptor]
-    private let folder: StorePath
-
-    fileprivate init(files: [Int64: FileDescriptor], folder: StorePath) {
-      (self.files, self.folder) = (files, folder)
-    }
+    fileprivate let files: [Int64: LockedFile]
 
     var releases: Set<Int64> { Set(files.keys) }
 
+    /// Ends the reservation, or does so when this value ends.
+    ///
     /// - Parameter removing: `true` if the releases were removed from the database, so that their files are removed
     ///   too.
     func end(removing: Bool) {
-      for (release, file) in files {
-        if removing { FileSystem.remove(ReleaseLeases.path(of: release, in: folder)) }
-        FileSystem.closeLocked(file)
-      }
+      withExtendedLifetime(files) { if removing { for file in $0.values { FileSystem.remove(file.path) } } }
     }
   }
 }
@@ -110,20 +82,16 @@ final class ReleaseLeases: Sendable {
 /// Protects a release from garbage collection while it lives: a lease of this process, which holds the shared lock. That
 /// of a store that is only read has none, and protects nothing: another process that can write may collect the release.
 package final class ReleaseLease: Sendable {
-  private let file: FileDescriptor?
+  private let file: LockedFile?
   /// The generation of the database that the release was found in; -1 before.
   private let foundIn = Atomic(-1)
 
-  init(_ file: FileDescriptor? = nil) { self.file = file }
+  init(_ file: LockedFile? = nil) { self.file = file }
 
   /// Returns `true` if the release was found in this database after the lock was taken, so that it stays there.
   func protectsRelease(in generation: Int) -> Bool { foundIn.load(ordering: .acquiring) == generation }
 
   func noteRelease(in generation: Int) { foundIn.store(generation, ordering: .releasing) }
-
-  deinit {
-    if let file { FileSystem.closeLocked(file) }
-  }
 }
 
 /// The release that a page sees from its opening to its end: its bundle, and all files of the release that it asks for,

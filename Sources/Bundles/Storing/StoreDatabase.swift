@@ -1,14 +1,12 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
 import HTTPTransport
 import Logging
-import Synchronization
 import SystemPackage
 
 /// `store.sqlite`: opened, migrated, and set up so that a commit survives a power failure.
-struct StoreDatabase: Sendable {
-  private let path: String
+final class StoreDatabase: Sendable {
   /// `true` if the file did not exist before.
   let wasMade: Bool
   let reader: any DatabaseReader
@@ -26,11 +24,10 @@ struct StoreDatabase: Sendable {
       let pool =
         opened.isCurrent ? opened.pool : try lock.with(.exclusive) { try Self.open(path, migrating: true).pool }
       wasMade = isNew
-      self.path = path
       reader = pool
       writer = pool
     } catch {
-      throw Self.storeError(error, path: path)
+      throw error.storeError(at: path)
     }
   }
 
@@ -80,12 +77,11 @@ struct StoreDatabase: Sendable {
         try Schema.migrator.migrate(copy)
         queue = copy
       }
-      self.path = path
       wasMade = false
       reader = queue
       writer = nil
     } catch {
-      throw Self.storeError(error, path: path)
+      throw error.storeError(at: path)
     }
   }
 
@@ -147,111 +143,9 @@ struct StoreDatabase: Sendable {
       try reader.backup(to: target)
       try target.close()
     } catch {
-      throw Self.storeError(error, path: path)
+      throw error.storeError(at: path)
     }
   }
-
-  /// Converts errors of the database to ``StoreError``; leaves others unchanged.
-  func storeError(_ error: any Error) -> any Error { Self.storeError(error, path: path) }
-
-  private static func storeError(_ error: any Error, path: String) -> any Error {
-    (error as? DatabaseError).map { StoreError($0, path: path) } ?? error
-  }
-}
-
-/// The store's open database. If it was damaged, or was removed or replaced together with the store's folder, a new one
-/// is opened in its place. Its methods may block, its properties do not.
-final class DatabaseKeeper: Sendable {
-  /// A database, and its file's status when it was opened.
-  private typealias Opened = (database: StoreDatabase, file: FileStatus?)
-
-  /// `nil` for a database that is never replaced.
-  private let recovery: Recovery?
-  private let opened: Mutex<Opened>
-  /// Held while another database is opened, which may wait for other processes.
-  private let opening = Mutex(())
-  /// Announces each database that replaced another one.
-  let renewals = Broadcast<Void>()
-  private let renewalCount = Atomic<Int>(0)
-
-  /// - Throws: ``StoreError``.
-  init(_ recovery: Recovery) throws {
-    self.recovery = recovery
-    opened = Mutex(try Self.open(recovery))
-  }
-
-  init(_ database: StoreDatabase) {
-    recovery = nil
-    opened = Mutex((database: database, file: nil))
-  }
-
-  private static func open(_ recovery: Recovery) throws -> Opened {
-    let database = try recovery.openDatabase()
-    return (database: database, file: FileSystem.status(recovery.directory.databaseFile))
-  }
-
-  /// The database that was opened last. Does not block.
-  ///
-  /// - Returns: `nil` if its file is no longer in place.
-  var inPlace: StoreDatabase? {
-    let opened = opened.withLock { $0 }
-    guard let recovery, !isInPlace(opened.file, recovery) else { return opened.database }
-    return nil
-  }
-
-  /// The database that was opened last, whether its file is in place or not. Does not block.
-  var latest: StoreDatabase { opened.withLock { $0.database } }
-
-  private func isInPlace(_ file: FileStatus?, _ recovery: Recovery) -> Bool {
-    guard let file, let found = FileSystem.status(recovery.directory.databaseFile) else { return false }
-    return file.isSameFile(as: found)
-  }
-
-  /// The database in the store's folder; opens or makes it again if it is gone.
-  ///
-  /// - Throws: ``StoreError``.
-  func current() throws -> StoreDatabase {
-    try renewed { opened, recovery in
-      !isInPlace(opened.file, recovery)
-    } beforehand: { recovery in
-      recovery.logger.error(
-        "the store \(recovery.directory.path) was removed or replaced while it was in use; what is missing is fetched again"
-      )
-      try recovery.directory.create()
-    }
-  }
-
-  /// Puts a damaged database aside and opens a new one, unless this has already happened.
-  ///
-  /// - Throws: ``StoreError``.
-  func replace(_ damaged: StoreDatabase, because reason: String) throws {
-    _ = try renewed { opened, recovery in
-      opened.database.reader === damaged.reader && isInPlace(opened.file, recovery)
-    } beforehand: { recovery in
-      try recovery.putAside(reason)
-    }
-  }
-
-  private func renewed(
-    if isDue: (Opened, Recovery) -> Bool, beforehand prepare: (Recovery) throws -> Void
-  ) throws -> StoreDatabase {
-    try opening.withLock { _ in
-      let former = opened.withLock { $0 }
-      guard let recovery, isDue(former, recovery) else { return former.database }
-      try prepare(recovery)
-      // Operations under way continue with the former database.
-      let next = try Self.open(recovery)
-      opened.withLock { $0 = next }
-      renewalCount.add(1, ordering: .acquiringAndReleasing)
-      renewals.send(())
-      return next.database
-    }
-  }
-
-  var canRecover: Bool { recovery != nil }
-
-  /// The number of databases that replaced another one.
-  var generation: Int { renewalCount.load(ordering: .acquiring) }
 }
 
 /// Opens the database; if it is damaged or gone, makes a new one with the blobs that are on disk.
@@ -265,14 +159,30 @@ struct Recovery {
   let lock: StoreLock
   let logger: Logger
 
-  func openDatabase() throws -> StoreDatabase {
+  /// Returns a keeper of the open database.
+  ///
+  /// - Throws: ``StoreError``.
+  func keeper() throws -> DatabaseKeeper<StoreDatabase> {
+    let keeper = DatabaseKeeper(of: directory.databaseFile) { wasRemoved in
+      if wasRemoved {
+        logger.error(
+          "the store \(directory.path) was removed or replaced while it was in use; what is missing is fetched again")
+        try directory.create()
+      }
+      return try openDatabase()
+    }
+    _ = try keeper.current()
+    return keeper
+  }
+
+  private func openDatabase() throws -> StoreDatabase {
     let path = directory.database.string
     do {
       if let found = FileSystem.status(directory.databaseFile), found.kind != .file {
         throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
       }
       // If the log were a link, SQLite would write to the link's target.
-      for log in directory.logs { try directory.makeWay(for: .file, at: log) }
+      for log in FileSystem.logs(of: directory.databaseFile) { try directory.makeWay(for: .file, at: log) }
       let database = try StoreDatabase(writing: path, lock: lock)
       if database.wasMade { try takeInBlobs(database) }
       return database
@@ -284,24 +194,21 @@ struct Recovery {
   }
 
   private func openedAnew(_ reason: String) throws -> StoreDatabase {
-    try putAside(reason)
+    try lock.with(.exclusive) { try putAside(reason) }
     let database = try StoreDatabase(writing: directory.database.string, lock: lock)
     try takeInBlobs(database)
     return database
   }
 
+  /// Puts the database aside while the lock is held exclusively.
   func putAside(_ reason: String) throws {
     let aside = directory.databaseFile.extended(by: ".damaged-\(UUID().uuidString)")
     logger.error("the database was damaged (\(reason)); it is kept as \(aside), and a new one is made")
-    try lock.with(.exclusive) {
-      try FileSystem.rename(directory.databaseFile, to: aside)
-      // The log belongs to the database that was put aside.
-      for log in directory.logs { FileSystem.remove(log) }
-    }
+    try FileSystem.putAside(database: directory.databaseFile, as: aside)
   }
 
   private func takeInBlobs(_ database: StoreDatabase) throws {
-    let found = blobs.all().compactMap { blobs.identify($0.digest, at: $0.path) }
+    let found = blobs.all().compactMap { file in file.digest.flatMap { blobs.identify($0, at: file.path) } }
     guard !found.isEmpty else { return }
     try lock.with(.shared) {
       try database.writer?.write { db in
@@ -309,5 +216,74 @@ struct Recovery {
       }
     }
     logger.notice("took in \(found.count) blobs that were there")
+  }
+}
+
+/// Bytes in the store, named by their SHA-256.
+package typealias Blob = ContentDigests
+
+/// A row of the table `blob`: the blob, and its file's inode and modification time when it was written.
+struct BlobRecord {
+  let blob: Blob
+  let inode: Int64
+  /// The file's modification time in nanoseconds since 1970.
+  let modified: Int64
+
+  init(blob: Blob, status: FileStatus) {
+    self.blob = blob
+    inode = Int64(bitPattern: status.inode)
+    modified = status.modified
+  }
+
+  init(blob: Blob, inode: Int64, modified: Int64) {
+    (self.blob, self.inode, self.modified) = (blob, inode, modified)
+  }
+
+  init(_ row: Row) throws {
+    blob = try Blob(md5: row.value("md5"), sha256: row.value("sha256"), size: row.value("size"))
+    inode = try row.value("inode")
+    modified = try row.value("modified")
+  }
+
+  static func fetch(_ db: Database, where condition: String, _ arguments: [SHA256Digest]) throws -> [BlobRecord] {
+    try db.rows("SELECT * FROM blob WHERE \(condition)", StatementArguments(arguments)) { try BlobRecord($0) }
+  }
+
+  func save(_ db: Database) throws {
+    let statement = try db.cachedStatement(
+      sql: """
+        INSERT INTO blob (sha256, md5, size, inode, modified, storedAt) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (sha256) DO UPDATE SET inode = excluded.inode, modified = excluded.modified
+        """)
+    try statement.execute(
+      arguments: [blob.sha256, blob.md5, blob.size, inode, modified, Date().timeIntervalSince1970])
+  }
+
+  /// The state of the file, as far as it is known without reading it.
+  enum Condition {
+    case untouched
+    /// The file was written, replaced or restored: its bytes must be checked.
+    case touched
+    case missing
+  }
+
+  func condition(in directory: BlobDirectory) -> Condition {
+    condition(FileSystem.status(directory.path(of: blob.sha256)))
+  }
+
+  /// - Parameter status: the status of the file; `nil` if it does not exist.
+  func condition(_ status: FileStatus?) -> Condition {
+    // A link, a folder or a FIFO at the path does not count.
+    guard let status, status.kind == .file else { return .missing }
+    return status.isUnchanged(size: blob.size, inode: inode, modified: modified) ? .untouched : .touched
+  }
+
+  /// Returns `true` if the file exists and, if it was touched, still has the right bytes.
+  func isInPlace(in directory: BlobDirectory) -> Bool {
+    switch condition(in: directory) {
+    case .untouched: true
+    case .touched: (try? directory.read(blob)) != nil
+    case .missing: false
+    }
   }
 }

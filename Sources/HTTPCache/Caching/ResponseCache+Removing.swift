@@ -135,9 +135,7 @@ extension CachedResponse {
   }
 
   fileprivate func marked(staleSince time: HTTPDate, policy: CachePolicy) -> CachedResponse {
-    let marked = ResponseEntry(
-      id: entry.id, key: entry.key, head: entry.head.marked(staleSince: time), digest: entry.digest,
-      isKept: entry.isKept, storedAt: entry.storedAt)
+    let marked = entry.with(head: entry.head.marked(staleSince: time))
     return CachedResponse(marked, bytes: bytes, policy: policy, epoch: epoch)
   }
 }

@@ -211,9 +211,7 @@ extension ResponseCache {
     let head = head(
       status: entry.head.status, fields: fields, times: times, vary: vary ?? entry.head.vary, extent: entry.head.extent,
       userInfo: entry.head.userInfo)
-    let fresh = ResponseEntry(
-      id: entry.id, key: entry.key, head: head, digest: entry.digest, isKept: entry.isKept, storedAt: entry.storedAt)
-    return self.response(fresh, bytes: response.bytes, epoch: response.epoch)
+    return self.response(entry.with(head: head), bytes: response.bytes, epoch: response.epoch)
   }
 
   /// - Parameter epoch: of the key before the store was asked: if the key was changed since then, the response does not

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -197,10 +197,11 @@ package struct ResponseEntry: Hashable, Sendable {
     self.storedAt = storedAt
   }
 
-  /// The same, with another id, or kept or not.
-  func with(id: Int64? = nil, isKept: Bool? = nil) -> ResponseEntry {
+  /// The same, with another id or head, or kept or not.
+  package func with(id: Int64? = nil, head: ResponseMetadata? = nil, isKept: Bool? = nil) -> ResponseEntry {
     ResponseEntry(
-      id: id ?? self.id, key: key, head: head, digest: digest, isKept: isKept ?? self.isKept, storedAt: storedAt)
+      id: id ?? self.id, key: key, head: head ?? self.head, digest: digest, isKept: isKept ?? self.isKept,
+      storedAt: storedAt)
   }
 }
 

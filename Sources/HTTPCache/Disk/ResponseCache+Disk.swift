@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import HTTPCaching
 import HTTPTransport
 import Logging

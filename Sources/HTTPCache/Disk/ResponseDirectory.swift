@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import HTTPTransport
 import SystemPackage
@@ -9,8 +9,8 @@ public struct ResponseDirectory: Hashable, Sendable {
   private(set) var cache: StorePath
   /// The folder of what is kept.
   private(set) var durable: StorePath
-  /// Links stand for files of responses: only in the place of a folder that may not be written.
-  private(set) var hasLinks = false
+  /// The folders that may not be written, and in front of which these stand; none for others.
+  private var base: [ResponseDirectory] = []
 
   /// Makes the folders of a response store.
   ///
@@ -20,12 +20,6 @@ public struct ResponseDirectory: Hashable, Sendable {
   public init(_ cache: String, durable: String? = nil) {
     self.cache = StorePath(FilePath(cache).lexicallyNormalized())
     self.durable = StorePath(FilePath(durable ?? cache).lexicallyNormalized())
-  }
-
-  /// A folder with links in the place of files.
-  init(linksIn folder: String) {
-    self.init(folder)
-    hasLinks = true
   }
 
   /// The folders of the responses that belong to a store of releases: those of ``StoreDirectory/standard(environment:)``
@@ -48,6 +42,7 @@ public struct ResponseDirectory: Hashable, Sendable {
     var region = self
     region.cache = cache.appending(Self.regions).appending(folder)
     region.durable = durable.appending(Self.regions).appending(folder)
+    region.base = base.map { $0.region(name) }
     return region
   }
 
@@ -56,7 +51,8 @@ public struct ResponseDirectory: Hashable, Sendable {
   /// The names of the parts that have a folder.
   package var regionNames: [String] {
     let folders = Set([cache, durable].flatMap { FileSystem.names(in: $0.appending(Self.regions)) })
-    return folders.compactMap { $0 == "%" ? "" : $0.removingPercentEncoding }.sorted()
+    let names = folders.compactMap { $0 == "%" ? "" : $0.removingPercentEncoding }
+    return Set(names + base.flatMap(\.regionNames)).sorted()
   }
 
   /// Returns `true` if anything was ever stored here.
@@ -80,15 +76,16 @@ public struct ResponseDirectory: Hashable, Sendable {
   var partial: StorePath { files(isKept: false).partial }
 
   func files(isKept: Bool) -> ResponseFiles {
-    ResponseFiles(
-      root: isKept ? durable.appending("kept") : cache.appending("responses"), isDurable: isKept, hasLinks: hasLinks)
+    ResponseFiles(root: root(isKept: isKept), base: base.first?.root(isKept: isKept), isDurable: isKept)
   }
+
+  private func root(isKept: Bool) -> StorePath { isKept ? durable.appending("kept") : cache.appending("responses") }
 
   /// Makes the folders that are missing. What is in them is nobody else's to read: cookies and credentials may be
   /// among it.
   func create() throws {
     let all = [false, true].map { files(isKept: $0) }
-    for folder in all.flatMap({ [$0.root, $0.bodies, $0.partial] + ($0.isDurable ? [$0.entries] : []) }) {
+    for folder in all.flatMap({ [$0.root, $0.bodies.root, $0.partial] + ($0.isDurable ? [$0.entries] : []) }) {
       if let found = FileSystem.status(folder), found.kind != .folder {
         try FileSystem.rename(folder, to: folder.extended(by: ".foreign-\(UUID().uuidString)"))
       }
@@ -101,17 +98,28 @@ public struct ResponseDirectory: Hashable, Sendable {
 }
 
 extension ResponseDirectory {
-  /// The same responses, regions too, in a folder that can be written: indexes are copied, files are linked to. What is
-  /// changed there changes nothing here.
+  /// `true` for folders that a session has in front of others, which may not be written.
+  var isSession: Bool { !base.isEmpty }
+
+  /// The same responses, regions too, in a folder that can be written: indexes are copied, and files are read where they
+  /// are. What is changed there changes nothing here.
   ///
   /// - Throws: ``StoreError``.
-  package func linked(into folder: String) throws -> ResponseDirectory {
-    let copy = ResponseDirectory(linksIn: folder)
-    for source in Set([cache, durable]) {
-      // A link counts from the folder that it is in.
-      try Self.link(StorePath(FilePath(URL(fileURLWithPath: source.root.string).path), source.names), to: copy.cache)
+  package func session(in folder: String) throws -> ResponseDirectory {
+    var session = ResponseDirectory(folder)
+    session.base = [self]
+    for (from, to) in [(self, session)] + regionNames.map({ (region($0), session.region($0)) }) {
+      for suffix in ["", "-wal"] {
+        let (source, target) = (from.database.extended(by: suffix), to.database.extended(by: suffix))
+        guard FileSystem.status(source) != nil else { continue }
+        try FileSystem.makeFolders(to.cache)
+        // Of one that is torn by a writer what is kept is left.
+        try? FileManager.default.copyItem(atPath: source.string, toPath: target.string)
+        // The copy has the permissions of what may not be written.
+        chmod(target.string, 0o600)
+      }
     }
-    return copy
+    return session
   }
 
   /// The error for what is here and may not be read; `nil` if all may. Stored responses are their owner's alone to
@@ -127,43 +135,5 @@ extension ResponseDirectory {
       }
     }
     return nil
-  }
-
-  /// The folders that have responses in them.
-  private static let folders: Set<String> = ["responses", "kept", "regions"]
-  private static let databases: Set<String> = ["responses.sqlite", "responses.sqlite-wal"]
-
-  private static func link(_ source: StorePath, to target: StorePath) throws {
-    for name in FileSystem.names(in: source) {
-      let (from, to) = (source.appending(name), target.appending(name))
-      if databases.contains(name) {
-        // Of one that is torn by a writer what is kept is left.
-        try? FileManager.default.copyItem(atPath: from.string, toPath: to.string)
-        // The copy has the permissions of what may not be written.
-        chmod(to.string, 0o600)
-      } else if folders.contains(name) {
-        try FileSystem.makeFolder(to, permissions: 0o700)
-        if name == regions {
-          for region in FileSystem.names(in: from) {
-            try FileSystem.makeFolder(to.appending(region), permissions: 0o700)
-            try link(from.appending(region), to: to.appending(region))
-          }
-        } else {
-          try linkFiles(from, to: to)
-        }
-      }
-    }
-  }
-
-  private static func linkFiles(_ source: StorePath, to target: StorePath) throws {
-    for name in FileSystem.names(in: source) where name != "partial" {
-      let (from, to) = (source.appending(name), target.appending(name))
-      if FileSystem.status(from)?.isFolder == true {
-        try FileSystem.makeFolder(to, permissions: 0o700)
-        try linkFiles(from, to: to)
-      } else {
-        try? FileManager.default.createSymbolicLink(atPath: to.string, withDestinationPath: from.string)
-      }
-    }
   }
 }

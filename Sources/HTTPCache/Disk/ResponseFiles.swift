@@ -1,7 +1,5 @@
-import DiskStorage
+import Blobs
 import Foundation
-import GRDB
-import HTTPCaching
 import HTTPTransport
 import SystemPackage
 
@@ -9,25 +7,40 @@ import SystemPackage
 /// may share.
 struct ResponseFiles: Sendable {
   let root: StorePath
+  /// A second folder, which cannot be written, with the files that are not in `root`.
+  let base: StorePath?
   /// Bytes and names have reached the disk before anything else happens.
   let isDurable: Bool
-  /// A link may stand for a file.
-  let hasLinks: Bool
 
-  var entries: StorePath { root.appending("entries") }
-  var bodies: StorePath { root.appending("bodies") }
+  var entries: StorePath { Self.entries(in: root) }
+  var bodies: BlobDirectory { BlobDirectory(root: Self.bodies(in: root), over: base.map(Self.bodies)) }
   /// The folder of files that have no final name yet, on the same file system.
   var partial: StorePath { root.appending("partial") }
 
-  func entry(_ id: Int64) -> StorePath {
+  private static func entries(in root: StorePath) -> StorePath { root.appending("entries") }
+  private static func bodies(in root: StorePath) -> StorePath { root.appending("bodies") }
+
+  /// The path of a kept response's own file in `root`.
+  func entry(_ id: Int64) -> StorePath { Self.entry(id, in: root) }
+
+  private static func entry(_ id: Int64, in root: StorePath) -> StorePath {
     let name = Hex.encode(UInt64(bitPattern: id))
-    return entries.appending(String(name.suffix(2))).appending(name)
+    return entries(in: root).appending(String(name.suffix(2))).appending(name)
   }
 
-  func body(_ digest: SHA256Digest) -> StorePath {
-    let name = digest.hex
-    return bodies.appending(String(name.prefix(2))).appending(name)
+  /// The path of a kept response's own file, whether it exists or not.
+  func path(ofEntry id: Int64) -> StorePath {
+    guard let base, FileSystem.status(entry(id)) == nil else { return entry(id) }
+    return Self.entry(id, in: base)
   }
+
+  /// The files that are named like those of kept responses.
+  func allEntries() -> [StorePath] {
+    [root, base].compactMap { $0 }.flatMap { BlobDirectory.files(in: Self.entries(in: $0)) }
+  }
+
+  /// The path of a longer body's file in `root`.
+  func body(_ digest: SHA256Digest) -> StorePath { bodies.ownPath(of: digest) }
 
   // MARK: Writing
 
@@ -104,73 +117,5 @@ struct ResponseFiles: Sendable {
       try FileSystem.rename(folder, to: folder.extended(by: ".foreign-\(UUID().uuidString)"))
     }
     try FileSystem.makeFolders(path.folder)
-  }
-
-  // MARK: Listing
-
-  /// Every file that is named like an entry.
-  func allEntries() -> [StorePath] { Self.all(in: entries) }
-
-  func allBodies() -> [StorePath] { Self.all(in: bodies) }
-
-  private static func all(in folder: StorePath) -> [StorePath] {
-    FileSystem.names(in: folder).flatMap { name in
-      let inner = folder.appending(name)
-      return FileSystem.names(in: inner).map { inner.appending($0) }
-    }
-  }
-}
-
-/// Builds the index of what is kept anew from what the files themselves say. What was changed since it was written is
-/// left out.
-struct ResponseRebuild {
-  let directory: ResponseDirectory
-
-  /// Bytes of an entry's file.
-  private static let fileLimit = 8 << 20
-
-  private struct Found {
-    let header: ResponseFileHeader
-    let sealed: [UInt8]
-
-    var entry: ResponseEntry { header.entry }
-  }
-
-  private struct Place: Hashable {
-    let key: CacheKey
-    let vary: VaryKey
-  }
-
-  /// - Returns: how many responses were found.
-  func run(_ db: Database) throws -> Int {
-    var ids: Set<Int64> = []
-    var places: Set<Place> = []
-    let files = directory.files(isKept: true)
-    // What was replaced may still be there, where a process was killed.
-    let found = files.allEntries().compactMap { read($0, in: files) }
-      .sorted { $0.entry.storedAt > $1.entry.storedAt }
-    for found in found {
-      let entry = found.entry
-      guard !ids.contains(entry.id), !places.contains(Place(key: entry.key, vary: entry.head.vary)),
-        // Bytes that several share are read for each of them: what is kept is little.
-        let body = try? StoredResponseBody(entry, in: files)
-      else { continue }
-      let bytes = found.header.isInline ? try body.read(at: 0, upTo: Int(body.count)) : nil
-      let usedAt = Int64(exactly: (entry.storedAt * 1e6).rounded()) ?? 0
-      try ResponseRow.insert(db, entry, sealed: found.sealed, bytes: bytes, usedAt: usedAt)
-      try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
-      ids.insert(entry.id)
-      places.insert(Place(key: entry.key, vary: entry.head.vary))
-    }
-    return ids.count
-  }
-
-  /// Reads an entry's file; `nil` if its header is not whole.
-  private func read(_ path: StorePath, in files: ResponseFiles) -> Found? {
-    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
-      let sealed = ResponseFileHeader.open(data), let header = sealed.header(isKept: true),
-      files.entry(header.entry.id) == path
-    else { return nil }
-    return Found(header: header, sealed: sealed.bytes)
   }
 }

@@ -1,6 +1,7 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
+import HTTPCaching
 import HTTPTransport
 import Logging
 import Synchronization
@@ -11,29 +12,30 @@ import SystemPackage
 ///
 /// Files get and lose their final names only while a write is under way: its lock holds for all processes.
 final class ResponseIndex: Sendable {
-  private struct Opened {
+  private final class Opened: Sendable {
     /// They are closed before the pool, which tidies up at its end.
     let readers: PromptReaders?
     let pool: DatabasePool
-    let file: FileStatus?
+
+    init(_ pool: DatabasePool, readers: PromptReaders?) { (self.pool, self.readers) = (pool, readers) }
   }
 
-  private let directory: ResponseDirectory
-  private let logger: Logger
-  private let opened: Mutex<Opened?>
+  private let opening: ResponseIndexOpening
+  private let keeper: DatabaseKeeper<Opened>
   /// Tells its own changes from those of other processes.
   private let name = Int64.random(in: .min ... .max)
-  private let readsPromptly: Bool
 
   /// - Parameter readsPromptly: allows ``promptRows(of:later:)``.
   init(_ directory: ResponseDirectory, readsPromptly: Bool = false, logger: Logger) throws {
-    self.directory = directory
-    self.readsPromptly = readsPromptly
-    self.logger = logger
-    opened = Mutex(nil)
+    let opening = ResponseIndexOpening(directory: directory, logger: logger)
+    self.opening = opening
     // It is opened or made when it is first used: many launches use no response.
+    keeper = DatabaseKeeper(of: directory.database) { _ in
+      let pool = try opening.open()
+      return Opened(pool, readers: readsPromptly ? PromptReaders(directory.database.string) : nil)
+    }
     if !directory.hasStore { try directory.create() }
-    if !directory.mayBeWritten { _ = try current() }
+    if !directory.mayBeWritten { _ = try keeper.current() }
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
@@ -48,7 +50,7 @@ final class ResponseIndex: Sendable {
   func promptRows(
     of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void
   ) -> [PromptReader.Found]? {
-    opened.withLockIfAvailable { $0?.readers }??.rows(of: key, later: later)
+    keeper.latest?.readers?.rows(of: key, later: later)
   }
 
   /// - Parameters:
@@ -74,7 +76,7 @@ final class ResponseIndex: Sendable {
           result = .success(value)
           return .commit
         }
-        guard let result else { throw StoreError.database(path: directory.database.string, reason: "nothing was done") }
+        guard let result else { throw StoreError.database(path: path, reason: "nothing was done") }
         return try result.get()
       }
     }
@@ -117,55 +119,25 @@ final class ResponseIndex: Sendable {
 
   // MARK: Recovering
 
-  /// The database, opened again where somebody has put another one in its place, or has emptied the folder.
-  private func current() throws -> DatabasePool {
-    try opened.withLock { opened in
-      if let opened, isInPlace(opened.file) { return opened.pool }
-      // Who uses the former one goes on with it.
-      opened = nil
-      let pool = try ResponseIndexOpening(directory: directory, logger: logger).open()
-      opened = Opened(
-        readers: readsPromptly ? PromptReaders(directory.database.string) : nil, pool: pool,
-        file: FileSystem.status(directory.database))
-      return pool
-    }
-  }
-
-  private func isInPlace(_ file: FileStatus?) -> Bool {
-    guard let file, let found = FileSystem.status(directory.database) else { return false }
-    return file.isSameFile(as: found)
-  }
+  private var path: String { opening.directory.database.string }
 
   private func recovering<Value>(_ body: (DatabasePool) throws -> Value) throws -> Value {
     for _ in 0..<2 {
-      let pool = try current()
+      let opened = try keeper.current()
       do {
-        return try body(pool)
+        return try body(opened.pool)
       } catch  where error.isDatabaseDamage {
-        try putAside(pool, because: error)
+        try keeper.replace(opened, holding: opening.lock) { try opening.putAside("damaged", error.databaseDamage) }
       } catch let error as DatabaseError {
-        let isCurrent = opened.withLock { $0?.pool === pool && isInPlace($0?.file) }
-        if isCurrent { throw StoreError(error, path: directory.database.string) }
+        if keeper.inPlace === opened { throw error.storeError(at: path) }
       }
     }
     do {
-      return try body(try current())
-    } catch let error as DatabaseError {
-      throw StoreError(error, path: directory.database.string)
+      return try body(try keeper.current().pool)
     } catch let error as RowDecodingError {
-      throw StoreError.damagedDatabase(path: directory.database.string, reason: "\(error)")
-    }
-  }
-
-  /// Unless another thread or process was first.
-  private func putAside(_ pool: DatabasePool, because error: any Error) throws {
-    try opened.withLock { opened in
-      guard let current = opened, current.pool === pool else { return }
-      opened = nil
-      try StoreLock(path: directory.lock).with(.exclusive) {
-        guard isInPlace(current.file) else { return }
-        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", error.databaseDamage)
-      }
+      throw StoreError.damagedDatabase(path: path, reason: "\(error)")
+    } catch {
+      throw error.storeError(at: path)
     }
   }
 }
@@ -175,25 +147,21 @@ struct ResponseIndexOpening {
   let directory: ResponseDirectory
   let logger: Logger
 
+  var lock: StoreLock { StoreLock(path: directory.lock) }
+
   func open() throws -> DatabasePool {
     try directory.create()
-    return try StoreLock(path: directory.lock).with(.exclusive) {
+    return try lock.with(.exclusive) {
       do {
-        return try openLocked()
-      } catch  where error.isDatabaseDamage {
-        try putAside("damaged", error.databaseDamage)
-        return try inWords { try openLocked() }
-      } catch let error as DatabaseError {
-        throw StoreError(error, path: directory.database.string)
+        do {
+          return try openLocked()
+        } catch  where error.isDatabaseDamage {
+          try putAside("damaged", error.databaseDamage)
+          return try openLocked()
+        }
+      } catch {
+        throw error.storeError(at: directory.database.string)
       }
-    }
-  }
-
-  private func inWords<Value>(_ body: () throws -> Value) throws -> Value {
-    do {
-      return try body()
-    } catch let error as DatabaseError {
-      throw StoreError(error, path: directory.database.string)
     }
   }
 
@@ -201,10 +169,9 @@ struct ResponseIndexOpening {
     if let found = FileSystem.status(directory.database), found.kind != .file {
       try putAside("damaged", "it is not a regular file")
     }
-    for suffix in ["-wal", "-shm", "-journal"] {
-      let path = directory.database.extended(by: suffix)
+    for log in FileSystem.logs(of: directory.database) {
       // SQLite would write to what a link in its place names.
-      if let found = FileSystem.status(path), found.kind != .file { FileSystem.removeAll(path) }
+      if let found = FileSystem.status(log), found.kind != .file { FileSystem.removeAll(log) }
     }
     var pool = try openPool()
     let found = try pool.read { db in
@@ -226,16 +193,16 @@ struct ResponseIndexOpening {
       }
       logger.notice("the stored responses are of an older PageKit: those that are not kept are removed")
       try pool.close()
-      for suffix in ["", "-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+      for file in [directory.database] + FileSystem.logs(of: directory.database) { FileSystem.remove(file) }
       pool = try openPool()
     }
     // Files that no index names.
     let files = directory.files(isKept: false)
-    for folder in [files.entries, files.bodies] { FileSystem.removeAll(folder) }
+    for folder in [files.entries, files.bodies.root] { FileSystem.removeAll(folder) }
     try directory.create()
     try pool.write { db in
       try ResponseSchema.create(db)
-      let count = try ResponseRebuild(directory: directory).run(db)
+      let count = try rebuild(db)
       if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
     }
     return pool
@@ -264,9 +231,47 @@ struct ResponseIndexOpening {
     }
     let aside = directory.database.extended(by: ".\(why)-\(UUID().uuidString)")
     logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
-    try FileSystem.rename(directory.database, to: aside)
-    for suffix in ["-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+    try FileSystem.putAside(database: directory.database, as: aside)
     for name in former { FileSystem.remove(directory.cache.appending(name)) }
+  }
+  // MARK: Rebuilding
+
+  /// The largest file of an entry, in bytes.
+  private static let fileLimit = 8 << 20
+
+  /// Builds the index of what is kept anew from what the files themselves say. What was changed since it was written is
+  /// left out.
+  ///
+  /// - Returns: how many responses were found.
+  private func rebuild(_ db: Database) throws -> Int {
+    var ids: Set<Int64> = []
+    var variants: [CacheKey: Set<VaryKey>] = [:]
+    let files = directory.files(isKept: true)
+    // What was replaced may still be there, where a process was killed.
+    let found = files.allEntries().compactMap { read($0, in: files) }
+      .sorted { $0.header.entry.storedAt > $1.header.entry.storedAt }
+    for (header, sealed) in found {
+      let entry = header.entry
+      guard !ids.contains(entry.id), variants[entry.key]?.contains(entry.head.vary) != true,
+        // Bytes that several share are read for each of them: what is kept is little.
+        let body = try? StoredResponseBody(entry, in: files)
+      else { continue }
+      let bytes = header.isInline ? try body.read(at: 0, upTo: Int(body.count)) : nil
+      let usedAt = Int64(exactly: (entry.storedAt * 1e6).rounded()) ?? 0
+      try ResponseRow.insert(db, entry, sealed: sealed, bytes: bytes, usedAt: usedAt)
+      try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
+      ids.insert(entry.id)
+      variants[entry.key, default: []].insert(entry.head.vary)
+    }
+    return ids.count
+  }
+
+  /// Reads an entry's file; `nil` if its header is not whole.
+  private func read(_ path: StorePath, in files: ResponseFiles) -> (header: ResponseFileHeader, sealed: [UInt8])? {
+    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit), let sealed = ResponseFileHeader.open(data),
+      let header = sealed.header(isKept: true), files.path(ofEntry: header.entry.id) == path
+    else { return nil }
+    return (header, sealed.bytes)
   }
 }
 
@@ -315,15 +320,9 @@ enum ResponseSchema {
 /// Keys are added before their responses are stored. Those of responses that were removed stay until the hashes are read
 /// anew.
 final class StoredKeys: Sendable {
-  private struct Known {
-    var hashes: Set<UInt32>
-    /// The number of other processes' changes when they were read.
-    let foreignChanges: Int64
-    /// With more hashes than this they are worth being read anew.
-    let limit: Int
-  }
-
-  private let known = Mutex<Known?>(nil)
+  /// The hashes, the number of other processes' changes when they were read, and the number of hashes from which on they
+  /// are worth being read anew.
+  private let known = Mutex<(hashes: Set<UInt32>, foreignChanges: Int64, limit: Int)?>(nil)
 
   /// Returns `false` if nothing is stored for a key.
   func mayContain(_ key: CacheKey) -> Bool { known.withLock { $0?.hashes.contains(Self.hash(key)) ?? true } }
@@ -344,7 +343,7 @@ final class StoredKeys: Sendable {
   func read(_ keys: [CacheKey], foreignChanges: Int64) {
     let hashes = Set(keys.map(Self.hash))
     known.withLock {
-      $0 = Known(hashes: hashes, foreignChanges: foreignChanges, limit: 2 * hashes.count + 10_000)
+      $0 = (hashes: hashes, foreignChanges: foreignChanges, limit: 2 * hashes.count + 10_000)
     }
   }
 

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
 import HTTPCaching
@@ -18,24 +18,13 @@ extension ResponseStore {
       storedAt: options.now())
     guard let sealed = try seal(entry) else { return nil }
     let response = NewResponse(entry: entry, sealed: sealed, spool: spool, replaced: Set(replaced.map(\.id)))
-    return try await withCheckedThrowingContinuation { continuation in
-      let mustStart = commits.add((response, continuation))
-      if mustStart { queues.background { [self] in runCommits() } }
-    }
-  }
-
-  /// Stores those that wait. One that comes alone waits for no others.
-  private func runCommits() {
-    let (batch, hasMore) = commits.next()
-    let areMany = batch.reduce(false) { keys.add($1.response.entry.key) || $0 }
-    if areMany { queues.background { [self] in readKeys() } }
-    for (job, result) in zip(batch, commit(batch.map(\.response))) { job.continuation.resume(with: result) }
-    // What else waits for the queue gets on between.
-    if hasMore { queues.background { [self] in runCommits() } }
+    return try await commits.result(of: response, from: self)
   }
 
   /// Stores all in one transaction; where that fails, each in one of its own, so that none fails for another's sake.
-  private func commit(_ batch: [NewResponse]) -> [Result<ResponseEntry?, any Error>] {
+  func commit(_ batch: [NewResponse]) -> [Result<ResponseEntry?, any Error>] {
+    let areMany = batch.reduce(false) { keys.add($1.entry.key) || $0 }
+    if areMany { queues.background { [self] in readKeys() } }
     let size = batch.reduce(into: 0 as Int64) { $0 &+= $1.size }
     if batch.count > 1, missingSpace(for: size) <= 0, let entries = try? insert(batch, durably: false) {
       return entries.map { .success($0) }
@@ -175,8 +164,7 @@ extension ResponseStore {
   /// Gives an entry another head, in the index and, if it is kept, in its file. Returns `nil` if its bytes have gone.
   func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseMetadata) throws -> ResponseEntry? {
     let old = row.entry
-    let entry = ResponseEntry(
-      id: old.id, key: old.key, head: head, digest: old.digest, isKept: old.isKept, storedAt: old.storedAt)
+    let entry = old.with(head: head)
     let isInline = row.body == nil
     guard let sealed = try ResponseFileHeader(entry, isInline: isInline).sealed() else { return nil }
     var parts = [sealed]
@@ -215,37 +203,6 @@ struct NewResponse: Sendable {
   /// - Throws: ``StoreError``.
   func inlineBytes() throws -> [UInt8]? {
     ResponseStore.isInline(spool.count) ? try spool.read(at: 0, upTo: Int(spool.count)) : nil
-  }
-}
-
-/// Responses that wait to be stored: those that come while the store is busy go into one transaction.
-final class ResponseCommits: Sendable {
-  typealias Job = (response: NewResponse, continuation: CheckedContinuation<ResponseEntry?, any Error>)
-
-  /// The most responses of one transaction: a few milliseconds, for which no other process writes.
-  private static let batchLimit = 64
-
-  private let waiting = Mutex<[Job]>([])
-
-  /// Adds a response to those that wait.
-  ///
-  /// - Returns: `true` if it is the first: then ``next()`` has to be called.
-  func add(_ job: Job) -> Bool {
-    waiting.withLock { waiting in
-      waiting.append(job)
-      return waiting.count == 1
-    }
-  }
-
-  /// Takes those that have waited longest.
-  ///
-  /// - Returns: also, whether there are more: then this has to be called again.
-  func next() -> (batch: [Job], hasMore: Bool) {
-    waiting.withLock { waiting in
-      let batch = Array(waiting.prefix(Self.batchLimit))
-      waiting.removeFirst(batch.count)
-      return (batch, !waiting.isEmpty)
-    }
   }
 }
 

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Foundation
 import GRDB
 import HTTPCaching
@@ -190,6 +190,7 @@ extension ResponseStore {
 extension ResponseStore {
   /// Sweeps once a day, whichever process is first.
   func sweepDaily() {
+    if directory.isSession { return }
     let files = directory.files(isKept: false)
     let stamp = files.root.appending("swept")
     if let last = FileSystem.status(stamp), options.now() - Double(last.modified) / 1e9 < 86_400 { return }
@@ -242,12 +243,11 @@ extension ResponseStore {
     let ids = Set(isKept ? try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE isKept = 1") : [])
     let digests = Set(
       try SHA256Digest.fetchAll(db, sql: "SELECT digest FROM body WHERE isKept = ?", arguments: [isKept]))
-    for path in files.allEntries() {
+    for path in BlobDirectory.files(in: files.entries) {
       let id = UInt64(path.lastName, radix: 16).map { Int64(bitPattern: $0) }
       if id.map({ !ids.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
     }
-    for path in files.allBodies() {
-      let digest = SHA256Digest(hex: path.lastName)
+    for (digest, path) in files.bodies.all() {
       if digest.map({ !digests.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
     }
   }
@@ -327,17 +327,12 @@ extension ResponseSelection {
 
 /// Tells if there is room on the file system, which is asked once a second at most while there is plenty.
 final class FreeSpace: Sendable {
-  private struct Look {
-    /// Seconds since 1970.
-    let time: Double
-    /// Bytes that may be taken before the next look: half of what there was.
-    var spare: Int64
-  }
-
   /// The bytes that a response may take beside those of its files, an estimate: blocks, names, and pages of the index.
   private static let overhead: Int64 = 16 << 10
 
-  private let last = Mutex<Look?>(nil)
+  /// The last look at the file system, in seconds since 1970, and the bytes that may be taken before the next one: half
+  /// of those that there were.
+  private let last = Mutex<(time: Double, spare: Int64)?>(nil)
 
   /// Returns how many bytes are missing for so many more; 0 or less if there are enough.
   ///
@@ -356,7 +351,7 @@ final class FreeSpace: Sendable {
       let (wanted, overflow) = limit.addingReportingOverflow(size)
       let free = max(0, available())
       let missing = (overflow ? .max : wanted) - free
-      last = missing < 0 ? Look(time: now, spare: -missing / 2) : nil
+      last = missing < 0 ? (time: now, spare: -missing / 2) : nil
       return missing
     }
   }

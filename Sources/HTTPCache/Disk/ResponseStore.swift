@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Dispatch
 import Foundation
 import GRDB
@@ -53,7 +53,9 @@ package final class ResponseStore: ResponseStoring {
   private let sharedBodies = SharedBodies()
   let queues = StoreQueues()
   let uses: UseRecord
-  let commits = ResponseCommits()
+  /// Responses that come while the store is busy go into one transaction: a few milliseconds, for which no other process
+  /// writes.
+  let commits: Batcher<ResponseStore, NewResponse, ResponseEntry?>
   let ids = ResponseIDs()
   let keys = StoredKeys()
   let freeSpace = FreeSpace()
@@ -77,7 +79,7 @@ package final class ResponseStore: ResponseStoring {
   ) throws {
     if let unreadable = directory.unreadable { throw unreadable }
     let session = try SessionFolder()
-    try self.init(at: directory.linked(into: session.path), Options(), session: session, logger)
+    try self.init(at: directory.session(in: session.path), Options(), session: session, logger)
   }
 
   private init(
@@ -90,6 +92,7 @@ package final class ResponseStore: ResponseStoring {
     capacity = Atomic(options.capacity)
     index = try ResponseIndex(directory, readsPromptly: options.answersAtOnce, logger: logger)
     uses = UseRecord(index, queues)
+    commits = Batcher(on: queues.writes, limit: 64) { $0.commit($1) }
     sweepDaily()
     if options.remembersKeys { queues.background { [weak self] in self?.readKeys() } }
   }
@@ -249,7 +252,7 @@ extension ResponseEntry {
 /// The threads on which a store of responses blocks, in SQLite, in files and for the locks of other processes, so that
 /// those that all tasks share go on.
 struct StoreQueues: Sendable {
-  private let writes = DispatchQueue(label: "pagekit.responses.writes")
+  let writes = DispatchQueue(label: "pagekit.responses.writes")
   /// Serial ones, since a concurrent one shares its threads with the tasks. Two, so that a long read of one key holds up
   /// half of the others at most.
   private let reads = [

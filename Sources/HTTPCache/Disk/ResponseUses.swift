@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import GRDB
 import HTTPTransport
 import Synchronization
@@ -9,12 +9,8 @@ import Synchronization
 /// A row of the index has a time of use as well, which may be too early, never too late. Eviction begins with the earliest
 /// times in the index; a response that was used later according to this value gets its time, and its turn comes then.
 struct ResponseUses: Sendable {
-  private struct Use {
-    /// Microseconds since 1970, in the order of the uses.
-    var time: Int64
-    /// The time in the index; `nil` if it is not known.
-    var stored: Int64?
-  }
+  /// A time in microseconds since 1970, in the order of the uses, and that in the index; `nil` if it is not known.
+  private typealias Use = (time: Int64, stored: Int64?)
 
   /// The largest difference between the time of a use and the one in the index that is left as it is: an hour, in
   /// microseconds. Other processes with the same folder, and later ones, see uses as exactly as that.
@@ -51,7 +47,7 @@ struct ResponseUses: Sendable {
     for id in ids {
       let time = max(now, (latest ?? .min) &+ 1)
       latest = time
-      uses[id, default: Use(time: time)].time = time
+      uses[id, default: (time: time, stored: nil)].time = time
     }
     let isFull = uses.count > limit
     guard isFull || now &- (checked ?? now) >= Self.period else { return [] }

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Dispatch
 import HTTPCaching
 import HTTPTransport
@@ -26,8 +26,7 @@ final class StoredResponseBody: StoredBody {
   init(_ entry: ResponseEntry, in files: ResponseFiles) throws {
     count = entry.head.extent.count
     let isSeparate = count > ResponseStore.inlineLimit
-    let file = try BodyFile(
-      isSeparate ? files.body(entry.digest) : files.entry(entry.id), followsLink: files.hasLinks)
+    let file = try BodyFile(isSeparate ? files.bodies.path(of: entry.digest) : files.path(ofEntry: entry.id))
     if isSeparate {
       start = 0
     } else if let end = ResponseFileHeader.bodyStart(try file.read(at: 0, count: ResponseFileHeader.sealSize)) {
@@ -88,10 +87,10 @@ private final class BodyFile: Sendable {
   let status: FileStatus
   private let file: FileDescriptor
 
-  init(_ path: StorePath, followsLink: Bool) throws {
+  init(_ path: StorePath) throws {
     self.path = path
     do {
-      file = try FileSystem.opened(path, .readOnly, followsLink: followsLink)
+      file = try FileSystem.opened(path, .readOnly)
     } catch let error as Errno {
       throw Self.meaning(of: error, path)
     }

@@ -1,6 +1,6 @@
+import Blobs
 import CacheGateway
 import CoreMetrics
-import DiskStorage
 import Fleet
 import Foundation
 import HTTPCache

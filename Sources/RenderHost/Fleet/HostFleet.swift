@@ -1,7 +1,7 @@
+import Blobs
 import Bundles
 import CacheGateway
 import CoreMetrics
-import DiskStorage
 import Fleet
 import HTTPCaching
 import HTTPTransport

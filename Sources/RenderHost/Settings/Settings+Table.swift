@@ -1,6 +1,6 @@
+import Blobs
 import Bundles
 import CacheGateway
-import DiskStorage
 import Foundation
 import HTTPTransport
 import ObjectStorage

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import Dispatch
 import HTTPTransport
 import Synchronization

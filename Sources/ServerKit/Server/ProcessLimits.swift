@@ -1,5 +1,5 @@
+import Blobs
 import CLinux
-import DiskStorage
 import Dispatch
 import Foundation
 import HTTPTransport

@@ -1,5 +1,5 @@
 import ArgumentParser
-import DiskStorage
+import Blobs
 import Foundation
 import HTTPTypes
 import PageKit

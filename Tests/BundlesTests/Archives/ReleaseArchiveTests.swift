@@ -5,8 +5,8 @@ import Signing
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// Releases in one file, and what comes of files that are none.

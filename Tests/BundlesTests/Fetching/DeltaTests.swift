@@ -352,7 +352,7 @@ struct DeltaTests {
   func choices() throws {
     func blob(_ text: String, size: Int64 = 100) throws -> Blob {
       let digests = try ContentDigests(of: Array(text.utf8))
-      return Blob(sha256: digests.sha256, md5: digests.md5, size: size)
+      return Blob(md5: digests.md5, sha256: digests.sha256, size: size)
     }
     let (first, second, third) = (try blob("1"), try blob("2"), try blob("3"))
     let huge = try blob("4", size: ContentDictionary.sizeLimit + 1)

@@ -6,7 +6,7 @@ import Testing
 
 struct BundleDecisionTests {
   private static let here = ContentDigests.filled(1)
-  private static let blob = Blob(here)
+  private static let blob = here
   private static let same = ExpectedContent(md5: here.md5)
   private static let other = ExpectedContent(md5: ContentDigests.filled(2).md5)
   private static let nothingKnown = ExpectedContent(md5: nil)

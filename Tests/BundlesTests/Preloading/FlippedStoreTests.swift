@@ -3,8 +3,8 @@ import Foundation
 import PageTesting
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// Single bits of a store's files are flipped.

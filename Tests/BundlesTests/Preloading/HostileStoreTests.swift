@@ -5,8 +5,8 @@ import PageTesting
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPCache
 @testable import HTTPTransport
 

@@ -1,3 +1,4 @@
+import Blobs
 import Bundles
 import HTTPTransport
 import TestSupport

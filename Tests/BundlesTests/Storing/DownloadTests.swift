@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import HTTPTransport
 import PageTesting
 import TestSupport

@@ -3,8 +3,8 @@ import PageTesting
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// A process is killed after its first change of a file, after its second, and so on to the last. After each of these

@@ -4,8 +4,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// A store, of which each process gets a copy, in which it is killed after one of its changes.

@@ -5,8 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 struct OpeningTests {

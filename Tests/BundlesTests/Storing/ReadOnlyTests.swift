@@ -6,8 +6,8 @@ import PageTesting
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 
 struct ReadOnlyTests {
   /// A store with a release, whose folder can no longer be locked: for whoever runs the tests, root too.

@@ -4,8 +4,8 @@ import PageTesting
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// The reports of an install about its releases.

@@ -1,4 +1,4 @@
-import DiskStorage
+import Blobs
 import GRDB
 import HTTPTransport
 import PageTesting

@@ -7,8 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Blobs
 @testable import Bundles
-@testable import DiskStorage
 @testable import HTTPTransport
 
 /// An origin whose manifests are signed, and a host that asks for signatures.

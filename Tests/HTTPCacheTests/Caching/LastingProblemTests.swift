@@ -2,7 +2,7 @@ import HTTPCaching
 import TestSupport
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 @testable import HTTPCache
 @testable import HTTPTransport
 

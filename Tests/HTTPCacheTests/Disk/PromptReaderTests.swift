@@ -6,7 +6,7 @@ import PageTesting
 import TestSupport
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 @testable import HTTPCache
 
 /// Looking responses up without waiting.

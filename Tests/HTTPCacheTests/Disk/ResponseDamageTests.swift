@@ -5,7 +5,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 @testable import HTTPCache
 
 /// Files that were changed behind the store's back.

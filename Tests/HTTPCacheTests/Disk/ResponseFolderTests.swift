@@ -104,6 +104,35 @@ struct ResponseFolderTests {
     #expect(Set(try folder.names(in: "cache/regions")).count == names.count)
   }
 
+  @Test("a session reads what the folders behind it have, and changes nothing there")
+  func session() async throws {
+    let fixture = try await Self.kept()
+    let longer = Self.long + [4]
+    try await fixture.store(longer, for: CacheKey(named: "longer"))
+    let copy = try fixture.closedCopy()
+    let before = try ["cache", "durable"].map { try copy.files(in: $0) }
+    let folder = try TemporaryDirectory()
+    let directory = ResponseDirectory(copy.folder.file("cache"), durable: copy.folder.file("durable"))
+    let store = try ResponseStore(at: directory.session(in: folder.path))
+    let stored = ["short": Array("short".utf8), "lost": Array("lost".utf8), "long": Self.long, "longer": longer]
+    for (name, bytes) in stored { #expect(try await copy.bytes(CacheKey(named: name), of: store) == bytes) }
+    for isKept in [false, true, false] {
+      for (name, bytes) in stored {
+        #expect(try await store.setKept(isKept, for: CacheKey(named: name)))
+        #expect(try await copy.bytes(CacheKey(named: name), of: store) == bytes)
+      }
+    }
+    try await copy.store("new", for: "short", of: store)
+    #expect(try await copy.text("short", of: store) == "new")
+    try await store.remove(.all)
+    #expect(try await store.list().isEmpty)
+    #expect(try ["cache", "durable"].map { try copy.files(in: $0) } == before)
+    // Without an index, what is kept is found in the files.
+    try Damage.remove(copy.folder.file("cache"))
+    let other = try TemporaryDirectory()
+    try await Self.expectKept(copy, in: ResponseStore(at: directory.session(in: other.path)))
+  }
+
   // MARK: Sweeping
 
   @Test func whatAKilledProcessLeftGoesAfterADayAndNothingElse() async throws {

@@ -4,7 +4,7 @@ import PageTesting
 import TestSupport
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 @testable import HTTPCache
 
 /// Where really nothing is left on the file system.

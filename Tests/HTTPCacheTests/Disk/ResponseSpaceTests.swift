@@ -6,7 +6,7 @@ import PageTesting
 import TestSupport
 import Testing
 
-@testable import DiskStorage
+@testable import Blobs
 @testable import HTTPCache
 
 /// What is on the file system: how much there is, how much is free, and what happens without any.

@@ -1,6 +1,6 @@
 import HTTPCaching
 
-@testable import DiskStorage
+@testable import Blobs
 @testable import HTTPCache
 @testable import HTTPTransport
 

@@ -1,7 +1,7 @@
+import Blobs
 import Bundles
 import Containers
 import CurlTransport
-import DiskStorage
 import Foundation
 import HTTPTransport
 import Logging

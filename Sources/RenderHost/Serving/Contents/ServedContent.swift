@@ -18,7 +18,7 @@ struct ServedContent: Sendable {
   let origin: Origin
 
   init(_ blob: Blob, of bundle: PageBundle, in release: StoredRelease, path: String) {
-    digests = ContentDigests(md5: blob.md5, sha256: blob.sha256, size: blob.size)
+    digests = blob
     mediaType = Self.mediaType(of: path)
     origin = .blob(blob, of: bundle, in: release)
   }

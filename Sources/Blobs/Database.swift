@@ -24,11 +24,30 @@ extension Error {
   package var databaseDamage: String {
     (self as? DatabaseError)?.message ?? "it has values that were never written"
   }
+
+  /// Returns the store's error for an error of SQLite, and any other error unchanged.
+  ///
+  /// - Parameter path: the database's file.
+  package func storeError(at path: String) -> any Error {
+    (self as? DatabaseError).map { StoreError($0, path: path) } ?? self
+  }
+}
+
+extension FileSystem {
+  /// The files that SQLite makes beside a database.
+  package static func logs(of database: StorePath) -> [StorePath] {
+    ["-wal", "-shm", "-journal"].map { database.extended(by: $0) }
+  }
+
+  /// Renames a database that cannot be used, and removes its log, which belongs to it.
+  package static func putAside(database: StorePath, as aside: StorePath) throws {
+    try rename(database, to: aside)
+    for log in logs(of: database) { remove(log) }
+  }
 }
 
 extension StoreError {
-  /// Makes the store's error for an error of SQLite.
-  package init(_ error: DatabaseError, path: String) {
+  fileprivate init(_ error: DatabaseError, path: String) {
     switch error.resultCode {
     case _ where error.isDatabaseDamage:
       self = .damagedDatabase(path: path, reason: error.message ?? "it is no database")

@@ -314,6 +314,14 @@ package enum FileSystem {
     return FileStatus(status)
   }
 
+  /// The status of the item at a path below an open folder, also of a link itself; `nil` if there is none. Links above it
+  /// are followed.
+  static func status(_ path: UnsafePointer<CChar>?, in folder: FileDescriptor) -> FileStatus? {
+    var status = stat()
+    guard let path, fstatat(folder.rawValue, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+    return FileStatus(status)
+  }
+
   /// The bytes that a process without privileges can still write to the path's file system.
   package static func availableBytes(at path: FilePath) throws -> Int64 {
     var status = statvfs()
@@ -410,27 +418,6 @@ package enum RegularFileError: Error, Hashable, CustomStringConvertible {
     case .tooLarge(let limit): "it has more than the limit of \(limit) bytes"
     case .unreadable(let reason): reason
     }
-  }
-}
-
-/// Reads the status of many items below a folder, which is opened once.
-package final class FolderStatus: Sendable {
-  private let folder: FileDescriptor
-
-  /// - Returns: `nil` if the folder cannot be opened.
-  package init?(_ path: StorePath) {
-    guard let folder = try? FileSystem.open(path, .readOnly, options: .directory) else { return nil }
-    self.folder = folder
-  }
-
-  deinit { try? folder.close() }
-
-  /// The status of the item at a path below the folder, also of a link itself; `nil` if there is none. Links above it are
-  /// followed, so that nothing may be read because of it.
-  package func status(_ path: UnsafePointer<CChar>?) -> FileStatus? {
-    var status = stat()
-    guard let path, fstatat(folder.rawValue, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
-    return FileStatus(status)
   }
 }
 

@@ -74,9 +74,6 @@ public struct StoreDirectory: Hashable, Sendable {
   package var host: StorePath { place.appending("host") }
   private var place: StorePath { StorePath(root) }
 
-  /// The files that SQLite makes beside the database.
-  package var logs: [StorePath] { ["-wal", "-shm", "-journal"].map { databaseFile.extended(by: $0) } }
-
   /// `true` if the folder contains a store.
   package var hasStore: Bool { FileSystem.status(databaseFile) != nil }
 
@@ -222,12 +219,39 @@ package struct StorePath: Hashable, Sendable, CustomStringConvertible {
   package var description: String { string }
 }
 
+/// An open file that is locked until its last owner releases it.
+package final class LockedFile: Sendable {
+  package let descriptor: FileDescriptor
+  package let path: StorePath
+
+  /// Waits until no other process has locked an open file exclusively, and shares its lock.
+  package init(sharing descriptor: FileDescriptor, at path: StorePath) {
+    (self.descriptor, self.path) = (descriptor, path)
+    while flock(descriptor.rawValue, LOCK_SH) != 0, errno == EINTR {}
+  }
+
+  /// Locks an open file exclusively, without waiting; `nil` if another process has locked it. The file is closed then.
+  package init?(_ descriptor: FileDescriptor, at path: StorePath) {
+    (self.descriptor, self.path) = (descriptor, path)
+    if flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 { return nil }
+  }
+
+  deinit { FileSystem.closeLocked(descriptor) }
+
+  /// The file's status; `nil` if its path names another file or none, as after it was removed or renamed.
+  package var statusInPlace: FileStatus? {
+    guard let mine = FileSystem.status(descriptor), let named = FileSystem.status(path), mine.isSameFile(as: named)
+    else { return nil }
+    return mine
+  }
+}
+
 /// A temporary folder of this process, which is removed when its last owner releases it.
 package final class SessionFolder: Sendable {
   package let folder: StorePath
   package var path: String { folder.string }
   /// Locked while the folder is in use, so that other processes recognise folders of killed ones.
-  private let lock: FileDescriptor
+  private let lock: LockedFile?
 
   private static let prefix = "pagekit-session-"
 
@@ -239,23 +263,20 @@ package final class SessionFolder: Sendable {
     try FileSystem.makeFolder(folder, permissions: 0o700)
     // Locked under another name first, so that no other process finds it unlocked and removes the folder.
     let (made, named) = (folder.appending("session.new"), folder.appending("session"))
-    lock = try FileSystem.open(made, .readWrite, options: .create, permissions: [.ownerReadWrite])
-    flock(lock.rawValue, LOCK_EX | LOCK_NB)
+    lock = LockedFile(
+      try FileSystem.open(made, .readWrite, options: .create, permissions: [.ownerReadWrite]), at: named)
     try FileSystem.rename(made, to: named)
   }
 
-  deinit {
-    FileSystem.removeAll(folder)
-    FileSystem.closeLocked(lock)
-  }
+  deinit { FileSystem.removeAll(folder) }
 
   /// Removes the folders of processes that were killed.
   private static func removeAbandoned(in parent: StorePath) {
     for name in FileSystem.names(in: parent) where name.hasPrefix(prefix) {
       let folder = parent.appending(name)
-      guard let lock = try? FileSystem.open(folder.appending("session"), .readWrite) else { continue }
-      if flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 { FileSystem.removeAll(folder) }
-      FileSystem.closeLocked(lock)
+      let path = folder.appending("session")
+      guard let file = try? FileSystem.open(path, .readWrite), let lock = LockedFile(file, at: path) else { continue }
+      withExtendedLifetime(lock) { FileSystem.removeAll(folder) }
     }
   }
 }
