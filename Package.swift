@@ -170,7 +170,7 @@ let package = Package(
       name: "PageKit",
       dependencies: [
         "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
-        "ScriptEngine", "WebSocketTransport", "CCrypto",
+        "ScriptEngine", "Signing", "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],

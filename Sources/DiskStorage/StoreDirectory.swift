@@ -96,7 +96,7 @@ public struct StoreDirectory: Hashable, Sendable {
         guard mayPutAside else {
           throw StoreError.notWritable(
             path: folder.string,
-            reason: "it is not a folder, and there is no store in \(path): name another folder with --store")
+            reason: "it is not a folder, and there is no store in \(path): name another folder")
         }
         try putAside(folder)
       }
@@ -313,7 +313,7 @@ package final class StoreOwnership: Sendable {
       return
     }
     problem =
-      "another renderhost uses the store \(directory.path): both publish and evict in it; give each a --store of its own"
+      "another renderhost uses the store \(directory.path): both publish and evict in it; give each a store of its own"
   }
 
   deinit {

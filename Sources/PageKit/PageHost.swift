@@ -256,7 +256,7 @@ public final class PageHost: Sendable {
 
   /// Asks the server for its MD5s now, and begins a new launch with its answer. Without an answer the launch goes on.
   ///
-  /// - Throws: an error that names the manifest and the reason; `StoreError`.
+  /// - Throws: `SourceError`, which names the manifest and the reason; `StoreError`; `CancellationError`.
   public func refresh() async throws {
     do {
       _ = try await verifier?.refresh()
@@ -314,7 +314,7 @@ extension PageHost {
   ///
   /// A page waits for at most 60 seconds.
   ///
-  /// - Throws: an error with the reason if three pages wait already; `PageError`.
+  /// - Throws: `PrerenderError` if three pages wait already; `PageError`.
   @PageActor public func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {

@@ -68,7 +68,8 @@ public final class BundleLoader: Sendable {
   /// Returns the bundle's bytes, checked against their digests. The configuration's rules and policy apply.
   ///
   /// - Parameter url: the page's URL, as the page sees it.
-  /// - Throws: ``BundleError``, `StoreError`, `CancellationError`.
+  /// - Throws: ``BundleError``; ``SourceError`` if the manifest cannot be had or is not trusted and nothing is stored;
+  ///   `StoreError`; `CancellationError`.
   public func load(_ url: PageURL) async throws -> LoadedBundle { try await load(url, options: OpenOptions()) }
 
   /// Returns the bundle's bytes, checked against their digests.

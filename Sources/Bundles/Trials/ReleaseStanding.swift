@@ -55,6 +55,8 @@ public struct TrialFailure: Hashable, Sendable, Codable, CustomStringConvertible
   }
 
   /// Decodes a failure of another install; long texts are cut.
+  ///
+  /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let name = try container.decode(String.self, forKey: .kind)

@@ -16,7 +16,7 @@ public struct ReleaseTrust: Hashable, Sendable {
   /// - Parameters:
   ///   - root: the bytes of a root, as `bundlectl root new` writes them.
   ///   - freshFor: the longest time since a manifest or its status was signed.
-  /// - Throws: an error with the reason if the bytes are no root.
+  /// - Throws: ``TrustError/unreadable(_:reason:)`` if the bytes are not a root.
   public init(root: [UInt8], freshFor: Duration? = nil) throws {
     self.init(try TrustRoot(reading: root), freshFor: freshFor)
   }
@@ -124,7 +124,9 @@ package struct ManifestTrust: Sendable {
       }
     }
     guard status.release.sha256 == manifest.sha256, status.release.sequence == manifest.sequence else {
-      throw TrustError.otherManifest(named: status.release, found: manifest.sha256)
+      throw TrustError.otherManifest(
+        named: status.release.name, sequence: status.release.sequence, sha256: status.release.sha256,
+        found: manifest.sha256)
     }
     return status
   }

@@ -93,12 +93,14 @@ public struct ProposedResponse: Sendable {
   public var userInfo: [String: String]
 }
 
-/// Why a cache does not do what it was told.
-package enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
+/// The reason why a cache does not do what it was told.
+public enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
+  /// A memory capacity of 0 was given without `allowingNone: true`.
   case noMemory
+  /// The cache's store has no regions.
   case noRegions
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .noMemory:
       "a memory capacity of 0 would switch the memory cache off: say allowingNone: true where that is meant"

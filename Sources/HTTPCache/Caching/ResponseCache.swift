@@ -85,7 +85,7 @@ public final class ResponseCache: Sendable {
   ///   - memoryCapacity: in bytes; 1 MiB by default, and never 0.
   ///   - diskCapacity: in bytes; 20 MiB by default. Responses that are kept do not count.
   ///   - lifetime: the rule for everything in it, unless a rule of the loader says otherwise.
-  /// - Throws: an error if a capacity is 0; `StoreError`.
+  /// - Throws: ``ResponseCacheError`` if a capacity is 0 or the cache has no regions; `StoreError`.
   public func region(
     _ name: String, memoryCapacity: Int = 1 << 20, diskCapacity: Int64 = 20 << 20, lifetime: LifetimeRule = .server
   ) throws -> ResponseCache {
@@ -139,7 +139,8 @@ public final class ResponseCache: Sendable {
   /// Sets the capacity of the memory, in bytes; the least recently used responses give way at once.
   ///
   /// - Parameter allowingNone: pass `true` to disable the memory cache with a capacity of 0.
-  /// - Throws: an error if the capacity is 0 and `allowingNone` is `false`; the capacity stays as it was.
+  /// - Throws: ``ResponseCacheError/noMemory`` if the capacity is 0 and `allowingNone` is `false`; the capacity stays as
+  ///   it was.
   public func setMemoryCapacity(_ bytes: Int, allowingNone: Bool = false) throws {
     guard bytes > 0 || allowingNone else { throw ResponseCacheError.noMemory }
     memory.capacity = max(0, bytes)

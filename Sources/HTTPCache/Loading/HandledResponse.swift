@@ -55,7 +55,7 @@ public struct HandledResponse: Sendable {
 
   /// The content of a resource, with its whole body.
   ///
-  /// - Throws: `TransportError`, or an error with the reason if the body cannot be decoded.
+  /// - Throws: `TransportError`; `ContentError` if the content encoding cannot be undone; `StoreError`.
   public init(_ loaded: Resource) async throws {
     self.init(
       loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.collect(),
@@ -108,8 +108,8 @@ extension Resource {
   ///
   ///     let items = try await loader.response(for: request).json([Item].self)
   ///
-  /// - Throws: `DecodingError`, `TransportError`, also for more than 256 MiB, or an error with the reason if the content
-  ///   encoding cannot be undone.
+  /// - Throws: `DecodingError`; `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot
+  ///   be undone; `StoreError`.
   public func json<Value: Decodable>(_ type: Value.Type = Value.self) async throws -> Value {
     try JSONDecoder().decode(type, from: Data(try await body.collect()))
   }

@@ -111,7 +111,7 @@ public enum ResourceUpdate: Sendable {
 
 /// The reason why a refresh failed.
 public struct LoadFailure: Sendable, CustomStringConvertible {
-  /// The transport's; `nil` if there was a response.
+  /// A `TransportError`, or one of the other errors of ``ResourceLoader/response(for:)``; `nil` if there was a response.
   public let error: (any Error)?
   /// An answer with a status of 400 or more.
   public let answer: Resource?

@@ -98,8 +98,8 @@ public final class ResourceLoader: Sendable {
   /// Returns the response that the behaviour chooses. If it is a stored one that must be refreshed, the refresh runs in
   /// the background, for the next request.
   ///
-  /// - Throws: ``LoadError``, `TransportError`, `CancellationError`, or an error with the reason if a redirect is not
-  ///   followed.
+  /// - Throws: ``LoadError``; `TransportError`; `OfflineError` if the app has said so; `RedirectFault` if a redirect is not
+  ///   followed; `StoreError`; `CancellationError`.
   public func response(for request: ResourceRequest) async throws -> Resource {
     let prepared = try prepare(request)
     let resource = try await load(prepared)

@@ -64,6 +64,9 @@ extension FixedSizeDigest {
 
   public var description: String { hex }
 
+  /// Decodes a digest from its hexadecimal digits.
+  ///
+  /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -74,6 +77,9 @@ extension FixedSizeDigest {
     self = digest
   }
 
+  /// Encodes the hexadecimal digits.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(hex)
@@ -247,7 +253,7 @@ package struct ContentDigester: ~Copyable {
 extension MD5Digest {
   /// Computes the MD5 of the bytes.
   ///
-  /// - Throws: an error that says so if the system's libcrypto has no MD5.
+  /// - Throws: ``DigestError`` if the system's libcrypto has no MD5.
   public init(of bytes: [UInt8]) throws {
     var digester = try Digester.md5()
     digester.update(bytes)
@@ -277,11 +283,12 @@ extension ContentDigests {
   }
 }
 
-/// libcrypto does not support a digest.
-package enum DigestError: Error, CustomStringConvertible {
+/// The reason why a digest cannot be computed.
+public enum DigestError: Error, Hashable, CustomStringConvertible {
+  /// libcrypto was built without the algorithm of this name.
   case unavailable(String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .unavailable(let name):
       "libcrypto on this system was built without \(name): install OpenSSL with its default provider"

@@ -22,6 +22,8 @@ public enum JSONValue: Hashable, Sendable, Codable {
   ///
   /// Text from outside is read with `init(reading:limits:)` first and decoded from that value. Any other decoder tries
   /// one type after the other, and each attempt costs time proportional to the coding path; so the depth is limited.
+  ///
+  /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     if let decoder = decoder as? JSONValueDecoder {
       self = decoder.value
@@ -52,6 +54,9 @@ public enum JSONValue: Hashable, Sendable, Codable {
     }
   }
 
+  /// Encodes the value.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {

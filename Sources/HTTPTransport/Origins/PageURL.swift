@@ -109,6 +109,9 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension PageURL: Codable {
+  /// Decodes a URL from its text.
+  ///
+  /// - Throws: `DecodingError` if the text is not such a URL.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -118,6 +121,9 @@ extension PageURL: Codable {
     self = url
   }
 
+  /// Encodes the URL as its text.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

@@ -178,11 +178,13 @@ public final class Reachability: Sendable {
 }
 
 /// A request was not sent because ``Reachability/setting`` is ``Reachability/Setting/offline``.
-package struct OfflineError: RetryableError, Hashable, CustomStringConvertible {
+public struct OfflineError: Error, Hashable, CustomStringConvertible {
   /// The URL of the request.
-  package let url: PageURL
+  public let url: PageURL
 
+  public var description: String { "\(url) was not asked: the network is set to offline" }
+}
+
+extension OfflineError: RetryableError {
   package var isRetryable: Bool { true }
-
-  package var description: String { "\(url) was not asked: the network is set to offline" }
 }

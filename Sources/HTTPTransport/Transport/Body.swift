@@ -98,6 +98,10 @@ public struct Body: AsyncSequence, Sendable {
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let reader: BodyReader
 
+    /// Returns the next chunk; `nil` at the end.
+    ///
+    /// - Throws: ``TransportError``; ``ContentError`` if the content encoding cannot be undone; `StoreError` if stored bytes
+    ///   cannot be read; `CancellationError`.
     public mutating func next() async throws -> [UInt8]? { try await reader.nextChunk() }
   }
 
@@ -106,8 +110,9 @@ public struct Body: AsyncSequence, Sendable {
   /// Reads the whole body into memory.
   ///
   /// - Parameter limit: the largest number of bytes; 256 MiB by default.
-  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body is larger, ``TransportError``, or an error
-  ///   with the reason if the body cannot be decoded.
+  /// - Throws: ``TransportError``, which is ``TransportError/tooLarge(url:limit:)`` if the body is larger;
+  ///   ``ContentError`` if the content encoding cannot be undone; `StoreError` if stored bytes cannot be read;
+  ///   `CancellationError`.
   public func collect(upTo limit: Int64 = 256 << 20) async throws -> [UInt8] {
     if let bytes = bytesInMemory, Int64(bytes.count) <= limit { return bytes }
     var bytes: [UInt8] = []

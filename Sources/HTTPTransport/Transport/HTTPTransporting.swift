@@ -209,7 +209,7 @@ public final class RequestStream: Sendable {
   /// Passes the chunks to `take`, one after the other, each when `take` has returned from the one before.
   ///
   /// - Returns: `false`, without a call of `take`, if the stream was used before.
-  /// - Throws: what the producer or `take` throws.
+  /// - Throws: the error of the chunks or of `take`.
   public func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
     guard !taken.exchange(true, ordering: .acquiringAndReleasing) else { return false }
     try await chunks(take)

@@ -59,7 +59,7 @@ public struct ResourceExchange: Sendable {
   ///
   /// - Parameter question: the request to send; `nil` for the page's own. Without a behaviour it is `networkOnly`.
   /// - Returns: the last answer. An HTTP error is an answer too.
-  /// - Throws: ``LoadError`` if there is no answer, and the loader's other errors.
+  /// - Throws: `LoadError` if there is no answer, and the other errors of `ResourceLoader.response(for:)`.
   public func response(to question: ResourceRequest? = nil) async throws -> HandledResponse {
     var question = question ?? request
     question.base = question.base ?? request.base

@@ -240,7 +240,7 @@ public enum PagePhase: String, Hashable, Sendable {
       let bytes = try await loading {
         let loaded = try await resources.response(
           for: ResourceRequest(url.text, type: .page, behavior: .networkOnly, partition: partition))
-        guard loaded.status == 200 else { throw DescribedError(of: "\(url)", status: loaded.status) }
+        guard loaded.status == 200 else { throw HTTPFault(loaded.response, url: url, now: .now) }
         return try await loaded.body.collect()
       }
       guard let source = String(validating: bytes, as: UTF8.self) else {

@@ -85,7 +85,7 @@ struct PreloadCommand: AsyncParsableCommand {
     } catch {
       guard store.json else { throw error }
       var report = PreloadReport()
-      report.failures = [.init(name: "store", error: error.sentence)]
+      report.failures = [.init(name: "store", error: error.message)]
       try JSONOutput.print(report)
       throw ExitCode.failure
     }

@@ -255,7 +255,7 @@ struct RenderCommand: AsyncParsableCommand {
         _ = try await render(target)
       } catch let error as CommandError {
         // The next change may repair it.
-        Terminal.report("\(error)", .red)
+        Terminal.report(error.message, .red)
       }
       try await watched.change()
       showTime()
@@ -295,13 +295,13 @@ struct RenderCommand: AsyncParsableCommand {
       } catch SourceError.noManifest {
         // Without a manifest the bundle itself is polled.
       } catch {
-        failure = error.sentence
+        failure = error.message
       }
       do {
         let newest = try await host.bundles.load(url, options: OpenOptions(policy: .networkOnly))
         if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
       } catch {
-        failure = failure ?? error.sentence
+        failure = failure ?? error.message
       }
       try Task.checkCancellation()
       if failure != said { show(failure) }

@@ -232,7 +232,7 @@ extension Rendering.Request {
     do {
       bytes = try InputFile.bundle(path)
     } catch {
-      throw RenderFault("\(url.readable) cannot be read: \(error.sentence)", url: url.text)
+      throw RenderFault("\(url.readable) cannot be read: \(error.message)", url: url.text)
     }
     if let fault = BundleFault(in: bytes) {
       throw RenderFault("\(url.readable) is not a bundle: \(fault)", url: url.text)

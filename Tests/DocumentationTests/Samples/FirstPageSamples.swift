@@ -62,6 +62,23 @@ enum FirstPageSamples {
     }
   }
 
+  static func handlingErrors(_ host: PageHost) async throws {
+    do {
+      let page = try await host.open("https://pages.example.com/bundles/home.js")
+      print(await page.tree.count, "elements")
+    } catch PageError.bundle(let reason) {
+      switch reason {
+      case BundleError.disabled(_, let message): print(message)  // the publisher's text for the user
+      case BundleError.failed(_, _, TransportError.cannotConnect), BundleError.noProgress: print("the server is away")
+      case SourceError.untrusted(let manifest, let error): print(manifest, "is not trusted:", error)
+      case StoreError.diskFull: print("free some space")
+      default: print(reason)
+      }
+    } catch PageError.script(let url, let error) {
+      print(url, "has failed:", error)
+    }
+  }
+
   static func workingOffline(_ host: PageHost) {
     host.reachability.setting = .offline  // no requests, for bundles and for pages
     host.reachability.setting = .observed  // back to normal; a waiting preload goes on
