@@ -29,18 +29,15 @@ enum PageLifeSamples {
   }
 
   static func events(_ page: PageInstance, _ ref: String) async throws {
-    try await page.fireEvent(ref, "click")
+    try await page.click(.text("Buy"))
     try await page.fireEvent(ref, "input", ["value": "Ann"])
   }
 
-  static func tapping(_ page: PageInstance) async throws {
+  static func lookingUp(_ page: PageInstance) async throws {
     let tree = await page.tree
-    if let text = tree.elements.values.first(where: { $0.attributes["value"]?.string == "Buy" }) {
-      // The text itself may not listen, but an element around it.
-      var target = text
-      while !target.events.contains("click"), let parent = target.parent.flatMap({ tree[$0] }) { target = parent }
-      try await page.fireEvent(target.ref, "click")
-    }
+    if let price = tree.first(.id("price")) { print(price.attributes["value"] ?? "") }
+    let inputs = tree.all(.type("input"))
+    if let name = inputs.first { try await page.fireEvent(name.ref, "input", ["value": "Ann"]) }
   }
 
   static func policies(_ configuration: inout HostConfiguration) {
