@@ -117,6 +117,17 @@ public struct HostConfiguration: Sendable {
     self.store = store
   }
 
+  /// A configuration with the manifest of a URL.
+  ///
+  /// - Parameters:
+  ///   - manifest: an `http`, `https` or `file` URL.
+  ///   - store: the folder of the durable store.
+  /// - Throws: `TransportError.invalidURL` for any other URL.
+  public init(manifest: URL, store: StoreDirectory = .app()) throws {
+    guard let url = PageURL(manifest) else { throw TransportError.invalidURL(manifest.absoluteString) }
+    self.init(manifest: url, store: store)
+  }
+
   /// A configuration without a manifest. The server is asked for the MD5 of each page, once per launch.
   public init(store: StoreDirectory = .app()) { self.store = store }
 

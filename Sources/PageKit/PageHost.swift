@@ -2,6 +2,7 @@ import Bundles
 import CCrypto
 import CurlTransport
 import DiskStorage
+import Foundation
 import HTTPCache
 import HTTPTransport
 import Logging
@@ -303,6 +304,13 @@ extension PageHost {
     }
     return page
   }
+
+  /// Opens the page of a URL: the same as ``open(_:options:data:)`` with its text.
+  ///
+  /// - Throws: `PageError` if the page cannot open and has no fallback.
+  @PageActor public func open(
+    _ url: URL, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws -> PageInstance { try await open(url.absoluteString, options: options, data: data) }
 
   /// Makes script engines ready for bundles of a type, and returns when they are ready. ``launch(_:transport:)`` begins
   /// with `vanilla`.

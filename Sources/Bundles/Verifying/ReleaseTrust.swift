@@ -13,12 +13,16 @@ public struct ReleaseTrust: Hashable, Sendable {
   /// `false` for a release that comes without its server, whose status would be over.
   package var needsStatus = true
 
+  /// Makes the trust in a root that the app has.
+  ///
+  ///     configuration.trust = try ReleaseTrust(root: Data(contentsOf: rootFile), freshFor: .seconds(7 * 86_400))
+  ///
   /// - Parameters:
   ///   - root: the bytes of a root, as `bundlectl root new` writes them.
   ///   - freshFor: the longest time since a manifest or its status was signed.
   /// - Throws: ``TrustError/unreadable(_:reason:)`` if the bytes are not a root.
-  public init(root: [UInt8], freshFor: Duration? = nil) throws {
-    self.init(try TrustRoot(reading: root), freshFor: freshFor)
+  public init(root: some Sequence<UInt8>, freshFor: Duration? = nil) throws {
+    self.init(try TrustRoot(reading: Array(root)), freshFor: freshFor)
   }
 
   package init(_ root: TrustRoot, freshFor: Duration? = nil) { (self.root, self.freshFor) = (root, freshFor) }

@@ -248,9 +248,11 @@ extension ResponseCache {
   /// - Returns: `nil` if they are not stored.
   @discardableResult
   public func store(
-    _ bytes: [UInt8], forKey name: String, storagePolicy: StoragePolicy = .allowed, userInfo: [String: String] = [:],
+    _ bytes: some Sequence<UInt8> & Sendable, forKey name: String, storagePolicy: StoragePolicy = .allowed,
+    userInfo: [String: String] = [:],
     in partition: CachePartition = .private, at now: HTTPDate
   ) async -> CachedResponse? {
+    let bytes = Array(bytes)
     let arrival = Arrival(
       key: CacheKey(named: name, in: partition),
       request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), status: 200,

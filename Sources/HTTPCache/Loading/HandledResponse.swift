@@ -43,11 +43,25 @@ public struct HandledResponse: Sendable {
       status, fields: [.contentType: "application/json"], bytes: Array(try encoder.encode(value)), storage: storage)
   }
 
-  /// Its bytes as a value.
+  /// Decodes the body from JSON.
+  ///
+  ///     var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
   ///
   /// - Throws: `DecodingError`.
-  public func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-    try JSONDecoder().decode(type, from: Data(bytes))
+  public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+    try JSONDecoder().decode(type, from: data)
+  }
+
+  /// Decodes the body from JSON.
+  ///
+  /// - Throws: `DecodingError`.
+  @available(*, deprecated, renamed: "decoded(as:)")
+  public func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value { try decoded(as: type) }
+
+  /// The body as Foundation's type.
+  public var data: Data {
+    get { Data(bytes) }
+    set { bytes = Array(newValue) }
   }
 
   /// Its bytes as text; bytes that are not UTF-8 are replaced.
@@ -104,14 +118,24 @@ extension HandledResponse {
 }
 
 extension Resource {
-  /// The whole body, decoded from JSON. A body can be read once.
+  /// Reads the whole body, and decodes it from JSON. The body of a response that comes from the network can be read once.
   ///
-  ///     let items = try await loader.response(for: request).json([Item].self)
+  ///     let items = try await loader.response(for: request).decoded(as: [Item].self)
   ///
   /// - Throws: `DecodingError`; `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot
   ///   be undone; `StoreError`.
-  public func json<Value: Decodable>(_ type: Value.Type = Value.self) async throws -> Value {
-    try JSONDecoder().decode(type, from: Data(try await body.collect()))
+  public func decoded<Value: Decodable>(as type: Value.Type = Value.self) async throws -> Value {
+    try JSONDecoder().decode(type, from: await data)
+  }
+
+  /// The whole body as Foundation's type. The body of a response that comes from the network can be read once.
+  ///
+  ///     let picture = try await loader.response(for: request).data
+  ///
+  /// - Throws: `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot be undone;
+  ///   `StoreError`.
+  public var data: Data {
+    get async throws { Data(try await body.collect()) }
   }
 
   /// An answer that the app made itself.

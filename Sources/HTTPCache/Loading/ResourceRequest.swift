@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import HTTPTypes
 
@@ -131,5 +132,22 @@ extension LoadError: RetryableError {
     case .offline, .busy: true
     default: false
     }
+  }
+}
+
+extension ResourceRequest {
+  /// Makes a request for a URL. Each other parameter is the property of the same name.
+  ///
+  ///     let request = ResourceRequest(site.appending(path: "list.json"), behavior: .cacheFirst)
+  ///
+  /// - Parameter url: an absolute URL.
+  public init(
+    _ url: URL, type: ResourceType = .other, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
+    body: Data = Data(), behavior: LoadBehavior? = nil, priority: LoadPriority = .normal,
+    partition: CachePartition? = nil
+  ) {
+    self.init(
+      url.absoluteString, type: type, method: method, fields: fields, body: Array(body), behavior: behavior,
+      priority: priority, partition: partition)
   }
 }

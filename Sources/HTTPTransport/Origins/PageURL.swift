@@ -52,6 +52,16 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
     self.text = normalised
   }
 
+  /// Normalises a URL of Foundation's type.
+  ///
+  /// - Parameters:
+  ///   - url: an absolute URL; `nil` is returned if its scheme is another than `http`, `https` or `file`, and for one with
+  ///     a user or a password.
+  ///   - ignored: the query parameters to drop.
+  public init?(_ url: URL, ignoring ignored: Set<String> = PageURL.ignoredParameters) {
+    self.init(url.absoluteString, ignoring: ignored)
+  }
+
   /// Makes a URL of text that was normalised before, without parsing it.
   package init(normalised text: String) {
     self.text = text

@@ -23,9 +23,9 @@ public protocol ResourceRequestHandling: Sendable {
 ///
 ///     struct NewerItems: ResourceAnswering {
 ///       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
-///         var items = try await exchange.stored()?.json([Item].self) ?? []
+///         var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
 ///         let question = ResourceRequest("https://api.example.com/items?since=\(items.last?.id ?? 0)")
-///         items += try await exchange.response(to: question).json([Item].self)
+///         items += try await exchange.response(to: question).decoded(as: [Item].self)
 ///         return try .json(items, storage: .askingEachTime)
 ///       }
 ///     }

@@ -1,3 +1,4 @@
+import Foundation
 import PageKit
 
 /// Samples of "Caching" and the README.
@@ -12,8 +13,16 @@ enum CachingSamples {
     let news = ResourceRequest("https://api.example.com/news.json", fields: [.accept: "application/json"])
     let loaded = try await host.resources.response(for: news)
     print(loaded.status, loaded.response.headerFields[.lastModified] ?? "", loaded.cacheStatus.map { "\($0)" } ?? "")
-    let items = try await loaded.json([Item].self)  // or loaded.body, which is a sequence of chunks
+    let items = try await loaded.decoded(as: [Item].self)  // or loaded.body, which is a sequence of chunks
     _ = items
+  }
+
+  static func foundation(_ host: PageHost, _ site: URL) async throws {
+    let feed = ResourceRequest(site.appending(path: "feed.json"), behavior: .cacheFirst)
+    let picture = ResourceRequest(site.appending(path: "logo.png"), type: .image)
+    let items = try await host.resources.response(for: feed).decoded(as: [Item].self)
+    let bytes = try await host.resources.response(for: picture).data
+    print(items.count, bytes.count)
   }
 
   static func rules(_ configuration: inout HostConfiguration) {

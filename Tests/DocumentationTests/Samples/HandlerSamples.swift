@@ -58,7 +58,7 @@ enum HandlerSamples {
       .prefix("https://api.example.com/"),
       RequestTransform(response: { answer, _ in
         // The page gets what is in the envelope.
-        if answer.status == 200 { answer = try .json(answer.json(Envelope.self).items) }
+        if answer.status == 200 { answer = try .json(answer.decoded(as: Envelope.self).items) }
       }))
   }
 
@@ -122,9 +122,9 @@ struct Item: Codable {
 
 struct NewerItems: ResourceAnswering {
   func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
-    var items = try await exchange.stored()?.json([Item].self) ?? []
+    var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
     let question = ResourceRequest("https://api.example.com/items?since=\(items.last?.id ?? 0)")
-    items += try await exchange.response(to: question).json([Item].self)
+    items += try await exchange.response(to: question).decoded(as: [Item].self)
     return try .json(items, storage: .askingEachTime)  // or .none, .asTheServerSaid, .lifetime(.seconds(60))
   }
 }

@@ -1,3 +1,6 @@
+import Foundation
+import FoundationNetworking
+import HTTPCacheFoundation
 import HTTPTypes
 import PageTesting
 import Testing
@@ -31,11 +34,31 @@ struct UpdatesTests {
       fixture.serve("/a", #"[{"id": 7}]"#, etag: "\"1\"")
       for behavior in [LoadBehavior.networkOnly, .cacheOnly] {
         let loaded = try await fixture.loader.response(for: fixture.request("/a", behavior))
-        #expect(try await loaded.json([Item].self) == [Item(id: 7)])
+        #expect(try await loaded.decoded(as: [Item].self) == [Item(id: 7)])
       }
       fixture.serve("/a", "<html>", etag: "\"2\"")
       let page = try await fixture.loader.response(for: fixture.request("/a", .networkOnly))
-      await #expect(throws: DecodingError.self) { try await page.json([Item].self) }
+      await #expect(throws: DecodingError.self) { try await page.decoded(as: [Item].self) }
+    }
+  }
+
+  @Test("a request of Foundation's has its URL, method, fields, body and cache policy")
+  func foundationRequest() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "bytes", etag: "\"1\"")
+      var asked = URLRequest(url: try #require(URL(string: fixture.origin.url(for: "/a"))))
+      asked.cachePolicy = .returnCacheDataElseLoad
+      asked.setValue("text/plain", forHTTPHeaderField: "Accept")
+      let request = try #require(ResourceRequest(asked))
+      #expect(request.behavior == .returnCacheDataElseLoad)
+      for _ in 1...2 { #expect(try await fixture.loader.response(for: request).data == Data("bytes".utf8)) }
+      #expect(fixture.origin.requests.map { $0.headers[.accept] } == ["text/plain"])
+
+      asked.httpMethod = "POST"
+      asked.httpBody = Data("sent".utf8)
+      asked.cachePolicy = .useProtocolCachePolicy
+      let post = try #require(ResourceRequest(asked))
+      #expect((post.method, post.body, post.behavior) == (.post, Array("sent".utf8), nil))
     }
   }
 
