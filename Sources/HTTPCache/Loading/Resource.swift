@@ -1,3 +1,4 @@
+import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -198,4 +199,44 @@ package struct ReplayableResponse: Sendable {
 
   /// It was given again: what was used goes last.
   package func use() { cache.noteUse(of: validity, at: now()) }
+}
+
+extension Resource {
+  /// The figures of the request whose response this is: the times of its steps, its bytes, the connection and the version
+  /// of HTTP. They are complete when the body has been read to its end. `nil` unless the response came from the network.
+  ///
+  ///     let answer = try await loader.response(for: request)
+  ///     let bytes = try await answer.data
+  ///     if let figures = await answer.transfer?.timings { print(figures.firstByte, figures.total, bytes.count) }
+  public var transfer: TransferSummary? {
+    get async {
+      guard source == .network else { return nil }
+      return if let incoming { await incoming.summary } else { await body.transferSummary() }
+    }
+  }
+
+  /// Reads the whole body, and tells how much has come after each chunk.
+  ///
+  ///     let picture = try await answer.data { received, total in print(received, "of", total ?? 0) }
+  ///
+  /// - Parameters:
+  ///   - limit: the largest number of bytes; 256 MiB by default.
+  ///   - progress: gets the bytes so far, and the body's length: `nil` if it is unknown, as it is of a response that came
+  ///     with a content encoding.
+  /// - Throws: `TransportError`, which is `TransportError.tooLarge` if the body is larger; `ContentError` if the content
+  ///   encoding cannot be undone; `StoreError`; `CancellationError`.
+  public nonisolated(nonsending) func data(
+    upTo limit: Int64 = 256 << 20, progress: (_ received: Int64, _ total: Int64?) -> Void
+  ) async throws -> Data {
+    let total = fieldsOfBody[.contentLength].flatMap { Int64($0) }
+    var data = Data()
+    for try await chunk in body {
+      guard Int64(data.count) + Int64(chunk.count) <= limit else {
+        throw TransportError.tooLarge(url: url?.text ?? "", limit: limit)
+      }
+      data += chunk
+      progress(Int64(data.count), total)
+    }
+    return data
+  }
 }

@@ -30,8 +30,8 @@ public struct Body: AsyncSequence, Sendable {
 
   /// Makes a body of bytes that have all been received.
   ///
-  /// - Parameter summary: the timings and trailers of their transfer.
-  package init(_ bytes: [UInt8], summary: TransferSummary) { storage = .bytes(bytes, summary) }
+  /// - Parameter summary: the figures and trailers of their transfer.
+  public init(_ bytes: [UInt8], summary: TransferSummary) { storage = .bytes(bytes, summary) }
 
   /// Makes a body of a part of the bytes in a store.
   package init(_ stored: any StoredBody, _ range: Range<Int64>) {
@@ -125,9 +125,9 @@ public struct Body: AsyncSequence, Sendable {
     return bytes
   }
 
-  /// Returns the timings and trailers of a transfer: complete when it has ended or failed, partial before. Empty for
+  /// Returns the figures and trailers of a transfer: complete when it has ended or failed, partial before. Empty for
   /// bytes that were not received.
-  package func transferSummary() async -> TransferSummary {
+  public func transferSummary() async -> TransferSummary {
     switch storage {
     case .bytes(_, let summary): summary
     case .stored: TransferSummary()

@@ -143,34 +143,43 @@ public struct TransportResponse: Sendable {
   }
 }
 
-/// The timings and trailers of a transfer.
-package struct TransferSummary: Sendable {
-  package var timings: TransferTimings
-  package var trailers: HTTPFields
+/// The figures and trailers of a transfer.
+public struct TransferSummary: Sendable {
+  /// The times and bytes.
+  public var timings: TransferTimings
+  /// The fields that came behind the body.
+  public var trailers: HTTPFields
 
-  package init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
+  /// Makes a summary, for a transport of the app's own.
+  public init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
     self.timings = timings
     self.trailers = trailers
   }
 }
 
 /// The times and bytes of a transfer. All durations count from its start.
-package struct TransferTimings: Hashable, Sendable {
-  package var nameLookup: Duration = .zero
-  package var connected: Duration = .zero
+public struct TransferTimings: Hashable, Sendable {
+  /// The end of the look-up of the host's name; zero on a reused connection.
+  public var nameLookup: Duration = .zero
+  /// The end of the connecting; zero on a reused connection.
+  public var connected: Duration = .zero
   /// The end of the TLS handshake; zero without TLS.
-  package var secured: Duration = .zero
-  package var firstByte: Duration = .zero
-  package var total: Duration = .zero
+  public var secured: Duration = .zero
+  /// The arrival of the response's first byte.
+  public var firstByte: Duration = .zero
+  /// The end of the transfer.
+  public var total: Duration = .zero
   /// The wire bytes of all heads and the body that were received.
-  package var bytesReceived: Int64 = 0
+  public var bytesReceived: Int64 = 0
   /// The wire bytes of head and body that were sent.
-  package var bytesSent: Int64 = 0
-  package var reusedConnection = false
+  public var bytesSent: Int64 = 0
+  /// `true` if an earlier request had opened the connection.
+  public var reusedConnection = false
   /// The version of HTTP, `1.1` or `2`; `nil` before there is a response.
-  package var httpVersion: String?
+  public var httpVersion: String?
 
-  package init() {}
+  /// Makes figures that are all zero.
+  public init() {}
 }
 
 /// A request's body that is sent in chunks. It can be sent once.

@@ -63,6 +63,25 @@ enum CachingSamples {
     _ = stored
   }
 
+  static func figures(_ host: PageHost) async throws {
+    let photo = try await host.resources.response(
+      for: ResourceRequest("https://cdn.example.com/photo.jpg", type: .image))
+    let pixels = try await photo.data { received, total in print(received, "of", total ?? 0) }
+    if let times = await photo.transfer?.timings {
+      print(times.nameLookup, times.connected, times.secured, times.firstByte, times.total)
+      print(times.bytesReceived, times.reusedConnection, times.httpVersion ?? "", pixels.count)
+    }
+  }
+
+  static func listing(_ host: PageHost) async throws {
+    var position: ResponseListing.Position?
+    repeat {
+      let part = try await host.responses.listing(after: position, limit: 100)
+      for entry in part.entries { print(entry.url?.text ?? entry.key.name, entry.size, entry.storedAt, entry.isKept) }
+      position = part.next
+    } while position != nil
+  }
+
   static func hook(_ host: PageHost) {
     host.responses.willCache = { proposed in
       var proposed = proposed
