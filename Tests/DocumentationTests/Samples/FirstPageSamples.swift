@@ -50,6 +50,16 @@ enum FirstPageSamples {
     return configuration
   }
 
+  static func configuring() throws -> HostConfiguration {
+    var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
+    configuration.storage.quotas.responses = 50 << 20
+    configuration.releases.verification = .everyOpen
+    configuration.network.retry.attempts = 5
+    configuration.resources.behavior = .networkFirst()
+    configuration.pages.opening.policy = .cacheFirst
+    return configuration
+  }
+
   static func askingForData(_ host: PageHost) async throws {
     let list = ResourceRequest("https://api.example.com/list.json", behavior: .cacheThenNetwork)
     for await update in host.resources.updates(for: list) {

@@ -44,7 +44,7 @@ enum HandlerSamples {
   }
 
   static func device(_ configuration: inout HostConfiguration) {
-    configuration.device = DefaultConfiguration(["platform": "android", "deviceWidth": 1080], language: "en-GB")
+    configuration.pages.device = DefaultConfiguration(["platform": "android", "deviceWidth": 1080], language: "en-GB")
   }
 
   static func transform(_ host: PageHost, _ session: Session) {

@@ -41,8 +41,8 @@ enum PageLifeSamples {
   }
 
   static func policies(_ configuration: inout HostConfiguration) {
-    configuration.opening.policy = .networkFirst(deadline: .seconds(1))
-    configuration.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
+    configuration.pages.opening.policy = .networkFirst(deadline: .seconds(1))
+    configuration.pages.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
   }
 
   static func onePolicy(_ host: PageHost) async throws {
@@ -52,15 +52,15 @@ enum PageLifeSamples {
   }
 
   static func factory(_ configuration: inout HostConfiguration) {
-    configuration.pageFactory = { BuiltInPage(environment: $0, registry: $1) }
+    configuration.pages.factory = { BuiltInPage(environment: $0, registry: $1) }
   }
 
   static func snapshots(_ configuration: inout HostConfiguration) {
-    configuration.snapshot = .showLast  // or in the options of one opening
+    configuration.pages.snapshot = .showLast  // or in the options of one opening
   }
 
   static func fallback(_ configuration: inout HostConfiguration) {
-    configuration.fallback = { url, reason in
+    configuration.pages.fallback = { url, reason in
       .placeholder("This page is not available offline.")
     }
   }
