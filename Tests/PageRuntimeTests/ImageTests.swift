@@ -48,6 +48,8 @@ struct ImageTests {
   func formatsAndSizes(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) throws {
     #expect(ImageFormat(bytes) == format)
     let size = try #require(ImageSize(of: bytes, format: format))
+    let image = LoadedImage(bytes: bytes, cacheType: .none)
+    #expect((image.format, image.size, ImageSize(of: bytes)) == (format.rawValue, size, size))
     #expect((size.width, size.height) == (width, height))
   }
 

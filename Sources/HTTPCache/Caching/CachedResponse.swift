@@ -81,8 +81,9 @@ public enum StoragePolicy: Hashable, Sendable {
 public struct ProposedResponse: Sendable {
   /// As it was sent.
   public let request: HTTPRequest
-  /// The bytes that came, as the server encoded them.
-  public let body: any StoredBody
+  /// The bytes that came, as the server encoded them. They can be read several times.
+  public var body: Body { Body(stored, 0..<stored.count) }
+  let stored: any StoredBody
   /// May be changed; what is stored is this.
   public var response: HTTPResponse
   /// Stored instead of `body`.
@@ -91,6 +92,14 @@ public struct ProposedResponse: Sendable {
   public var storagePolicy: StoragePolicy
   /// Metadata of the app, which comes with the response from then on.
   public var userInfo: [String: String]
+
+  init(
+    request: HTTPRequest, body: any StoredBody, response: HTTPResponse, replacement: [UInt8]? = nil,
+    storagePolicy: StoragePolicy, userInfo: [String: String]
+  ) {
+    (self.request, stored, self.response, self.replacement) = (request, body, response, replacement)
+    (self.storagePolicy, self.userInfo) = (storagePolicy, userInfo)
+  }
 }
 
 /// The reason why a cache does not do what it was told.

@@ -265,7 +265,7 @@ extension ResponseCache {
     return await store(proposal, arrival, nil)
   }
 
-  /// Returns the bytes that were stored under a name. They are in its `bytes`, or ``body(of:)`` reads them from the disk.
+  /// Returns the bytes that were stored under a name. They are in its `bytes`, or ``content(of:)`` reads them from the disk.
   public func response(forKey name: String, in partition: CachePartition = .private) async -> CachedResponse? {
     await responses(for: CacheKey(named: name, in: partition)).last
   }

@@ -220,8 +220,15 @@ public final class ResponseCache: Sendable {
   /// so that many requests for one cost no more than a chunk each.
   var memoryLimit: Int64 { min(Int64(memory.capacity / 4), 1 << 20) }
 
+  /// Reads the stored bytes of a response, and checks them against their digest.
+  ///
+  /// - Returns: a body that can be read several times; `nil` if the bytes are gone.
+  public func content(of response: CachedResponse) async -> Body? {
+    await body(of: response).map { Body($0, 0..<$0.count) }
+  }
+
   /// Reads the stored bytes of a response, and checks them against their digest; `nil` if they are gone.
-  public func body(of response: CachedResponse) async -> (any StoredBody)? {
+  package func body(of response: CachedResponse) async -> (any StoredBody)? {
     if let body = bodyAtOnce(of: response) { return body }
     do {
       guard let body = try await store.body(of: response.entry) else {

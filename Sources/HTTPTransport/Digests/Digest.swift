@@ -1,7 +1,7 @@
 import CCrypto
 
 /// An MD5 digest, which servers of bundles publish. It detects accidental damage, not manipulation. RFC 1321.
-public struct MD5Digest: FixedSizeDigest {
+public struct MD5Digest: FixedSizeDigest, Hashable, Sendable, Codable, CustomStringConvertible {
   /// 16 bytes.
   public static let byteCount = 16
   /// The digest's bytes.
@@ -13,10 +13,19 @@ public struct MD5Digest: FixedSizeDigest {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
   }
+
+  /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
+  public init?(hex: some StringProtocol) {
+    guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
+    self.bytes = bytes
+  }
+
+  /// The lower-case hexadecimal digits.
+  public var hex: String { Hex.encode(bytes) }
 }
 
 /// A SHA-256 digest, by which stores name bytes.
-public struct SHA256Digest: FixedSizeDigest {
+public struct SHA256Digest: FixedSizeDigest, Hashable, Sendable, Codable, CustomStringConvertible {
   /// 32 bytes.
   public static let byteCount = 32
   /// The digest's bytes.
@@ -28,6 +37,15 @@ public struct SHA256Digest: FixedSizeDigest {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
   }
+
+  /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
+  public init?(hex: some StringProtocol) {
+    guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
+    self.bytes = bytes
+  }
+
+  /// The lower-case hexadecimal digits.
+  public var hex: String { Hex.encode(bytes) }
 }
 
 /// A SHA-512 digest, which servers may give for a response. RFC 9530.
@@ -43,7 +61,7 @@ package struct SHA512Digest: FixedSizeDigest {
 }
 
 /// A digest of a fixed size. Its text, also in JSON, is lower-case hexadecimal.
-public protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConvertible {
+package protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The digest's size in bytes.
   static var byteCount: Int { get }
   /// The digest's bytes.
@@ -54,13 +72,13 @@ public protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConver
 
 extension FixedSizeDigest {
   /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
-  public init?(hex: some StringProtocol) {
+  package init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
     self.init(bytes: bytes)
   }
 
   /// The lower-case hexadecimal digits.
-  public var hex: String { Hex.encode(bytes) }
+  package var hex: String { Hex.encode(bytes) }
 
   public var description: String { hex }
 

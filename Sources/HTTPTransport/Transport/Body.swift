@@ -149,7 +149,7 @@ package final class BodyReader: Sendable {
 }
 
 /// The stored bytes of a response. They can be read repeatedly and by several readers at once.
-public protocol StoredBody: Sendable {
+package protocol StoredBody: Sendable {
   /// The number of bytes.
   var count: Int64 { get }
   /// Reads at most `limit` bytes from a position; returns no bytes at the end.

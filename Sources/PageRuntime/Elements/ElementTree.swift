@@ -418,7 +418,7 @@ extension ElementTree.Record.Image {
     switch state {
     case .loading: break
     case .loaded(_, let format, let size, let cache):
-      (self.format, self.cache) = (format.rawValue, cache.rawValue)
+      (self.format, self.cache) = (format, cache.rawValue)
       (width, height) = (size?.width, size?.height)
     case .failed(_, let reason): failure = reason
     }
@@ -426,7 +426,7 @@ extension ElementTree.Record.Image {
 
   var state: ImageState {
     if let failure { return .failed(url: url, reason: failure) }
-    guard let format = format.flatMap({ ImageFormat(rawValue: $0) }),
+    guard let format, format.isEmpty || ImageFormat(rawValue: format) != nil,
       let cache = cache.flatMap({ LoadedImage.CacheType(rawValue: $0) })
     else { return .loading(url: url) }
     return .loaded(url: url, format, ImageSize(width: width ?? 0, height: height ?? 0), cache)

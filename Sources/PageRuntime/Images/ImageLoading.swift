@@ -59,15 +59,24 @@ public struct LoadedImage: Sendable {
 
   /// The file.
   public let bytes: [UInt8]
-  /// The format of the bytes.
-  public let format: ImageFormat
+  /// The format of the bytes: `png`, `jpeg`, `gif`, `webp`, `avif` or `svg`; empty if it is another one.
+  public let format: String
   /// The size in pixels; `nil` for a drawing without one.
   public let size: ImageSize?
   /// The place that the picture came from.
   public let cacheType: CacheType
 
-  /// A picture that an app's loader has made or loaded.
-  public init(bytes: [UInt8], format: ImageFormat, size: ImageSize?, cacheType: CacheType) {
+  /// A picture that an app's loader has made or loaded. Its format and its size are read from the bytes.
+  ///
+  ///     continuation.yield(.image(LoadedImage(bytes: bytes, cacheType: .disk)))
+  public init(bytes: [UInt8], cacheType: CacheType) {
+    let format = ImageFormat(bytes)
+    self.init(
+      bytes: bytes, format: format?.rawValue ?? "", size: format.flatMap { ImageSize(of: bytes, format: $0) },
+      cacheType: cacheType)
+  }
+
+  init(bytes: [UInt8], format: String, size: ImageSize?, cacheType: CacheType) {
     self.bytes = bytes
     self.format = format
     self.size = size
@@ -110,8 +119,8 @@ public struct ImageTask: Sendable {
 public enum ImageState: Hashable, Sendable {
   /// The picture is loading.
   case loading(url: String)
-  /// The picture has come; its size is `nil` for a drawing without one.
-  case loaded(url: String, ImageFormat, ImageSize?, LoadedImage.CacheType)
+  /// The picture has come, with the name of its format, such as `png`; its size is `nil` for a drawing without one.
+  case loaded(url: String, String, ImageSize?, LoadedImage.CacheType)
   /// The picture could not be loaded, with the reason as a sentence.
   case failed(url: String, reason: String)
 
@@ -245,7 +254,7 @@ public struct DefaultImageLoader: ImageLoading {
         throw ImageError.tooManyPixels(url: url, pixels: overflows ? .max : pixels, limit: limits.pixels)
       }
     }
-    return LoadedImage(bytes: bytes, format: format, size: size, cacheType: loaded.cacheType)
+    return LoadedImage(bytes: bytes, format: format.rawValue, size: size, cacheType: loaded.cacheType)
   }
 }
 

@@ -98,8 +98,7 @@ struct Assets: ImageLoading {
     guard request.url.hasPrefix("asset:") else { return others.load(request) }
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
     if let bytes = pictures[request.url] {
-      let size = ImageSize(of: bytes, format: .png)
-      continuation.yield(.image(LoadedImage(bytes: bytes, format: .png, size: size, cacheType: .none)))
+      continuation.yield(.image(LoadedImage(bytes: bytes, cacheType: .none)))
     } else {
       continuation.yield(.failed(NoPicture(url: request.url)))
     }
