@@ -3,6 +3,9 @@ import HTTPTransport
 import SystemPackage
 
 /// The folder of a store.
+///
+///     let host = try PageHost.launch(
+///       .init(manifest: "https://pages.example.com/manifest.json", store: StoreDirectory("/var/lib/shop")))
 public struct StoreDirectory: Hashable, Sendable {
   package let root: FilePath
   /// The path of the folder for responses that the system may remove; `nil` for the store's own folder.

@@ -11,7 +11,7 @@ extension ResourceRequest {
   ///
   ///     var asked = URLRequest(url: url, cachePolicy: .returnCacheDataElseLoad)
   ///     asked.setValue("application/json", forHTTPHeaderField: "Accept")
-  ///     if let request = ResourceRequest(asked) { let answer = try await loader.response(for: request) }
+  ///     if let request = ResourceRequest(asked) { print(try await host.resources.response(for: request).status) }
   ///
   /// - Parameter request: a request with a URL; `nil` is returned for one without, and for a method that is not a token of
   ///   HTTP.

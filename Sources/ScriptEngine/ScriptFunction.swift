@@ -127,6 +127,17 @@ package struct ScriptArgument {
 }
 
 /// A type whose values go to scripts and come from them as plain data, as arguments and results of module methods.
+///
+///     struct Price: ScriptConvertible {
+///       let cents: Int
+///
+///       init?(scriptValue: ScriptValue) {
+///         guard let cents = scriptValue["cents"].int else { return nil }
+///         self.cents = cents
+///       }
+///
+///       var scriptValue: ScriptValue { ["cents": .number(Double(cents))] }
+///     }
 public protocol ScriptConvertible: SendableMetatype {
   /// Returns `nil` if the value is not of this type.
   init?(scriptValue: ScriptValue)

@@ -132,7 +132,7 @@ struct ImageTests {
       func load(_ request: ImageRequest) -> ImageTask {
         let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
         continuation.yield(
-          .image(LoadedImage(bytes: [], format: .gif, size: ImageSize(width: 7, height: 8), cacheType: .none)))
+          .image(LoadedImage(bytes: [], format: "gif", size: ImageSize(width: 7, height: 8), cacheType: .none)))
         continuation.finish()
         return ImageTask(updates: updates, onCancel: {})
       }

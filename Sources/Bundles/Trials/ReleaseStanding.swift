@@ -11,6 +11,9 @@ public enum ReleaseStanding: String, Hashable, Sendable, Codable, CaseIterable {
 }
 
 /// The options of the trial of new releases.
+///
+///     configuration.releases.trial?.failures = 3
+///     configuration.releases.trial?.duration = .seconds(5)
 public struct ReleaseTrial: Hashable, Sendable {
   /// The number of failed openings of a release, of all its pages together, after which it is bad; 2 by default.
   public var failures = 2

@@ -15,7 +15,7 @@ public struct ReleaseTrust: Hashable, Sendable {
 
   /// Makes the trust in a root that the app has.
   ///
-  ///     configuration.trust = try ReleaseTrust(root: Data(contentsOf: rootFile), freshFor: .seconds(7 * 86_400))
+  ///     configuration.releases.trust = try ReleaseTrust(root: Data(contentsOf: rootFile), freshFor: .seconds(7 * 86_400))
   ///
   /// - Parameters:
   ///   - root: the bytes of a root, as `bundlectl root new` writes them.

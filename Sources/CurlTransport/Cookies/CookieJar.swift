@@ -11,6 +11,8 @@ import Synchronization
 /// is returned.
 ///
 /// Session cookies live as long as the jar. Each jar has its own cookies; a file should belong to one jar at a time.
+///
+///     configuration.network.cookies = try CookieJar(file: "/var/lib/shop/cookies.txt")
 public final class CookieJar: CookieStoring {
   let share: CookieShare
   private let file: CookieFile?

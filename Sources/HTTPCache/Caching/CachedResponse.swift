@@ -78,6 +78,12 @@ public enum StoragePolicy: Hashable, Sendable {
 }
 
 /// A response that is about to be stored, as the app's hook gets it.
+///
+///     host.responses.willCache = { proposed in
+///       var proposed = proposed
+///       proposed.userInfo["screen"] = "list"
+///       return proposed.response.headerFields[.contentType] == "text/html" ? nil : proposed
+///     }
 public struct ProposedResponse: Sendable {
   /// As it was sent.
   public let request: HTTPRequest

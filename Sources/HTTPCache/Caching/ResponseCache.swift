@@ -9,6 +9,10 @@ import Synchronization
 /// Responses in memory and, behind that, in a store.
 ///
 /// A failure of the store is logged, and counts as a cache miss.
+///
+///     let cache = try ResponseCache(memoryCapacity: 4 << 20, diskCapacity: 100 << 20)
+///     ResponseCache.setShared(cache)
+///     print(try await cache.usage().disk.bytes, "bytes are stored")
 public final class ResponseCache: Sendable {
   /// A hook that is asked before a response is stored: it may change, restrict or refuse (`nil`) the response.
   public typealias WillCache = @Sendable (ProposedResponse) async -> ProposedResponse?

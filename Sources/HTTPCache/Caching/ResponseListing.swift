@@ -58,7 +58,7 @@ extension ResponseCache {
   ///
   ///     var next: ResponseListing.Position?
   ///     repeat {
-  ///       let part = try await cache.listing(after: next)
+  ///       let part = try await host.responses.listing(after: next)
   ///       for entry in part.entries { print(entry.key, entry.size, entry.freshUntil) }
   ///       next = part.next
   ///     } while next != nil

@@ -3,6 +3,9 @@ import HTTPTransport
 import HTTPTypes
 
 /// An answer that the app makes, or has changed.
+///
+///     return HandledResponse(
+///       fields: [.contentType: "text/plain"], bytes: Array("hello".utf8), storage: .lifetime(.seconds(60)))
 public struct HandledResponse: Sendable {
   /// The way in which it may be stored.
   public enum Storage: Hashable, Sendable {
@@ -44,8 +47,6 @@ public struct HandledResponse: Sendable {
   }
 
   /// Decodes the body from JSON.
-  ///
-  ///     var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
   ///
   /// - Throws: `DecodingError`.
   public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
@@ -120,7 +121,7 @@ extension HandledResponse {
 extension Resource {
   /// Reads the whole body, and decodes it from JSON. The body of a response that comes from the network can be read once.
   ///
-  ///     let items = try await loader.response(for: request).decoded(as: [Item].self)
+  ///     let items = try await host.resources.response(for: request).decoded(as: [Item].self)
   ///
   /// - Throws: `DecodingError`; `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot
   ///   be undone; `StoreError`.
@@ -130,7 +131,7 @@ extension Resource {
 
   /// The whole body as Foundation's type. The body of a response that comes from the network can be read once.
   ///
-  ///     let picture = try await loader.response(for: request).data
+  ///     let picture = try await host.resources.response(for: request).data
   ///
   /// - Throws: `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot be undone;
   ///   `StoreError`.

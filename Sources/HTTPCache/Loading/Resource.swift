@@ -4,6 +4,9 @@ import HTTPTransport
 import HTTPTypes
 
 /// A response to a resource request, wherever it came from.
+///
+///     let answer = try await host.resources.response(for: ResourceRequest("https://api.example.com/home.json"))
+///     if answer.status == 200 { print(answer.source, try await answer.decoded(as: [Item].self)) }
 public struct Resource: Sendable {
   /// The part of the system that answered.
   public enum Source: String, Hashable, Sendable {
@@ -99,6 +102,10 @@ public struct Resource: Sendable {
 }
 
 /// An element of ``ResourceLoader/updates(for:)``.
+///
+///     for await update in host.resources.updates(for: request) {
+///       if case .network(let answer) = update { print("new:", answer.status) }
+///     }
 public enum ResourceUpdate: Sendable {
   /// A stored response.
   case cached(Resource)
@@ -205,7 +212,7 @@ extension Resource {
   /// The figures of the request whose response this is: the times of its steps, its bytes, the connection and the version
   /// of HTTP. They are complete when the body has been read to its end. `nil` unless the response came from the network.
   ///
-  ///     let answer = try await loader.response(for: request)
+  ///     let answer = try await host.resources.response(for: request)
   ///     let bytes = try await answer.data
   ///     if let figures = await answer.transfer?.timings { print(figures.firstByte, figures.total, bytes.count) }
   public var transfer: TransferSummary? {

@@ -6,8 +6,9 @@ import Logging
 
 /// Answers requests of pages and of the app, from the cache and the network.
 ///
-///     let resource = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
-///     for await update in loader.updates(for: request) { … }
+///     let loader = ResourceLoader(cache: try .shared, transport: try CurlTransport())
+///     let home = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
+///     print(home.status, home.source, try await home.data.count)
 ///
 /// `RequestBuilder` makes the request that is sent. `CacheLookup` decides with the stored responses. `OriginExchange`
 /// asks the origin through `OriginSender`, once for equal requests (`InFlightRequests`). `ResponseRecorder` stores the

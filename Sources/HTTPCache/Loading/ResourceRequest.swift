@@ -19,6 +19,10 @@ public enum ResourceType: String, Hashable, Sendable, CaseIterable {
 }
 
 /// Anything a page asks for.
+///
+///     var request = ResourceRequest("https://api.example.com/items?page=2", behavior: .cacheFirst)
+///     request.fields[.accept] = "application/json"
+///     let items = try await host.resources.response(for: request).decoded(as: [Item].self)
 public struct ResourceRequest: Sendable {
   /// As the page wrote it: absolute, `//host/…`, relative, `local://…` or `data:…`.
   public var reference: String

@@ -2,6 +2,9 @@ import Dispatch
 import Foundation
 
 /// A JSON value of any type. RFC 8259.
+///
+///     let value = await page.tree.json
+///     if case .object(let members) = value { print(members["type"] ?? .null) }
 public enum JSONValue: Hashable, Sendable, Codable {
   /// `null`.
   case null

@@ -5,6 +5,10 @@ import Foundation
 /// Two URLs are equal if RFC 3986 §6.2.2 and §6.2.3 call them equivalent: the case of scheme and host, default ports,
 /// dot segments, an empty path and escapes of unreserved characters make no difference. The fragment is dropped, and so
 /// are query parameters that only defeat caches.
+///
+///     let page = PageURL("HTTPS://pages.example.com:443/a/../home.js?random=1")
+///     print(page?.text ?? "")  // https://pages.example.com/home.js
+///     print(page?.resolving("img/logo.png")?.text ?? "")  // https://pages.example.com/img/logo.png
 public struct PageURL: Hashable, Sendable, CustomStringConvertible {
   /// The query parameters that apps append only to defeat caches; they are dropped by default.
   public static let ignoredParameters: Set<String> = ["random"]

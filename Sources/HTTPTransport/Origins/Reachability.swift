@@ -4,6 +4,9 @@ import Synchronization
 ///
 /// After several consecutive failures to connect, an origin counts as unreachable for a short time, so that requests
 /// fail without a time-out; then one request may try again. The time grows with each further failure.
+///
+///     host.reachability.setting = .offline  // no request is sent
+///     host.reachability.setting = .observed  // the outcomes of requests decide again
 public final class Reachability: Sendable {
   /// The app's knowledge of the network.
   public enum Setting: Hashable, Sendable {

@@ -2,6 +2,8 @@ import HTTPCaching
 import HTTPTypes
 
 /// The number of attempts of a request, and the delays between them.
+///
+///     configuration.network.retry = RetryPolicy(attempts: 2, firstDelay: .seconds(1))
 public struct RetryPolicy: Hashable, Sendable {
   /// The number of attempts, including the first one; 4 by default.
   public var attempts: Int

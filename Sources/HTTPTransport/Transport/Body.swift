@@ -5,6 +5,8 @@ import Synchronization
 ///
 /// Bytes in memory and in a store can be read repeatedly and by several readers at once. A stream is read once, by one
 /// reader at a time; each reader continues where the one before it stopped.
+///
+///     for try await chunk in answer.body { print(chunk.count, "bytes") }  // or collect() for all of them
 public struct Body: AsyncSequence, Sendable {
   /// A chunk of bytes.
   public typealias Element = [UInt8]

@@ -2,6 +2,13 @@ import HTTPTypes
 import Synchronization
 
 /// Sends HTTP requests and streams the wire bytes of the responses, without redirects, decoding or a cache.
+///
+///     struct Canned: HTTPTransporting {
+///       func send(_ request: TransportRequest) async throws -> TransportResponse {
+///         let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"])
+///         return TransportResponse(head: head, body: Body(Array("[]".utf8)))
+///       }
+///     }
 public protocol HTTPTransporting: Sendable {
   /// Sends a request, and returns when the final head has arrived; the body follows in ``TransportResponse/body``.
   ///

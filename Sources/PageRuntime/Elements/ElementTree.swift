@@ -3,6 +3,10 @@ import HTTPTransport
 import ScriptEngine
 
 /// The elements of a page. An invalid command changes nothing and throws its reason.
+///
+///     let tree = await page.tree
+///     print(tree.outline)
+///     for text in tree.all(.type("text")) { print(text.attributes["value"] ?? "") }
 public struct ElementTree: Hashable, Sendable {
   /// An element.
   public struct Element: Hashable, Sendable {

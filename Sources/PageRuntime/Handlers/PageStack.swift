@@ -6,6 +6,9 @@ import ScriptEngine
 ///
 /// The app puts its first page on the stack with ``show(_:)``. Pages that are pushed are made by the host's factory and
 /// open with ``PageInstance/renderByURL(_:options:data:)``.
+///
+///     await host.stack.show(page)  // the app's first page
+///     for await pages in await host.stack.changes { print(pages.last?.url?.text ?? "") }
 @PageActor public final class PageStack: Navigating {
   /// The pages, lowest first.
   public private(set) var pages: [PageInstance] = []

@@ -26,7 +26,7 @@ public protocol ResourceRequestHandling: Sendable {
 ///         var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
 ///         let question = ResourceRequest("https://api.example.com/items?since=\(items.last?.id ?? 0)")
 ///         items += try await exchange.response(to: question).decoded(as: [Item].self)
-///         return try .json(items, storage: .askingEachTime)
+///         return try .json(items, storage: .askingEachTime)  // or .none, .asTheServerSaid, .lifetime(.seconds(60))
 ///       }
 ///     }
 public protocol ResourceAnswering: Sendable {
@@ -83,9 +83,9 @@ public struct ResourceExchange: Sendable {
 
 /// Changes requests on their way out and answers on their way back.
 ///
-///     registry.register(.prefix("https://api.example.com/"), RequestTransform(request: { request in
-///       request.fields[.authorization] = token
-///     }))
+///     host.pages.registry.register(
+///       .prefix("https://api.example.com/"),
+///       RequestTransform(request: { $0.fields[.authorization] = await session.token }))
 ///
 /// The cache stores the server's answer; the change is applied each time the answer is given.
 public struct RequestTransform: ResourceRequestHandling {

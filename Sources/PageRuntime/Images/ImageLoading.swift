@@ -3,6 +3,19 @@ import HTTPTransport
 import HTTPTypes
 
 /// Loads the pictures of image elements.
+///
+///     struct PackagedImages: ImageLoading {
+///       let pictures: [String: [UInt8]]
+///       let others: any ImageLoading  // DefaultImageLoader(host.resources)
+///
+///       func load(_ request: ImageRequest) -> ImageTask {
+///         guard let bytes = pictures[request.url] else { return others.load(request) }
+///         let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
+///         continuation.yield(.image(LoadedImage(bytes: bytes, cacheType: .none)))
+///         continuation.finish()
+///         return ImageTask(updates: updates, onCancel: {})
+///       }
+///     }
 public protocol ImageLoading: Sendable {
   /// Starts to load a picture, and returns at once. The task has the result.
   func load(_ request: ImageRequest) -> ImageTask

@@ -64,8 +64,8 @@ enum CachingSamples {
   }
 
   static func figures(_ host: PageHost) async throws {
-    let photo = try await host.resources.response(
-      for: ResourceRequest("https://cdn.example.com/photo.jpg", type: .image))
+    let request = ResourceRequest("https://cdn.example.com/photo.jpg", type: .image)
+    let photo = try await host.resources.response(for: request)
     let pixels = try await photo.data { received, total in print(received, "of", total ?? 0) }
     if let times = await photo.transfer?.timings {
       print(times.nameLookup, times.connected, times.secured, times.firstByte, times.total)
