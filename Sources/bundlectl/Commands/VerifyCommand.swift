@@ -70,7 +70,7 @@ struct VerifyCommand: AsyncParsableCommand {
     }
     guard server || repair && !faulty.isEmpty else { return }
     var configuration = try source.configuration(store, manifest: stored.url)
-    configuration.allowsReadOnlyStore = !repair
+    configuration.storage.allowsReadOnly = !repair
     output = try await PageHost.using(configuration) { [output] host in
       var output = output
       if server { await compare(contents, with: host, &output) }

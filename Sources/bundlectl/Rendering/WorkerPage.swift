@@ -43,12 +43,12 @@ actor WorkerPage: RenderedPage {
     configuration.executable = executable
     configuration.readyEngines = 0
     configuration.questions = 10_000
-    configuration.frameworks = host.configuration.scripts.frameworks
-    configuration.frameworkAdvice = host.configuration.scripts.frameworkAdvice
-    configuration.preludes = host.configuration.scripts.preludes
-    configuration.preludeAdvice = host.configuration.scripts.preludeAdvice
+    configuration.frameworks = host.configuration.pages.scripts.frameworks
+    configuration.frameworkAdvice = host.configuration.pages.scripts.frameworkAdvice
+    configuration.preludes = host.configuration.pages.scripts.preludes
+    configuration.preludeAdvice = host.configuration.pages.scripts.preludeAdvice
     configuration.socketAdvice = "--in-process has them"
-    configuration.environment = host.configuration.device.environment
+    configuration.environment = host.configuration.pages.device.environment
     configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     // The worker's end is reported as an error of the page.
     pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })

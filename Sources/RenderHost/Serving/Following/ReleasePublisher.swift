@@ -328,7 +328,7 @@ struct ReleasePublisher: Sendable {
 
   /// The newest of the published roots and the host's own.
   private func newestRoot(_ published: [PublishedRoot]) -> TrustRoot? {
-    let own = host.configuration.trust?.root
+    let own = host.configuration.releases.trust?.root
     guard let newest = published.last.flatMap({ try? TrustRoot(reading: $0.bytes) }) else { return own }
     return own.map { $0.version > newest.version ? $0 : newest } ?? newest
   }
