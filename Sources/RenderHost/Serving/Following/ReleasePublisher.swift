@@ -90,7 +90,7 @@ struct ReleasePublisher: Sendable {
     } catch {
       failure = error
     }
-    var options = host.configuration.preload
+    var options = host.configuration.releases.preload
     options.only = names
     options.isOffline = failure != nil
     let preloader = preloader.withoutPrefetching(options)
@@ -286,7 +286,7 @@ struct ReleasePublisher: Sendable {
 
   private func contents(of release: StoredRelease) async throws -> (Manifest, [StoredBundle]) {
     let manifest = try Manifest(
-      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
+      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.releases.manifestLimits)
     return (manifest, try await host.store.recordedContents(of: release))
   }
 
