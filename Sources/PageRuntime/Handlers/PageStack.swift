@@ -8,7 +8,7 @@ import ScriptEngine
 /// open with ``PageInstance/renderByURL(_:options:data:)``.
 ///
 ///     await host.stack.show(page)  // the app's first page
-///     for await pages in await host.stack.changes { print(pages.last?.url?.text ?? "") }
+///     for await pages in await host.stack.changes { print(pages.count, "pages") }
 @PageActor public final class PageStack: Navigating {
   /// The pages, lowest first.
   public private(set) var pages: [PageInstance] = []

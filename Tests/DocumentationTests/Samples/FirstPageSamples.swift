@@ -40,7 +40,7 @@ enum FirstPageSamples {
     let folder = HostConfiguration(store: StoreDirectory("/var/lib/shop"))
     // The folders that `bundlectl` and `renderhost` use, shared with them and with other apps that name it.
     let shared = HostConfiguration(store: .standard())
-    print(named.store.path, folder.store.path, shared.store.path)
+    print([named, folder, shared].map(\.storage.directory.path))
   }
 
   static func logging() throws -> HostConfiguration {

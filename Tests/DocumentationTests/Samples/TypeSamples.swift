@@ -166,7 +166,7 @@ enum TypeSamples {
 
   static func pageStack(_ host: PageHost, _ page: PageInstance) async {
     await host.stack.show(page)  // the app's first page
-    for await pages in await host.stack.changes { print(pages.last?.url?.text ?? "") }
+    for await pages in await host.stack.changes { print(pages.count, "pages") }
   }
 
   static func elementTree(_ page: PageInstance) async {
