@@ -20,6 +20,7 @@ let package = Package(
   products: [
     .library(name: "PageKit", targets: ["PageKit"]),
     .library(name: "HTTPCache", targets: ["HTTPCache", "HTTPCaching", "HTTPTransport", "CurlTransport"]),
+    .library(name: "HTTPCacheFoundation", targets: ["HTTPCacheFoundation"]),
     .library(name: "PageTesting", targets: ["PageTesting"]),
     .executable(name: "bundlectl", targets: ["bundlectl"]),
     .executable(name: "renderhost", targets: ["RenderHostCommand"]),
@@ -106,6 +107,11 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
+    // Requests of Foundation's, apart since they bring FoundationNetworking to whoever links them.
+    .target(
+      name: "HTTPCacheFoundation",
+      dependencies: ["HTTPCache", .product(name: "HTTPTypes", package: "swift-http-types")],
+      swiftSettings: strict),
     .target(
       name: "Bundles",
       dependencies: [
@@ -170,7 +176,7 @@ let package = Package(
       name: "PageKit",
       dependencies: [
         "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
-        "ScriptEngine", "WebSocketTransport", "CCrypto",
+        "ScriptEngine", "Signing", "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -290,7 +296,8 @@ let package = Package(
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime", "PageTesting"], swiftSettings: relaxed),
+      dependencies: ["CurlTransport", "HTTPCache", "HTTPCacheFoundation", "PageKit", "PageRuntime", "PageTesting"],
+      swiftSettings: relaxed),
     .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "ObjectStorageTests", dependencies: ["ObjectStorage", "CurlTransport", "PageTesting", "TestSupport"],
@@ -363,7 +370,8 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheTests",
       dependencies: [
-        "HTTPCache", "Bundles", "CurlTransport", "PageTesting", "TestSupport", "ResponseWriterTool",
+        "HTTPCache", "HTTPCacheFoundation", "Bundles", "CurlTransport", "PageTesting", "TestSupport",
+        "ResponseWriterTool",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

@@ -67,7 +67,7 @@ enum CustomHandlers {
     for element in elements {
       guard let id = element.attributes["id"]?.string else { continue }
       if case .loaded(_, let format, let size, _)? = element.image {
-        texts[id] = "\(format.rawValue) \(size?.width ?? 0)×\(size?.height ?? 0)"
+        texts[id] = "\(format) \(size?.width ?? 0)×\(size?.height ?? 0)"
       } else {
         texts[id] = element.attributes["value"]?.string
       }

@@ -13,10 +13,7 @@ struct Swatches: ImageLoading {
     let drawing = Array(
       "<svg xmlns='http://www.w3.org/2000/svg' width='\(width)' height='\(height)' style='background:\(color)'/>".utf8)
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
-    continuation.yield(
-      .image(
-        LoadedImage(
-          bytes: drawing, format: .svg, size: ImageSize(of: drawing, format: .svg), cacheType: .none)))
+    continuation.yield(.image(LoadedImage(bytes: drawing, cacheType: .none)))
     continuation.finish()
     return ImageTask(updates: updates, onCancel: {})
   }

@@ -150,11 +150,13 @@ package struct BlobDirectory: Sendable {
 }
 
 /// The reason why a blob's bytes cannot be used. The caller fetches them again.
-package enum BlobError: Error, Hashable, CustomStringConvertible {
+public enum BlobError: Error, Hashable, CustomStringConvertible {
+  /// The blob's file is missing.
   case missing(SHA256Digest, path: String)
+  /// The bytes of the blob's file were changed.
   case corrupt(SHA256Digest, path: String, found: SHA256Digest, size: Int64)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .missing(_, let path): "the stored file \(path) has gone"
     case .corrupt(let expected, let path, let found, let size):

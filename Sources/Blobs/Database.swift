@@ -150,16 +150,22 @@ extension Row {
   }
 }
 
-extension MD5Digest: DatabaseValueConvertible {}
-
-extension SHA256Digest: DatabaseValueConvertible {}
-
-extension FixedSizeDigest where Self: DatabaseValueConvertible {
+extension MD5Digest: DatabaseValueConvertible {
   /// The digest's bytes as a blob of the database.
   public var databaseValue: DatabaseValue { Data(bytes).databaseValue }
 
   /// Reads a digest from a blob of the database; `nil` for any other value.
-  public static func fromDatabaseValue(_ value: DatabaseValue) -> Self? {
-    Data.fromDatabaseValue(value).flatMap { Self(bytes: $0) }
+  public static func fromDatabaseValue(_ value: DatabaseValue) -> MD5Digest? {
+    Data.fromDatabaseValue(value).flatMap { MD5Digest(bytes: $0) }
+  }
+}
+
+extension SHA256Digest: DatabaseValueConvertible {
+  /// The digest's bytes as a blob of the database.
+  public var databaseValue: DatabaseValue { Data(bytes).databaseValue }
+
+  /// Reads a digest from a blob of the database; `nil` for any other value.
+  public static func fromDatabaseValue(_ value: DatabaseValue) -> SHA256Digest? {
+    Data.fromDatabaseValue(value).flatMap { SHA256Digest(bytes: $0) }
   }
 }

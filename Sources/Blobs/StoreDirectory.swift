@@ -3,6 +3,9 @@ import HTTPTransport
 import SystemPackage
 
 /// The folder of a store.
+///
+///     let host = try PageHost.launch(
+///       .init(manifest: "https://pages.example.com/manifest.json", store: StoreDirectory("/var/lib/shop")))
 public struct StoreDirectory: Hashable, Sendable {
   package let root: FilePath
   /// The path of the folder for responses that the system may remove; `nil` for the store's own folder.
@@ -93,7 +96,7 @@ public struct StoreDirectory: Hashable, Sendable {
         guard mayPutAside else {
           throw StoreError.notWritable(
             path: folder.string,
-            reason: "it is not a folder, and there is no store in \(path): name another folder with --store")
+            reason: "it is not a folder, and there is no store in \(path): name another folder")
         }
         try putAside(folder)
       }
@@ -334,7 +337,7 @@ package final class StoreOwnership: Sendable {
       return
     }
     problem =
-      "another renderhost uses the store \(directory.path): both publish and evict in it; give each a --store of its own"
+      "another renderhost uses the store \(directory.path): both publish and evict in it; give each a store of its own"
   }
 
   deinit {

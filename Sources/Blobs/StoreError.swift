@@ -32,18 +32,18 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
     case .notWritable(let path, let reason): "the store cannot write \(path): \(reason)"
     case .notReadable(let path, let reason): "the store cannot read \(path): \(reason)"
     case .newerVersion(let path, let found, let supported):
-      "\(path) was written by a newer PageKit (format \(found), this one knows \(supported)): update PageKit, or name another folder with --store"
+      "\(path) was written by a newer PageKit (format \(found), this one knows \(supported)): update PageKit, or name another folder"
     case .diskFull(let path): "the disk is full: \(path) could not be written; free some space and try again"
     case .damagedDatabase(let path, let reason):
-      "the store's database \(path) is damaged (\(reason)): the next \"bundlectl preload\" puts it aside and makes a new one of the files that are there"
+      "the store's database \(path) is damaged (\(reason)): the next preload puts it aside and makes a new one of the files that are there"
     case .foreignDatabase(let path):
-      "\(path) is another program's database: name another folder with --store"
+      "\(path) is another program's database: name another folder"
     case .database(let path, let reason): "the store's database \(path) cannot be used: \(reason)"
-    case .absent(let path): "there is no store at \(path): run \"bundlectl preload\" first"
+    case .absent(let path): "there is no store at \(path)"
     case .incompleteRelease(let name, let missing):
-      "release \(name) is not complete, \(missing.prefix(3).joined(separator: ", "))\(missing.count > 3 ? " and \(missing.count - 3) more are" : missing.count == 1 ? " is" : " are") missing: run \"bundlectl preload\" first"
+      "release \(name) is not complete, \(missing.prefix(3).joined(separator: ", "))\(missing.count > 3 ? " and \(missing.count - 3) more are" : missing.count == 1 ? " is" : " are") missing"
     case .badRelease(let name):
-      "release \(name) is bad on this device: \"bundlectl release mark \(name) trial\" gives it another trial"
+      "release \(name) is bad on this device"
     case .noGoodRelease(let name):
       "release \(name) cannot be marked as bad: the store has no good release to take its place"
     case .releaseGone(let name): "release \(name) was removed from the store meanwhile: try again"

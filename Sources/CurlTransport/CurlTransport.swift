@@ -9,6 +9,11 @@ import HTTPTypes
 /// Connections are kept and reused. Proxies come from the environment (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
 /// `NO_PROXY`). The body arrives as wire bytes: redirects are not followed and `Content-Encoding` is not decoded.
 /// Cookies are sent and kept if a request has a store for them, such as a ``CookieJar``.
+///
+///     let transport = try CurlTransport(.init(certificateAuthorities: "/etc/shop/ca.pem", connectionsPerHost: 6))
+///     let loader = ResourceLoader(cache: try .shared, transport: transport)
+///     await loader.shutDown()
+///     await transport.shutDown()  // before the process exits
 public final class CurlTransport: HTTPTransporting {
   /// The configuration of a transport.
   public struct Configuration: Sendable {

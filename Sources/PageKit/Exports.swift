@@ -19,6 +19,8 @@
 @_exported import PageRuntime
 // Values that go to scripts and come from them.
 @_exported import ScriptEngine
+// The reasons for which a release is not trusted.
+@_exported import Signing
 
 // The host's logger.
 @_exported import struct Logging.Logger

@@ -32,7 +32,8 @@ extension PageHost {
   /// Answers to requests that were sent before are not stored. Open pages of the user may store new ones, so the app ends
   /// them first.
   ///
-  /// - Throws: `StoreError`, or an error if the file of the cookies cannot be written. A part may have been removed.
+  /// - Throws: `StoreError`; `CookieFileError` if the file of the cookies cannot be written; `TransportError` if libcurl
+  ///   cannot be set up. A part may have been removed.
   public func forget(partition: CachePartition) async throws {
     if partition == self.partition { await forgetPages() }
     snapshots.releaseMemory()

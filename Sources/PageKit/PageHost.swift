@@ -2,6 +2,7 @@ import Blobs
 import Bundles
 import CCrypto
 import CurlTransport
+import Foundation
 import HTTPCache
 import HTTPTransport
 import Logging
@@ -61,8 +62,8 @@ public final class PageHost: Sendable {
       try transport
       ?? CurlTransport(
         .init(
-          certificateAuthorities: configuration.certificateAuthorities,
-          connectionsPerHost: max(16, configuration.preload.jobs)))
+          certificateAuthorities: configuration.network.certificateAuthorities,
+          connectionsPerHost: max(16, configuration.releases.preload.jobs)))
     try self.init(configuration, transport: transport, releases: transport)
   }
 
@@ -79,18 +80,18 @@ public final class PageHost: Sendable {
     self.transport = transport
     if let notice = configuration.movedStore { configuration.logger.notice("\(notice)") }
     store = try BundleStore(
-      at: configuration.store, memoryCapacity: configuration.memoryCapacity,
-      releaseGrace: configuration.releaseGrace, formerReleases: configuration.formerReleases,
-      quotas: configuration.quotas,
-      allowsReadOnly: configuration.allowsReadOnlyStore, requiresSignatures: configuration.trust != nil,
-      takesAsGood: configuration.trial == nil, actsOnStatus: configuration.actsOnStatus,
+      at: configuration.storage.directory, memoryCapacity: configuration.storage.memoryCapacity,
+      releaseGrace: configuration.storage.releaseGrace, formerReleases: configuration.storage.formerReleases,
+      quotas: configuration.storage.quotas,
+      allowsReadOnly: configuration.storage.allowsReadOnly, requiresSignatures: configuration.releases.trust != nil,
+      takesAsGood: configuration.releases.trial == nil, actsOnStatus: configuration.releases.actsOnStatus,
       logger: configuration.logger)
     let reachability = Reachability()
-    let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
+    let originFields = configuration.manifest.map { OriginFields(configuration.network.fields, for: $0) }
     let client = OriginClient(
-      releases, fields: originFields, limits: configuration.transfer, reachability: reachability)
-    let isDeciding = configuration.manifest != nil && configuration.decidesAboutReleases
-    let trials = (isDeciding ? configuration.trial : nil).map { [store, broadcast] in
+      releases, fields: originFields, limits: configuration.network.transfer, reachability: reachability)
+    let isDeciding = configuration.manifest != nil && configuration.releases.decides
+    let trials = (isDeciding ? configuration.releases.trial : nil).map { [store, broadcast] in
       ReleaseTrials(
         store: store, options: $0, news: broadcast, sender: Self.sender(configuration, store, client),
         logger: configuration.logger)
@@ -103,9 +104,10 @@ public final class PageHost: Sendable {
     }
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(
-        source: manifest, store: store, client: client, verification: configuration.verification,
-        limits: configuration.manifestLimits, trust: configuration.trust,
-        keepsSignatures: configuration.keepsSignatures, audience: configuration.audience, retry: configuration.retry,
+        source: manifest, store: store, client: client, verification: configuration.releases.verification,
+        limits: configuration.releases.manifestLimits, trust: configuration.releases.trust,
+        keepsSignatures: configuration.releases.keepsSignatures, audience: configuration.releases.audience,
+        retry: configuration.network.retry,
         prepare: prepare,
         logger: configuration.logger)
     }
@@ -113,32 +115,32 @@ public final class PageHost: Sendable {
     downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(
-        client: client, store: store, retry: configuration.retry,
-        fileLimit: configuration.manifestLimits.fileBytes),
-      limits: configuration.manifestLimits)
-    responses = try configuration.responses ?? Self.responses(beside: store, configuration)
-    jars = PartitionCookies(folder: configuration.store.path)
-    ownCookies = try jars.begin(with: configuration.cookies, for: configuration.resources.partition)
+        client: client, store: store, retry: configuration.network.retry,
+        fileLimit: configuration.releases.manifestLimits.fileBytes),
+      limits: configuration.releases.manifestLimits)
+    responses = try configuration.storage.responses ?? Self.responses(beside: store, configuration)
+    jars = PartitionCookies(folder: configuration.storage.directory.path)
+    ownCookies = try jars.begin(with: configuration.network.cookies, for: configuration.resources.partition)
     var loading = configuration.resources
     loading.originFields = loading.originFields ?? originFields
     resources = ResourceLoader(
       cache: responses, transport: transport, cookies: ownCookies,
       files: ReleaseFiles(store, downloader: downloader, verifier: verifier).file,
-      reachability: reachability, saver: configuration.saver, configuration: loading)
+      reachability: reachability, saver: configuration.network.saver, configuration: loading)
     preloader = verifier.map { [store, downloader, resources, broadcast] verifier in
       Preloader(
-        store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
+        store: store, verifier: verifier, downloader: downloader, options: configuration.releases.preload,
         prefetch: Prefetcher(resources).prefetch, saver: resources.saver, news: broadcast,
         logger: configuration.logger)
     }
     bundles = BundleLoader(
-      store: store, verifier: verifier, downloader: downloader, verification: configuration.verification,
-      configuration: configuration.opening, news: broadcast, prepare: prepare, time: .system,
+      store: store, verifier: verifier, downloader: downloader, verification: configuration.releases.verification,
+      configuration: configuration.pages.opening, news: broadcast, prepare: prepare, time: .system,
       logger: configuration.logger)
-    var scripts = configuration.scripts
-    scripts.environment = configuration.device.environment
+    var scripts = configuration.pages.scripts
+    scripts.environment = configuration.pages.device.environment
     stack = PageStack()
-    prerenderer = Prerenderer(limits: configuration.prerendering)
+    prerenderer = Prerenderer(limits: configuration.pages.prerendering)
     let snapshots = PageSnapshots { [responses] in try responses.region("snapshots") }
     self.snapshots = snapshots
     let handlers = PageHandlers(
@@ -147,9 +149,9 @@ public final class PageHost: Sendable {
       modals: SilentModals(), sockets: WebSocketTransport(Self.sockets(configuration)))
     pages = PageEnvironment(
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
-      configuration: configuration.device, frameworks: FrameworkPool(scripts), trials: trials,
-      snapshots: snapshots, snapshotUse: configuration.snapshot, fallback: configuration.fallback,
-      factory: configuration.pageFactory)
+      configuration: configuration.pages.device, frameworks: FrameworkPool(scripts), trials: trials,
+      snapshots: snapshots, snapshotUse: configuration.pages.snapshot, fallback: configuration.pages.fallback,
+      factory: configuration.pages.factory)
     following = Task { [news = broadcast.listen(), prerenderer] in
       // Pages that were rendered ahead show another release.
       for await item in news {
@@ -163,9 +165,10 @@ public final class PageHost: Sendable {
 
   /// Returns a function that waits until the release which is packaged with the app is stored, if there is one.
   private static func embedded(_ configuration: HostConfiguration, _ store: BundleStore) -> @Sendable () async -> Void {
-    guard let path = configuration.embedded, let manifest = configuration.manifest else { return {} }
+    guard let path = configuration.releases.embedded, let manifest = configuration.manifest else { return {} }
     let release = EmbeddedRelease(
-      path, of: manifest, store: store, trust: configuration.trust, limits: configuration.manifestLimits,
+      path, of: manifest, store: store, trust: configuration.releases.trust,
+      limits: configuration.releases.manifestLimits,
       logger: configuration.logger)
     return { await release.installed() }
   }
@@ -174,13 +177,13 @@ public final class PageHost: Sendable {
   private static func sender(
     _ configuration: HostConfiguration, _ store: BundleStore, _ client: OriginClient
   ) -> ReportSender? {
-    guard let reports = configuration.reports, let manifest = configuration.manifest else { return nil }
+    guard let reports = configuration.releases.reports, let manifest = configuration.manifest else { return nil }
     return ReportSender(reports, of: manifest, store: store, client: client, logger: configuration.logger)
   }
 
   private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {
     var options = WebSocketTransport.Options()
-    options.certificateAuthorities = configuration.certificateAuthorities
+    options.certificateAuthorities = configuration.network.certificateAuthorities
     // Web sockets are limited to the origins that requests may go to.
     options.permission = { [permission = configuration.resources.permission] text in
       // ws becomes http, and wss https.
@@ -200,7 +203,7 @@ public final class PageHost: Sendable {
     _ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil
   ) throws -> PageHost {
     let host = try PageHost(configuration, transport: transport)
-    host.launchPreload.withLock { $0 = host.preload(configuration.preloadSchedule) }
+    host.launchPreload.withLock { $0 = host.preload(configuration.releases.preloadSchedule) }
     Task { [frameworks = host.pages.frameworks] in await frameworks.prepare() }
     return host
   }
@@ -211,17 +214,17 @@ public final class PageHost: Sendable {
   }
 
   /// The preload that the latest launch started; `nil` for a host that was not launched. It continues by
-  /// ``HostConfiguration/preloadSchedule`` until everything is stored, it is cancelled or the host is freed.
+  /// ``HostConfiguration/Releases/preloadSchedule`` until everything is stored, it is cancelled or the host is freed.
   public var preloading: Preload? { launchPreload.withLock(\.self) }
 
   private static func responses(beside store: BundleStore, _ configuration: HostConfiguration) throws -> ResponseCache {
     func cache(in directory: ResponseDirectory) throws -> ResponseCache {
       try ResponseCache(
-        diskCapacity: configuration.quotas.responses, directory: directory, logger: configuration.logger)
+        diskCapacity: configuration.storage.quotas.responses, directory: directory, logger: configuration.logger)
     }
-    let directory = ResponseDirectory(beside: configuration.store)
+    let directory = ResponseDirectory(beside: configuration.storage.directory)
     do {
-      return try configuration.store == .app() ? ResponseCache.shared : cache(in: directory)
+      return try configuration.storage.directory == .app() ? ResponseCache.shared : cache(in: directory)
     } catch let error as StoreError {
       guard case .notWritable = error, let session = store.sessionFolder else { throw error }
       if let unreadable = directory.unreadable { configuration.logger.warning("\(unreadable)") }
@@ -250,13 +253,13 @@ public final class PageHost: Sendable {
     launchPreload.withLock { preload in
       guard let former = preload else { return }
       former.cancel()
-      preload = self.preload(configuration.preloadSchedule)
+      preload = self.preload(configuration.releases.preloadSchedule)
     }
   }
 
   /// Asks the server for its MD5s now, and begins a new launch with its answer. Without an answer the launch goes on.
   ///
-  /// - Throws: an error that names the manifest and the reason; `StoreError`.
+  /// - Throws: `SourceError`, which names the manifest and the reason; `StoreError`; `CancellationError`.
   public func refresh() async throws {
     do {
       _ = try await verifier?.refresh()
@@ -304,17 +307,24 @@ extension PageHost {
     return page
   }
 
+  /// Opens the page of a URL: the same as ``open(_:options:data:)`` with its text.
+  ///
+  /// - Throws: `PageError` if the page cannot open and has no fallback.
+  @PageActor public func open(
+    _ url: URL, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws -> PageInstance { try await open(url.absoluteString, options: options, data: data) }
+
   /// Makes script engines ready for bundles of a type, and returns when they are ready. ``launch(_:transport:)`` begins
   /// with `vanilla`.
   ///
-  /// - Parameter type: a type for which ``HostConfiguration/scripts`` has no framework is ignored.
+  /// - Parameter type: a type for which ``HostConfiguration/Pages/scripts`` has no framework is ignored.
   public func prepare(for type: BundleType = .vanilla) async { await pages.frameworks.prepare(type) }
 
   /// Renders a page ahead, for the next ``open(_:options:data:)`` with the same arguments, and returns when it is ready.
   ///
   /// A page waits for at most 60 seconds.
   ///
-  /// - Throws: an error with the reason if three pages wait already; `PageError`.
+  /// - Throws: `PrerenderError` if three pages wait already; `PageError`.
   @PageActor public func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {

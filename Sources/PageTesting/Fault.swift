@@ -5,6 +5,9 @@ import HTTPTypes
 /// Numbers of bytes count the body, without the head and the framing of chunks. A number beyond the end of the body
 /// means its end. Unless stated otherwise, the origin first evaluates the client's conditions and ranges, and the fault
 /// changes the resulting response.
+///
+///     origin.script("/home.js", [.status(503, retryAfter: "1"), .resetAfter(bytes: 1_000)])
+///     origin.always("/logo.png", .delay(.seconds(2)))
 public indirect enum Fault: Hashable, Sendable {
   /// The normal response.
   case normal

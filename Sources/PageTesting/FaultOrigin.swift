@@ -62,7 +62,7 @@ public final class FaultOrigin: Sendable {
   ///   - recordedBodyBytes: the number of bytes of each request's body that ``OriginRequest/body`` keeps.
   ///   - group: the event loops that serve the connections.
   /// - Returns: the running origin.
-  /// - Throws: an error with the reason if the port is in use or not permitted.
+  /// - Throws: ``OriginError/cannotListen(port:reason:)`` if the port is in use or not permitted.
   public static func start(
     port: Int = 0, recordedBodyBytes: Int = 1 << 20,
     on group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
@@ -75,7 +75,7 @@ public final class FaultOrigin: Sendable {
 
   /// Starts an origin, and stops it after `body` has returned or thrown.
   ///
-  /// - Throws: an error with the reason if there is no port to listen on, and errors of `body`.
+  /// - Throws: ``OriginError/cannotListen(port:reason:)`` if there is no port to listen on, and errors of `body`.
   public nonisolated(nonsending) static func running<Result>(
     _ body: nonisolated(nonsending) (FaultOrigin) async throws -> Result
   ) async throws -> Result {
@@ -97,7 +97,9 @@ public final class FaultOrigin: Sendable {
 
   /// Closes all connections and the port for good, with all held responses.
   ///
-  /// Pending waits throw an error.
+  /// Pending waits throw ``OriginError/stopped``.
+  ///
+  /// - Throws: no error today; ``OriginError`` is reserved.
   public func stop() async throws {
     monitor.change { $0.phase = .stopped }
     await closeEverything()
@@ -105,7 +107,7 @@ public final class FaultOrigin: Sendable {
 
   /// Closes open connections and refuses new ones until ``acceptConnections()``.
   ///
-  /// - Throws: an error if the origin has been stopped.
+  /// - Throws: ``OriginError/stopped`` if the origin has been stopped.
   public func refuseConnections() async throws {
     let isRunning = monitor.change { state in
       if state.phase == .accepting { state.phase = .refusing }
@@ -117,7 +119,7 @@ public final class FaultOrigin: Sendable {
 
   /// Accepts connections again, on the same port.
   ///
-  /// - Throws: an error if the origin has been stopped, or if its port is in use.
+  /// - Throws: ``OriginError`` if the origin has been stopped, or if its port is in use.
   public func acceptConnections() async throws {
     let phase = monitor.change { state in
       let phase = state.phase
@@ -180,7 +182,7 @@ public final class FaultOrigin: Sendable {
 // MARK: - Errors
 
 /// An error of a ``FaultOrigin`` itself.
-package enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
+public enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The port is in use or not permitted.
   case cannotListen(port: Int, reason: String)
   /// An expectation was not met in time; `found` is the last number.
@@ -188,7 +190,7 @@ package enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The origin was stopped before or during the call.
   case stopped
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .cannotListen(let port, let reason): "cannot listen on 127.0.0.1:\(port): \(reason)"
     case .deadlinePassed(let expectation, let limit, let found):
@@ -333,8 +335,7 @@ extension FaultOrigin {
 extension FaultOrigin {
   /// Returns once at least `count` requests for a path have arrived since the origin's start.
   ///
-  /// - Throws: an error with the number of those that arrived if the limit is over or the origin was stopped, or
-  ///   `CancellationError`.
+  /// - Throws: ``OriginError``, with the number of those that arrived if the limit is over; `CancellationError`.
   public func waitForRequests(
     _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {

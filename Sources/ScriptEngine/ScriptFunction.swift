@@ -106,7 +106,7 @@ extension ScriptValue {
   /// - Throws: ``ScriptError/wrongArgument(index:expected:found:)``.
   package func converted<Value: ScriptConvertible>(toArgument index: Int) throws -> Value {
     guard let converted = Value(scriptValue: self) else {
-      throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: kind)
+      throw ScriptError.wrongArgument(index: index, expected: Value.nameInErrors, found: kind)
     }
     return converted
   }
@@ -127,22 +127,40 @@ package struct ScriptArgument {
 }
 
 /// A type whose values go to scripts and come from them as plain data, as arguments and results of module methods.
+///
+///     struct Price: ScriptConvertible {
+///       let cents: Int
+///
+///       init?(scriptValue: ScriptValue) {
+///         guard let cents = scriptValue["cents"].int else { return nil }
+///         self.cents = cents
+///       }
+///
+///       var scriptValue: ScriptValue { ["cents": .number(Double(cents))] }
+///     }
 public protocol ScriptConvertible: SendableMetatype {
   /// Returns `nil` if the value is not of this type.
   init?(scriptValue: ScriptValue)
   /// The value for scripts.
   var scriptValue: ScriptValue { get }
-  /// The type's name in errors, such as `a number`.
+}
+
+extension ScriptConvertible {
+  /// The type's name in errors, such as `a number`; of an app's own type it is the type's name.
+  fileprivate static var nameInErrors: String { (self as? any NamedInErrors.Type)?.scriptDescription ?? "a \(self)" }
+}
+
+/// A type with a name of its own in errors.
+private protocol NamedInErrors {
   static var scriptDescription: String { get }
 }
 
-extension ScriptValue: ScriptConvertible {
+extension ScriptValue: ScriptConvertible, NamedInErrors {
   /// Takes any value.
   public init?(scriptValue: ScriptValue) { self = scriptValue }
   /// The value itself.
   public var scriptValue: ScriptValue { self }
-  /// `a value`.
-  public static var scriptDescription: String { "a value" }
+  fileprivate static var scriptDescription: String { "a value" }
 
   /// The kind of the value in errors, such as `a number`.
   package var kind: String {
@@ -159,7 +177,7 @@ extension ScriptValue: ScriptConvertible {
   }
 }
 
-extension String: ScriptConvertible {
+extension String: ScriptConvertible, NamedInErrors {
   /// Takes a string.
   public init?(scriptValue: ScriptValue) {
     guard let text = scriptValue.string else { return nil }
@@ -167,11 +185,10 @@ extension String: ScriptConvertible {
   }
   /// The text as a string.
   public var scriptValue: ScriptValue { .string(self) }
-  /// `a string`.
-  public static var scriptDescription: String { "a string" }
+  fileprivate static var scriptDescription: String { "a string" }
 }
 
-extension Bool: ScriptConvertible {
+extension Bool: ScriptConvertible, NamedInErrors {
   /// Takes a boolean.
   public init?(scriptValue: ScriptValue) {
     guard let value = scriptValue.bool else { return nil }
@@ -179,11 +196,10 @@ extension Bool: ScriptConvertible {
   }
   /// The value as a boolean.
   public var scriptValue: ScriptValue { .bool(self) }
-  /// `a boolean`.
-  public static var scriptDescription: String { "a boolean" }
+  fileprivate static var scriptDescription: String { "a boolean" }
 }
 
-extension Double: ScriptConvertible {
+extension Double: ScriptConvertible, NamedInErrors {
   /// Takes a number.
   public init?(scriptValue: ScriptValue) {
     guard let number = scriptValue.number else { return nil }
@@ -191,11 +207,10 @@ extension Double: ScriptConvertible {
   }
   /// The value as a number.
   public var scriptValue: ScriptValue { .number(self) }
-  /// `a number`.
-  public static var scriptDescription: String { "a number" }
+  fileprivate static var scriptDescription: String { "a number" }
 }
 
-extension Int: ScriptConvertible {
+extension Int: ScriptConvertible, NamedInErrors {
   /// Takes a whole number in the range of `Int`.
   public init?(scriptValue: ScriptValue) {
     guard let number = scriptValue.int else { return nil }
@@ -203,11 +218,10 @@ extension Int: ScriptConvertible {
   }
   /// The value as a number.
   public var scriptValue: ScriptValue { .number(Double(self)) }
-  /// `a whole number`.
-  public static var scriptDescription: String { "a whole number" }
+  fileprivate static var scriptDescription: String { "a whole number" }
 }
 
-extension Optional: ScriptConvertible where Wrapped: ScriptConvertible {
+extension Optional: ScriptConvertible, NamedInErrors where Wrapped: ScriptConvertible {
   /// Takes `undefined` and `null` as `nil`, and values of the wrapped type.
   public init?(scriptValue: ScriptValue) {
     if scriptValue.isNothing {
@@ -219,11 +233,10 @@ extension Optional: ScriptConvertible where Wrapped: ScriptConvertible {
   }
   /// The wrapped value; `null` for `nil`.
   public var scriptValue: ScriptValue { map(\.scriptValue) ?? .null }
-  /// The wrapped type's name, or nothing.
-  public static var scriptDescription: String { "\(Wrapped.scriptDescription), or nothing" }
+  fileprivate static var scriptDescription: String { "\(Wrapped.nameInErrors), or nothing" }
 }
 
-extension Array: ScriptConvertible where Element: ScriptConvertible {
+extension Array: ScriptConvertible, NamedInErrors where Element: ScriptConvertible {
   /// Takes an array in which every element is of the element type.
   public init?(scriptValue: ScriptValue) {
     guard let elements = scriptValue.array else { return nil }
@@ -236,11 +249,10 @@ extension Array: ScriptConvertible where Element: ScriptConvertible {
   }
   /// The elements as an array.
   public var scriptValue: ScriptValue { .array(map(\.scriptValue)) }
-  /// An array, with the element type's name.
-  public static var scriptDescription: String { "an array in which each is \(Element.scriptDescription)" }
+  fileprivate static var scriptDescription: String { "an array in which each is \(Element.nameInErrors)" }
 }
 
-extension Dictionary: ScriptConvertible where Key == String, Value: ScriptConvertible {
+extension Dictionary: ScriptConvertible, NamedInErrors where Key == String, Value: ScriptConvertible {
   /// Takes an object in which every member is of the value type.
   public init?(scriptValue: ScriptValue) {
     guard let members = scriptValue.object else { return nil }
@@ -253,6 +265,5 @@ extension Dictionary: ScriptConvertible where Key == String, Value: ScriptConver
   }
   /// The members as an object.
   public var scriptValue: ScriptValue { .object(mapValues(\.scriptValue)) }
-  /// An object, with the value type's name.
-  public static var scriptDescription: String { "an object in which each is \(Value.scriptDescription)" }
+  fileprivate static var scriptDescription: String { "an object in which each is \(Value.nameInErrors)" }
 }

@@ -1,6 +1,9 @@
 import CJavaScriptCore
 
 /// A JavaScript value as plain data, for arguments and results of modules, attributes of elements and events.
+///
+///     let item: ScriptValue = ["name": "Milk", "prices": [1.2, 1.5], "note": nil]
+///     print(item["name"].string ?? "", item["prices"][0].number ?? 0, item["note"].isNothing)
 public enum ScriptValue: Hashable, Sendable {
   /// `undefined`, and a function.
   case undefined

@@ -109,9 +109,12 @@ extension SigningKey {
 
 /// The kind of a signed file. Signatures cover the kind and the bytes, so that a file of one kind is never accepted as
 /// another.
-package enum SignedKind: String, Hashable, Sendable, CaseIterable {
+public enum SignedKind: String, Hashable, Sendable, CaseIterable {
+  /// A manifest.
   case manifest = "application/vnd.pagekit.manifest+json"
+  /// A list of the keys that may sign.
   case root = "application/vnd.pagekit.root+json"
+  /// The publisher's word between two releases.
   case status = "application/vnd.pagekit.status+json"
 
   /// The message that a signature of the bytes is made over: the pre-authentication encoding of DSSE 1.0.0, "DSSEv1",
@@ -181,9 +184,9 @@ package enum SequenceNumber {
 }
 
 /// A time in a signed file: RFC 3339 in UTC and whole seconds, such as `2027-01-01T00:00:00Z`.
-package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+public struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
   /// Seconds since 1970.
-  package let seconds: Int64
+  public let seconds: Int64
 
   package init(seconds: Int64) { self.seconds = seconds }
 
@@ -206,7 +209,10 @@ package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomString
     guard description == text else { return nil }
   }
 
-  package init(from decoder: any Decoder) throws {
+  /// Decodes a time from its text.
+  ///
+  /// - Throws: `DecodingError` if the text is not such a time.
+  public init(from decoder: any Decoder) throws {
     let text = try String(from: decoder)
     guard let time = SignedTime(text) else {
       throw DecodingError.dataCorrupted(
@@ -217,10 +223,13 @@ package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomString
     self = time
   }
 
-  package func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
+  /// Encodes the time as its text.
+  ///
+  /// - Throws: `EncodingError`.
+  public func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 
   /// The time as it is written; one that four digits of a year cannot express as the nearest that they can.
-  package var description: String {
+  public var description: String {
     let written = min(max(seconds, Self.writable.lowerBound), Self.writable.upperBound)
     return String(rfc3339: Double(written))
   }
@@ -228,5 +237,5 @@ package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomString
   /// The years 0001 to 9999.
   private static let writable: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
 
-  package static func < (left: SignedTime, right: SignedTime) -> Bool { left.seconds < right.seconds }
+  public static func < (left: SignedTime, right: SignedTime) -> Bool { left.seconds < right.seconds }
 }

@@ -200,7 +200,7 @@ package struct TrustRoot: Hashable, Sendable {
 }
 
 /// The reason why something signed is not trusted. Nothing of it is used.
-package enum TrustError: Error, Hashable, CustomStringConvertible {
+public enum TrustError: Error, Hashable, CustomStringConvertible {
   /// A file cannot be read.
   ///
   /// - Parameters:
@@ -234,13 +234,13 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
   /// The root has the role `online`, and there is no status.
   case noStatus
   /// The status is of another manifest than the one that the server has.
-  case otherManifest(named: ReleaseStatus.Release, found: SHA256Digest)
+  case otherManifest(named: String, sequence: Int64, sha256: SHA256Digest, found: SHA256Digest)
   /// Entries lack the `sha256` or `size` that binds their bytes.
   case unbound(entry: String, count: Int)
   /// A manifest is of another program, whose form binds no bytes.
   case foreign(dialect: String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .unreadable(let subject, let reason): return "\(subject) cannot be read: \(reason)"
     case .unsigned(let kind): return "the \(kind.noun) is not signed: there is no signature file of it"
@@ -268,15 +268,15 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
         "root \(version) is trusted, and newer ones follow it: nothing is taken until the newest is reached, and the next check goes on from there"
     case .noStatus:
       return
-        "there is no \(ReleaseStatus.fileName) beside the manifest, which the root's role \"online\" asks for: make one with \"bundlectl manifest status\""
-    case .otherManifest(let named, let found):
+        "there is no \(ReleaseStatus.fileName) beside the manifest, which the root's role \"online\" asks for"
+    case .otherManifest(let name, let sequence, let sha256, let found):
       return
-        "the status is of release \(named.name), sequence \(named.sequence), whose manifest has the SHA-256 \(named.sha256); the server's has \(found)"
+        "the status is of release \(name), sequence \(sequence), whose manifest has the SHA-256 \(sha256); the server's has \(found)"
     case .unbound(let entry, let count):
       let rest = count > 1 ? ", and \(count - 1) more entries," : ""
       return "the manifest's \(entry)\(rest) must have \"sha256\" and \"size\", so that the signature binds the bytes"
     case .foreign(let dialect):
-      return "the manifest is of \(dialect), whose form cannot be signed: build one with \"bundlectl manifest build\""
+      return "the manifest is of \(dialect), whose form cannot be signed"
     }
   }
 }

@@ -118,7 +118,7 @@ package struct SigningKey: Sendable {
 }
 
 /// The reason why a key cannot be used.
-package enum KeyError: Error, Hashable, CustomStringConvertible {
+public enum KeyError: Error, Hashable, CustomStringConvertible {
   /// The text is no PEM file with a key, or the key has a passphrase.
   case unreadable
   /// The key is of another algorithm.
@@ -128,12 +128,12 @@ package enum KeyError: Error, Hashable, CustomStringConvertible {
   /// libcrypto has no Ed25519.
   case unavailable
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .unreadable:
-      "it is no PEM file with an Ed25519 key without a passphrase: make one with \"bundlectl key new\""
-    case .notEd25519: "its key is not of the algorithm Ed25519: make one with \"bundlectl key new\""
-    case .weak: "anybody could sign for its key, whose point is of a small order: make one with \"bundlectl key new\""
+      "it is no PEM file with an Ed25519 key without a passphrase"
+    case .notEd25519: "its key is not of the algorithm Ed25519"
+    case .weak: "anybody could sign for its key, whose point is of a small order"
     case .unavailable:
       "libcrypto on this system was built without Ed25519: install OpenSSL with its default provider"
     }

@@ -46,4 +46,60 @@ struct SampleTests {
     let count = try Document.all().flatMap(\.blocks).count { $0.language == "swift" }
     #expect(count > 20)
   }
+  /// The modules whose declarations an app sees.
+  private static let modules = [
+    "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCacheFoundation", "HTTPTransport", "PageKit",
+    "PageRuntime", "PageTesting", "ScriptEngine",
+  ]
+
+  /// The examples in the documentation above public declarations, each with the number of its first line.
+  static func examples(of lines: [String]) -> [(line: Int, code: [String])] {
+    var found: [(line: Int, code: [String])] = []
+    var pending: [(line: Int, code: [String])] = []
+    for (index, text) in lines.enumerated() {
+      let line = text.drop { $0 == " " }
+      if line.hasPrefix("///     ") || line == "///" && pending.last?.line == index - (pending.last?.code.count ?? 0) {
+        let code = String(line.dropFirst(8))
+        if let last = pending.indices.last, pending[last].line == index - pending[last].code.count {
+          pending[last].code.append(code)
+        } else if index > 0, lines[index - 1].drop(while: { $0 == " " }) == "///" {
+          // Markdown's code has an empty line before it; other indented lines belong to a list.
+          pending.append((index, [code]))
+        }
+      } else if !line.hasPrefix("///"), !line.hasPrefix("@available"), !line.hasPrefix("@discardableResult") {
+        if line.contains(/^(@PageActor )?(public|open)\b/) { found += pending }
+        pending = []
+      }
+    }
+    return found.map { ($0.line + 1, $0.code) }
+  }
+
+  @Test("every example in the documentation of a public declaration is compiled code")
+  func everyExampleIsCompiled() throws {
+    let samples = try Self.samples()
+    var count = 0
+    for path in try Self.modules.flatMap({ try Document.paths(in: "Sources/\($0)", ending: ".swift") }) {
+      for example in Self.examples(of: try Document(path).lines) {
+        count += 1
+        let lines = Self.compared(example.code)
+        #expect(
+          samples.contains { Self.occurs(lines, in: $0) },
+          "\(path):\(example.line) is in no file of Tests/DocumentationTests/Samples:\n\(lines.joined(separator: "\n"))"
+        )
+      }
+    }
+    #expect(count > 30)
+  }
+
+  @Test("examples are found above public declarations, and indented lines of lists are none")
+  func finding() {
+    let lines = [
+      "  /// Loads.", "  ///", "  ///     let a = 1", "  ///", "  ///     print(a)", "  ///",
+      "  /// - Parameter b: a number",
+      "  ///     of things.", "  public func load() {", "/// Inner.", "///", "///     let c = 2", "func inner() {",
+    ]
+    let found = Self.examples(of: lines)
+    #expect(found.map(\.line) == [3])
+    #expect(found.map { Self.compared($0.code) } == [["let a = 1", "", "print(a)"]])
+  }
 }

@@ -61,8 +61,8 @@ struct DisabledBundleTests {
       try publisher.status(2, of: manifest, disabled: Self.off, on: site)
       let root = publisher.root
       let host = try site.host {
-        $0.trust = ReleaseTrust(root)
-        $0.fallback = { _, reason in
+        $0.releases.trust = ReleaseTrust(root)
+        $0.pages.fallback = { _, reason in
           guard case .bundle(BundleError.disabled(_, let message)) = reason else { return nil }
           return .placeholder(message)
         }
@@ -79,7 +79,7 @@ struct DisabledBundleTests {
   func renderedAhead() async throws {
     try await Self.running { site, publisher, manifest in
       let root = publisher.root
-      let host = try site.host { $0.trust = ReleaseTrust(root) }
+      let host = try site.host { $0.releases.trust = ReleaseTrust(root) }
       let url = site.origin.url(for: "/b/one.js")
       try await host.prerender(url)
       try publisher.status(2, of: manifest, disabled: Self.off, on: site)

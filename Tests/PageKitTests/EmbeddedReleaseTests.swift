@@ -10,8 +10,8 @@ struct EmbeddedReleaseTests {
   /// Writes the site's release to an archive, by a store of its own.
   private static func pack(_ site: PageSite, as name: String = "pages.sqlar") async throws -> String {
     var configuration = try site.configuration()
-    configuration.store = StoreDirectory(site.folder.file("packing"))
-    configuration.keepsSignatures = true
+    configuration.storage.directory = StoreDirectory(site.folder.file("packing"))
+    configuration.releases.keepsSignatures = true
     let host = try PageHost(configuration)
     #expect(await host.preload().report().failures.isEmpty)
     let source = try #require(PageURL(site.origin.url(for: "/manifest.json")))
@@ -28,7 +28,7 @@ struct EmbeddedReleaseTests {
       try site.publish("packed")
       let path = try await Self.pack(site)
       try await site.origin.refuseConnections()
-      let configuration = try site.configuration { $0.embedded = path }
+      let configuration = try site.configuration { $0.releases.embedded = path }
       let host = isLaunched ? try PageHost.launch(configuration) : try PageHost(configuration)
       #expect(try await site.shown("one", host) == "packed one.js with its picture")
       await host.shutDown()
@@ -41,12 +41,12 @@ struct EmbeddedReleaseTests {
       try site.publish("packed")
       let path = try await Self.pack(site)
       try site.publish("newer")
-      let host = try site.host { $0.embedded = path }
+      let host = try site.host { $0.releases.embedded = path }
       #expect(try await site.shown("one", host) == "newer one.js with its picture")
       await host.shutDown()
       // The next start does not go back.
       try await site.origin.refuseConnections()
-      let next = try site.host { $0.embedded = path }
+      let next = try site.host { $0.releases.embedded = path }
       #expect(try await site.shown("one", next) == "newer one.js with its picture")
       await next.shutDown()
     }
@@ -62,7 +62,7 @@ struct EmbeddedReleaseTests {
       let new = try await Self.pack(site, as: "new.sqlar")
       try await site.origin.refuseConnections()
       for (path, word) in [(old, "first"), (new, "second"), (old, "second")] {
-        let host = try site.host { $0.embedded = path }
+        let host = try site.host { $0.releases.embedded = path }
         #expect(try await site.shown("one", host) == "\(word) one.js with its picture")
         #expect(try await host.store.source(manifest)?.current?.name == word)
         await host.shutDown()
@@ -79,7 +79,7 @@ struct EmbeddedReleaseTests {
       for path in [path, site.folder.file("gone.sqlar")] {
         let log = LogLines()
         let host = try site.host {
-          $0.embedded = path
+          $0.releases.embedded = path
           $0.logger = log.logger
         }
         #expect(try await site.shown("one", host) == "served one.js with its picture")
@@ -109,9 +109,9 @@ struct EmbeddedReleaseTests {
       try await site.origin.refuseConnections()
       let trust = ReleaseTrust(root)
       let host = try site.host {
-        $0.embedded = path
-        $0.trust = trust
-        $0.opening.policy = .networkFirst(deadline: .seconds(1))
+        $0.releases.embedded = path
+        $0.releases.trust = trust
+        $0.pages.opening.policy = .networkFirst(deadline: .seconds(1))
       }
       // Its manifest has been expired for years.
       if isSigned {

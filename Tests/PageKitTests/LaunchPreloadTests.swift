@@ -11,8 +11,8 @@ struct LaunchPreloadTests {
       try await site.origin.refuseConnections()
       let host = try PageHost.launch(
         site.configuration {
-          $0.retry.attempts = 1
-          $0.preloadSchedule.firstPause = .milliseconds(50)
+          $0.network.retry.attempts = 1
+          $0.releases.preloadSchedule.firstPause = .milliseconds(50)
         })
       let preload = try #require(host.preloading)
       for await update in preload.updates where update.pause != nil { break }

@@ -9,7 +9,7 @@ struct LaunchTests {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       site.origin.hold("/b/two.js")
-      let host = try PageHost.launch(site.configuration { $0.preload.jobs = 1 })
+      let host = try PageHost.launch(site.configuration { $0.releases.preload.jobs = 1 })
       let page = try await host.open(site.origin.url(for: "/b/one.js"))
       #expect(await page.phase == .live)
       site.origin.release("/b/two.js")
@@ -25,7 +25,7 @@ struct LaunchTests {
   func everyOpen() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
-      let host = try site.host { $0.verification = .everyOpen }
+      let host = try site.host { $0.releases.verification = .everyOpen }
       let before = try await site.shown("one", host)
       try site.publish("second")
       let after = try await site.shown("one", host)
@@ -74,7 +74,7 @@ struct LaunchTests {
   func prerenderLimit() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
-      let host = try site.host { $0.prerendering.pages = 1 }
+      let host = try site.host { $0.pages.prerendering.pages = 1 }
       try await host.prerender(site.origin.url(for: "/b/one.js"))
       let two = site.origin.url(for: "/b/two.js")
       await #expect(throws: PrerenderError.full(url: two, limit: 1)) { try await host.prerender(two) }
@@ -85,7 +85,7 @@ struct LaunchTests {
   func expiry() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
-      let host = try site.host { $0.prerendering.timeToLive = .milliseconds(1) }
+      let host = try site.host { $0.pages.prerendering.timeToLive = .milliseconds(1) }
       let url = site.origin.url(for: "/b/one.js")
       let events = await host.prerenderer.events
       try? await host.prerender(url)
@@ -130,7 +130,7 @@ struct LaunchTests {
         var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
         b.appendChild(d.createElement('text', { attr: { value: 'packaged with ' + weex.config.bundleUrl } }))
         """
-      let host = try site.host { $0.fallback = { _, _ in .bundle(packaged) } }
+      let host = try site.host { $0.pages.fallback = { _, _ in .bundle(packaged) } }
       let url = site.origin.url(for: "/b/none.js")
       let page = try await host.open(url)
       #expect(await page.phase == .live)
@@ -172,7 +172,7 @@ struct LaunchTests {
     final class Branded: CachingPageInstance {}
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
-      let host = try site.host { $0.pageFactory = { Branded(environment: $0, registry: $1) } }
+      let host = try site.host { $0.pages.factory = { Branded(environment: $0, registry: $1) } }
       let page = try await host.open(site.origin.url(for: "/b/one.js"))
       #expect(page is Branded)
       await page.destroy()

@@ -58,7 +58,7 @@ struct PageSite {
   func configuration(_ change: (inout HostConfiguration) -> Void = { _ in }) throws -> HostConfiguration {
     var configuration = try HostConfiguration(
       manifest: origin.url(for: "/manifest.json"), store: StoreDirectory(folder.file("store")))
-    configuration.opening.policy = .networkFirst(deadline: .seconds(30))
+    configuration.pages.opening.policy = .networkFirst(deadline: .seconds(30))
     change(&configuration)
     return configuration
   }

@@ -38,7 +38,7 @@ struct SnapshotTests {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first", failing: source)
       let host = try site.host { configuration in
-        configuration.snapshot = .showLast
+        configuration.pages.snapshot = .showLast
         change(&configuration)
       }
       _ = await host.preload().report()
@@ -71,7 +71,7 @@ struct SnapshotTests {
       let begun = try await Self.open(url, host)
       #expect(begun.snapshots == 0)
       #expect(begun.commands.contains { if case .createBody = $0 { true } else { false } })
-      if isRestarted { host = try site.host { $0.snapshot = .showLast } }
+      if isRestarted { host = try site.host { $0.pages.snapshot = .showLast } }
       let next = try await Self.open(url, host)
       #expect(next.snapshots == 1)
       // The elements are the same ones, so that there is nothing to change.
@@ -186,8 +186,8 @@ struct SnapshotTests {
       (site: PageSite, host: PageHost, url: String) async throws in
       _ = try await Self.open(url, host)
       let other = try site.host { configuration in
-        (configuration.snapshot, configuration.trial) = (.showLast, nil)
-        configuration.device = DefaultConfiguration(texts: ["fails": "yes"])
+        (configuration.pages.snapshot, configuration.releases.trial) = (.showLast, nil)
+        configuration.pages.device = DefaultConfiguration(texts: ["fails": "yes"])
       }
       let page = await other.page()
       await #expect(throws: PageError.self) { try await page.renderByURL(url) }
@@ -202,7 +202,8 @@ struct SnapshotTests {
 
   @Test("without the setting nothing is shown or stored")
   func off() async throws {
-    try await Self.running("", { $0.snapshot = .none }) { (site: PageSite, host: PageHost, url: String) async throws in
+    try await Self.running("", { $0.pages.snapshot = .none }) {
+      (site: PageSite, host: PageHost, url: String) async throws in
       for _ in 0..<2 { #expect(try await Self.open(url, host).snapshots == 0) }
       #expect(!Files.exists(site.folder.file("store/regions/snapshots")))
     }

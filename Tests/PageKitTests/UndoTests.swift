@@ -29,7 +29,7 @@ struct UndoTests {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host { configuration in
-        configuration.scripts.limits.time = .milliseconds(300)
+        configuration.pages.scripts.limits.time = .milliseconds(300)
         change(&configuration)
       }
       _ = await host.preload().report()
@@ -130,7 +130,7 @@ struct UndoTests {
 
   @Test("a page that runs for the trial's time makes its release good, also if it was closed")
   func passes() async throws {
-    try await Self.withGoodRelease({ $0.trial?.duration = .milliseconds(1) }) {
+    try await Self.withGoodRelease({ $0.releases.trial?.duration = .milliseconds(1) }) {
       (site: PageSite, host: PageHost) async throws in
       try await Self.update(site, host, "second", failing: "")
       let page = try await host.open(site.origin.url(for: "/b/one.js"))
@@ -224,7 +224,7 @@ struct UndoTests {
 
   @Test("a host without trials takes each release as good")
   func withoutTrials() async throws {
-    try await Self.withGoodRelease({ $0.trial = nil }) { (site: PageSite, host: PageHost) async throws in
+    try await Self.withGoodRelease({ $0.releases.trial = nil }) { (site: PageSite, host: PageHost) async throws in
       try await Self.update(site, host, "second", failing: "throw 1")
       for _ in 0..<3 {
         await #expect(throws: PageError.self) { try await host.open(site.origin.url(for: "/b/one.js")) }
@@ -238,7 +238,7 @@ struct UndoTests {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("packed")
       var configuration = try site.configuration()
-      configuration.store = StoreDirectory(site.folder.file("packing"))
+      configuration.storage.directory = StoreDirectory(site.folder.file("packing"))
       let packing = try PageHost(configuration)
       _ = await packing.preload().report()
       let source = try #require(configuration.manifest)
@@ -247,7 +247,7 @@ struct UndoTests {
       _ = try await ReleaseArchive.write(release, of: packing.store, to: path)
       await packing.shutDown()
       try site.publish("second", sequence: 2, failing: "throw 1")
-      let host = try site.host { $0.embedded = path }
+      let host = try site.host { $0.releases.embedded = path }
       for _ in 0..<3 { #expect(try await site.shown("one", host) == "packed one.js with its picture") }
       #expect(try await Self.standings(host) == ["packed": .good, "second": .bad])
       await host.shutDown()

@@ -69,7 +69,7 @@ struct UpdateTests {
   func policies() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
-      let host = try site.host { $0.opening.rules = [OpenRule(.glob("*/two.js"), .cacheOnly)] }
+      let host = try site.host { $0.pages.opening.rules = [OpenRule(.glob("*/two.js"), .cacheOnly)] }
       await #expect(throws: PageError.self) { try await host.open(site.origin.url(for: "/b/two.js")) }
       let options = PageOptions(policy: .cacheOnly)
       await #expect(throws: PageError.self) { try await host.open(site.origin.url(for: "/b/one.js"), options: options) }

@@ -21,7 +21,7 @@ import Testing
     await page.destroy()
     var widths: [Int] = []
     for await event in page.events {
-      if case .image(_, .loaded(_, .png, let size?, _)?) = event { widths.append(size.width) }
+      if case .image(_, .loaded(_, "png", let size?, _)?) = event { widths.append(size.width) }
     }
     return widths
   }

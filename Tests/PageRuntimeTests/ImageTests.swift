@@ -48,6 +48,8 @@ struct ImageTests {
   func formatsAndSizes(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) throws {
     #expect(ImageFormat(bytes) == format)
     let size = try #require(ImageSize(of: bytes, format: format))
+    let image = LoadedImage(bytes: bytes, cacheType: .none)
+    #expect((image.format, image.size, ImageSize(of: bytes)) == (format.rawValue, size, size))
     #expect((size.width, size.height) == (width, height))
   }
 
@@ -130,7 +132,7 @@ struct ImageTests {
       func load(_ request: ImageRequest) -> ImageTask {
         let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
         continuation.yield(
-          .image(LoadedImage(bytes: [], format: .gif, size: ImageSize(width: 7, height: 8), cacheType: .none)))
+          .image(LoadedImage(bytes: [], format: "gif", size: ImageSize(width: 7, height: 8), cacheType: .none)))
         continuation.finish()
         return ImageTask(updates: updates, onCancel: {})
       }

@@ -139,7 +139,7 @@ struct PageBenchmark {
   /// The elements of the last run: the time from the opening to the event that has them.
   private func snapshots(_ table: inout Table, _ path: String, _ bare: Double) async throws {
     var configuration = try Self.configuration(path)
-    configuration.snapshot = .showLast
+    configuration.pages.snapshot = .showLast
     let host = try PageHost(configuration)
     func opening() async throws -> Double? {
       // The page before ends on threads of its own.
@@ -350,7 +350,7 @@ struct PageBenchmark {
 
   private static func configuration(_ path: String) throws -> HostConfiguration {
     var configuration = try HostConfiguration(manifest: path + "/manifest.json", store: StoreDirectory(path + "/store"))
-    configuration.scripts.limits = ScriptLimits(time: .seconds(60))
+    configuration.pages.scripts.limits = ScriptLimits(time: .seconds(60))
     return configuration
   }
 
@@ -359,7 +359,7 @@ struct PageBenchmark {
   ) throws -> PageHost {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     var configuration = try configuration(path)
-    change(&configuration.scripts)
+    change(&configuration.pages.scripts)
     return try PageHost(configuration)
   }
 

@@ -69,7 +69,7 @@ struct ResponseBenchmark {
         try await Measurement.time(Self.entries) {
           position = (position + 1) % samples.count
           guard let hit = await cache.response(forKey: samples[position].text),
-            let body = await cache.body(of: hit), try body.read(at: 0, upTo: Self.entryBytes).count == Self.entryBytes
+            let body = await cache.content(of: hit), try await body.collect().count == Self.entryBytes
           else { throw Measurement.Failed(description: "no hit") }
         })
       theirs.append(
@@ -126,7 +126,7 @@ struct ResponseBenchmark {
     for position in 0..<4000 {
       let sample = read[position % read.count]
       let start = ContinuousClock.now
-      if let hit = await cache.response(forKey: sample.text) { _ = await cache.body(of: hit) }
+      if let hit = await cache.response(forKey: sample.text) { _ = await cache.content(of: hit) }
       times.append(Measurement.seconds(since: start))
     }
     writers.cancel()

@@ -77,13 +77,13 @@ extension BundleError: RetryableError {
 }
 
 /// The reason why a page cannot get a part of its release.
-package enum ReleaseError: Error, Hashable, CustomStringConvertible {
+public enum ReleaseError: Error, Hashable, CustomStringConvertible {
   /// The server has the newer release `latest`, and the bytes of this one are neither stored nor on the server.
   case superseded(entry: String, release: String, latest: String, reason: String)
   /// The bytes are not stored, and the network may not be used.
   case notStored(entry: String, release: String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .superseded(let entry, let release, let latest, let reason):
       "\(entry.quotedForMessage) of release \(release) cannot be had: the server has release \(latest) now, and a page never mixes the two; reload the page (\(reason))"

@@ -161,13 +161,16 @@ extension String {
 }
 
 /// The reason why a manifest was refused. Nothing of a refused manifest is used.
-package enum ManifestError: Error, Hashable, CustomStringConvertible {
+public enum ManifestError: Error, Hashable, CustomStringConvertible {
   /// The manifest is larger than `limit` bytes.
   case tooLarge(size: Int64, limit: Int64)
+  /// The bytes are not UTF-8.
   case notUTF8
+  /// The text is not JSON.
   case notJSON(reason: String)
   /// The JSON has none of the known formats.
   case unrecognised
+  /// The manifest is of a newer schema.
   case unsupportedSchema(found: Int64, supported: Int)
   /// The manifest has invalid entries; all of them are listed.
   case invalid([ManifestFault])
@@ -175,7 +178,7 @@ package enum ManifestError: Error, Hashable, CustomStringConvertible {
   /// The number of faults that a description spells out.
   private static let spelledOut = 10
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .tooLarge(let size, let limit):
       return "the manifest has \(size) bytes, more than the limit of \(limit)"
@@ -207,17 +210,18 @@ package enum ManifestError: Error, Hashable, CustomStringConvertible {
 }
 
 /// A fault of one entry of a manifest.
-package struct ManifestFault: Hashable, Sendable, CustomStringConvertible {
+public struct ManifestFault: Hashable, Sendable, CustomStringConvertible {
   /// The entry's kind and name, or `the manifest`.
-  package let subject: String
-  package let reason: String
+  public let subject: String
+  /// The fault, in a clause.
+  public let reason: String
 
   package init(subject: String, reason: String) {
     self.subject = subject
     self.reason = reason
   }
 
-  package var description: String { "\(subject): \(reason)" }
+  public var description: String { "\(subject): \(reason)" }
 
   /// A decoder's error in words for the manifest's author.
   static func reason(_ error: any Error, field: String? = nil) -> String {

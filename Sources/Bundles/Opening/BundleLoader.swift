@@ -6,6 +6,11 @@ import Synchronization
 /// Opens bundles: from the store if the server's MD5 matches the stored bytes, from the network otherwise.
 ///
 /// `BundleDecision` decides each step; one opening is a `BundleOpening`.
+///
+///     if let home = PageURL("https://pages.example.com/bundles/home.js") {
+///       let bundle = try await host.bundles.load(home)
+///       print(bundle.source, bundle.isVerified, bundle.bytes.count)
+///     }
 public final class BundleLoader: Sendable {
   /// The configuration of a bundle loader.
   public struct Configuration: Sendable {
@@ -68,7 +73,8 @@ public final class BundleLoader: Sendable {
   /// Returns the bundle's bytes, checked against their digests. The configuration's rules and policy apply.
   ///
   /// - Parameter url: the page's URL, as the page sees it.
-  /// - Throws: ``BundleError``, `StoreError`, `CancellationError`.
+  /// - Throws: ``BundleError``; ``SourceError`` if the manifest cannot be had or is not trusted and nothing is stored;
+  ///   `StoreError`; `CancellationError`.
   public func load(_ url: PageURL) async throws -> LoadedBundle { try await load(url, options: OpenOptions()) }
 
   /// Returns the bundle's bytes, checked against their digests.
@@ -282,6 +288,8 @@ extension OpenPolicy {
 }
 
 /// A policy for the pages whose URLs match a pattern.
+///
+///     configuration.pages.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
 public struct OpenRule: Hashable, Sendable {
   /// The pattern of the pages' URLs.
   public let pattern: URLPattern

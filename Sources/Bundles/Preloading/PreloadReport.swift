@@ -103,6 +103,8 @@ public struct PreloadReport: Hashable, Sendable, Encodable {
   }
 
   /// Encodes the report; a member without a value is `null`.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(release, forKey: .release)

@@ -4,6 +4,9 @@ import HTTPTransport
 /// The rounds of a preload that continues until everything is stored, or until it is cancelled.
 ///
 /// A failed round is followed by a pause, which grows from round to round. The network's return ends the pause early.
+///
+///     configuration.releases.preloadSchedule = PreloadSchedule(
+///       every: .seconds(3600), events: PageURL("https://pages.example.com/releases/events"))
 public struct PreloadSchedule: Hashable, Sendable {
   /// The upper limit of the pause after the first round with a transient failure, such as an unreachable server; 1
   /// second by default. The limit doubles from round to round, and starts again when an entry was stored.

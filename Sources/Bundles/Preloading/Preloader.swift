@@ -100,6 +100,10 @@ package struct PreloadOptions: Sendable {
 }
 
 /// A running preload, as `PageHost.preload()` returns it.
+///
+///     let preload = host.preload()
+///     for await update in preload.updates { print(update.totals.bytesHere, "of", update.totals.bytesToFetch) }
+///     print(await preload.report().failures)
 public struct Preload: Sendable {
   fileprivate let feed: PreloadFeed
   fileprivate let task: Task<PreloadReport, Never>

@@ -367,7 +367,7 @@ public final class BundleStore: Sendable {
   /// Returns the bytes of a stored bundle or file, checked against their SHA-256.
   ///
   /// - Returns: `nil` if they are not stored.
-  /// - Throws: an error that names the file, if the file is missing or its bytes were changed; ``StoreError``.
+  /// - Throws: ``BlobError`` if the file is missing or its bytes were changed; `StoreError`.
   public func bytes(of bundle: StoredBundle) async throws -> [UInt8]? {
     guard let blob = bundle.blob else { return nil }
     return try await bytes(of: blob).bytes
@@ -376,7 +376,7 @@ public final class BundleStore: Sendable {
   /// Reads the file of a stored bundle or file, and checks its bytes, even if they are in memory. Does nothing if they
   /// are not stored.
   ///
-  /// - Throws: an error that names the file, if the file is missing or its bytes were changed.
+  /// - Throws: ``BlobError`` if the file is missing or its bytes were changed; `StoreError`.
   public func check(_ bundle: StoredBundle) async throws {
     if let blob = bundle.blob { try await check(blob) }
   }

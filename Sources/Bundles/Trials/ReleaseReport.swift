@@ -98,6 +98,10 @@ extension SHA256Digest {
 
 /// The place to which an install reports whether releases are good or bad on it: a `renderhost` with `--report-key`, or
 /// any server that takes JSON.
+///
+///     configuration.releases.reports = try ReleaseReports(to: "https://pages.example.com/reports") {
+///       "Bearer \(try await session.reportToken())"
+///     }
 public struct ReleaseReports: Sendable {
   /// The URL to which each report is posted.
   public var url: PageURL

@@ -11,6 +11,9 @@ public enum ReleaseStanding: String, Hashable, Sendable, Codable, CaseIterable {
 }
 
 /// The options of the trial of new releases.
+///
+///     configuration.releases.trial?.failures = 3
+///     configuration.releases.trial?.duration = .seconds(5)
 public struct ReleaseTrial: Hashable, Sendable {
   /// The number of failed openings of a release, of all its pages together, after which it is bad; 2 by default.
   public var failures = 2
@@ -55,6 +58,8 @@ public struct TrialFailure: Hashable, Sendable, Codable, CustomStringConvertible
   }
 
   /// Decodes a failure of another install; long texts are cut.
+  ///
+  /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let name = try container.decode(String.self, forKey: .kind)

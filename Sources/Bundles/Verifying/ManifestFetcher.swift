@@ -263,7 +263,7 @@ package struct FetchedManifest: Sendable {
 }
 
 /// The reason why a source gave no manifest.
-package enum SourceError: Error, CustomStringConvertible {
+public enum SourceError: Error, CustomStringConvertible {
   /// The manifest could not be fetched or read, with the cause.
   case unreachable(PageURL, any Error)
   /// The manifest is invalid; the second value lists its faults.
@@ -285,7 +285,7 @@ package enum SourceError: Error, CustomStringConvertible {
   /// The manifest's signatures are not what the host's keys ask for.
   case untrusted(PageURL, TrustError)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .unreachable(let source, let error):
       let text = error.sentence

@@ -13,12 +13,16 @@ public struct ReleaseTrust: Hashable, Sendable {
   /// `false` for a release that comes without its server, whose status would be over.
   package var needsStatus = true
 
+  /// Makes the trust in a root that the app has.
+  ///
+  ///     configuration.releases.trust = try ReleaseTrust(root: Data(contentsOf: rootFile), freshFor: .seconds(7 * 86_400))
+  ///
   /// - Parameters:
   ///   - root: the bytes of a root, as `bundlectl root new` writes them.
   ///   - freshFor: the longest time since a manifest or its status was signed.
-  /// - Throws: an error with the reason if the bytes are no root.
-  public init(root: [UInt8], freshFor: Duration? = nil) throws {
-    self.init(try TrustRoot(reading: root), freshFor: freshFor)
+  /// - Throws: ``TrustError/unreadable(_:reason:)`` if the bytes are not a root.
+  public init(root: some Sequence<UInt8>, freshFor: Duration? = nil) throws {
+    self.init(try TrustRoot(reading: Array(root)), freshFor: freshFor)
   }
 
   package init(_ root: TrustRoot, freshFor: Duration? = nil) { (self.root, self.freshFor) = (root, freshFor) }
@@ -124,7 +128,9 @@ package struct ManifestTrust: Sendable {
       }
     }
     guard status.release.sha256 == manifest.sha256, status.release.sequence == manifest.sequence else {
-      throw TrustError.otherManifest(named: status.release, found: manifest.sha256)
+      throw TrustError.otherManifest(
+        named: status.release.name, sequence: status.release.sequence, sha256: status.release.sha256,
+        found: manifest.sha256)
     }
     return status
   }

@@ -11,6 +11,8 @@ import Synchronization
 /// is returned.
 ///
 /// Session cookies live as long as the jar. Each jar has its own cookies; a file should belong to one jar at a time.
+///
+///     configuration.network.cookies = try CookieJar(file: "/var/lib/shop/cookies.txt")
 public final class CookieJar: CookieStoring {
   let share: CookieShare
   private let file: CookieFile?
@@ -57,7 +59,7 @@ public final class CookieJar: CookieStoring {
   /// Returns when all cookies are in the file. The jar also writes them by itself after a short time; this is for a
   /// process that is about to end, or before another jar reads the file.
   ///
-  /// - Throws: an error with the path and the reason if the file cannot be written.
+  /// - Throws: ``CookieFileError`` if the file cannot be written.
   public func flush() throws { try file?.flush() }
 
   /// Takes over the cookies of a transfer.
@@ -74,13 +76,13 @@ public final class CookieJar: CookieStoring {
 }
 
 /// A cookie file cannot be written.
-package struct CookieFileError: Error, Hashable, CustomStringConvertible {
+public struct CookieFileError: Error, Hashable, CustomStringConvertible {
   /// The file's path.
-  package let path: String
+  public let path: String
   /// The system's description of the error.
-  package let reason: String
+  public let reason: String
 
-  package var description: String { "The cookies cannot be saved in \(path): \(reason)." }
+  public var description: String { "The cookies cannot be saved in \(path): \(reason)." }
 }
 
 /// Stores cookies in a file in Netscape's format, which curl and tools of browsers also read.

@@ -2,6 +2,9 @@ import HTTPCaching
 import HTTPTransport
 
 /// Whose responses: those of one partition never answer a request of another.
+///
+///     try await host.use(partition: .user("ann"))  // who has signed in
+///     try await host.forget(partition: .user("bob"))  // who has left
 public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
   /// The stored form.
   public let text: String
@@ -24,6 +27,10 @@ public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Identifies responses: whose they are, and the URL or name they have.
+///
+///     if let article = PageURL("https://api.example.com/articles/7") {
+///       try await host.responses.remove(for: CacheKey(article, in: .user("ann")))
+///     }
 public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   /// Whose responses these are.
   public let partition: CachePartition

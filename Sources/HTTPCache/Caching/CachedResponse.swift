@@ -78,11 +78,18 @@ public enum StoragePolicy: Hashable, Sendable {
 }
 
 /// A response that is about to be stored, as the app's hook gets it.
+///
+///     host.responses.willCache = { proposed in
+///       var proposed = proposed
+///       proposed.userInfo["screen"] = "list"
+///       return proposed.response.headerFields[.contentType] == "text/html" ? nil : proposed
+///     }
 public struct ProposedResponse: Sendable {
   /// As it was sent.
   public let request: HTTPRequest
-  /// The bytes that came, as the server encoded them.
-  public let body: any StoredBody
+  /// The bytes that came, as the server encoded them. They can be read several times.
+  public var body: Body { Body(stored, 0..<stored.count) }
+  let stored: any StoredBody
   /// May be changed; what is stored is this.
   public var response: HTTPResponse
   /// Stored instead of `body`.
@@ -91,14 +98,24 @@ public struct ProposedResponse: Sendable {
   public var storagePolicy: StoragePolicy
   /// Metadata of the app, which comes with the response from then on.
   public var userInfo: [String: String]
+
+  init(
+    request: HTTPRequest, body: any StoredBody, response: HTTPResponse, replacement: [UInt8]? = nil,
+    storagePolicy: StoragePolicy, userInfo: [String: String]
+  ) {
+    (self.request, stored, self.response, self.replacement) = (request, body, response, replacement)
+    (self.storagePolicy, self.userInfo) = (storagePolicy, userInfo)
+  }
 }
 
-/// Why a cache does not do what it was told.
-package enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
+/// The reason why a cache does not do what it was told.
+public enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
+  /// A memory capacity of 0 was given without `allowingNone: true`.
   case noMemory
+  /// The cache's store has no regions.
   case noRegions
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .noMemory:
       "a memory capacity of 0 would switch the memory cache off: say allowingNone: true where that is meant"

@@ -246,9 +246,11 @@ extension ResponseCache {
   /// - Returns: `nil` if they are not stored.
   @discardableResult
   public func store(
-    _ bytes: [UInt8], forKey name: String, storagePolicy: StoragePolicy = .allowed, userInfo: [String: String] = [:],
+    _ bytes: some Sequence<UInt8> & Sendable, forKey name: String, storagePolicy: StoragePolicy = .allowed,
+    userInfo: [String: String] = [:],
     in partition: CachePartition = .private, at now: HTTPDate
   ) async -> CachedResponse? {
+    let bytes = Array(bytes)
     let arrival = Arrival(
       key: CacheKey(named: name, in: partition),
       request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), status: 200,
@@ -261,7 +263,7 @@ extension ResponseCache {
     return await store(proposal, arrival, nil)
   }
 
-  /// Returns the bytes that were stored under a name. They are in its `bytes`, or ``body(of:)`` reads them from the disk.
+  /// Returns the bytes that were stored under a name. They are in its `bytes`, or ``content(of:)`` reads them from the disk.
   public func response(forKey name: String, in partition: CachePartition = .private) async -> CachedResponse? {
     await responses(for: CacheKey(named: name, in: partition)).last
   }

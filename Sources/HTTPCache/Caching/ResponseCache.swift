@@ -9,6 +9,10 @@ import Synchronization
 /// Responses in memory and, behind that, in a store.
 ///
 /// A failure of the store is logged, and counts as a cache miss.
+///
+///     let cache = try ResponseCache(memoryCapacity: 4 << 20, diskCapacity: 100 << 20)
+///     ResponseCache.setShared(cache)
+///     print(try await cache.usage().disk.bytes, "bytes are stored")
 public final class ResponseCache: Sendable {
   /// A hook that is asked before a response is stored: it may change, restrict or refuse (`nil`) the response.
   public typealias WillCache = @Sendable (ProposedResponse) async -> ProposedResponse?
@@ -85,7 +89,7 @@ public final class ResponseCache: Sendable {
   ///   - memoryCapacity: in bytes; 1 MiB by default, and never 0.
   ///   - diskCapacity: in bytes; 20 MiB by default. Responses that are kept do not count.
   ///   - lifetime: the rule for everything in it, unless a rule of the loader says otherwise.
-  /// - Throws: an error if a capacity is 0; `StoreError`.
+  /// - Throws: ``ResponseCacheError`` if a capacity is 0 or the cache has no regions; `StoreError`.
   public func region(
     _ name: String, memoryCapacity: Int = 1 << 20, diskCapacity: Int64 = 20 << 20, lifetime: LifetimeRule = .server
   ) throws -> ResponseCache {
@@ -139,7 +143,8 @@ public final class ResponseCache: Sendable {
   /// Sets the capacity of the memory, in bytes; the least recently used responses give way at once.
   ///
   /// - Parameter allowingNone: pass `true` to disable the memory cache with a capacity of 0.
-  /// - Throws: an error if the capacity is 0 and `allowingNone` is `false`; the capacity stays as it was.
+  /// - Throws: ``ResponseCacheError/noMemory`` if the capacity is 0 and `allowingNone` is `false`; the capacity stays as
+  ///   it was.
   public func setMemoryCapacity(_ bytes: Int, allowingNone: Bool = false) throws {
     guard bytes > 0 || allowingNone else { throw ResponseCacheError.noMemory }
     memory.capacity = max(0, bytes)
@@ -219,8 +224,15 @@ public final class ResponseCache: Sendable {
   /// so that many requests for one cost no more than a chunk each.
   var memoryLimit: Int64 { min(Int64(memory.capacity / 4), 1 << 20) }
 
+  /// Reads the stored bytes of a response, and checks them against their digest.
+  ///
+  /// - Returns: a body that can be read several times; `nil` if the bytes are gone.
+  public func content(of response: CachedResponse) async -> Body? {
+    await body(of: response).map { Body($0, 0..<$0.count) }
+  }
+
   /// Reads the stored bytes of a response, and checks them against their digest; `nil` if they are gone.
-  public func body(of response: CachedResponse) async -> (any StoredBody)? {
+  package func body(of response: CachedResponse) async -> (any StoredBody)? {
     if let body = bodyAtOnce(of: response) { return body }
     do {
       guard let body = try await store.body(of: response.entry) else {

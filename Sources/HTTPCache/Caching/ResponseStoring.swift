@@ -30,6 +30,11 @@ package protocol ResponseStoring: Sendable {
   /// Everything stored, most recently used first.
   func list() async throws -> [ResponseEntry]
 
+  /// A part of what is stored, in the order of the ids.
+  ///
+  /// - Returns: the entries behind an id, with the last id that was looked at; `nil` if there are no more behind it.
+  func page(after id: Int64, limit: Int) async throws -> (entries: [ResponseEntry], last: Int64?)
+
   func usage() async throws -> ResponseUsage
 
   /// A number that changes when another process has changed what is stored; cheap.
@@ -106,6 +111,12 @@ extension ResponseStoring {
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? { nil }
 
   package func mayHold(_ key: CacheKey) -> Bool { true }
+
+  package func page(after id: Int64, limit: Int) async throws -> (entries: [ResponseEntry], last: Int64?) {
+    let behind = try await list().filter { $0.id > id }.sorted { $0.id < $1.id }
+    let entries = Array(behind.prefix(limit))
+    return (entries, behind.count > limit ? entries.last?.id : nil)
+  }
 
   package func settle() async throws {}
 }

@@ -11,7 +11,7 @@ extension ResponseCache {
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
   ///   - diskCapacity: in bytes; responses that are kept do not count.
   ///   - directory: `nil` for the folders of the app: ``StoreDirectory/app(_:environment:)``.
-  /// - Throws: an error if `memoryCapacity` is 0 and `allowingNone` is `false`; `StoreError`.
+  /// - Throws: ``ResponseCacheError/noMemory`` if `memoryCapacity` is 0 and `allowingNone` is `false`; `StoreError`.
   public convenience init(
     memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory? = nil,
     allowingNone: Bool = false, logger: Logger = Logger(label: "pagekit.cache")

@@ -69,6 +69,12 @@ struct ResponseRow {
     return try db.rows(sql, arguments) { try ResponseRow($0) }
   }
 
+  /// The rows behind an id, in the order of the ids; with `nil` for those that cannot be read.
+  static func page(_ db: Database, after id: Int64, limit: Int) throws -> [(id: Int64, row: ResponseRow?)] {
+    let sql = "SELECT id, isKept, usedAt, front FROM response WHERE id > ? ORDER BY id LIMIT ?"
+    return try db.rows(sql, [id, limit]) { (try $0.decode(Int64.self, forColumn: "id"), try ResponseRow($0)) }
+  }
+
   static func fetch(_ db: Database, id: Int64) throws -> ResponseRow? {
     try fetch(db, where: "id = ?", [id]).first
   }

@@ -321,3 +321,14 @@ extension ResponseStore {
     try ResponseRow.insert(db, moved, sealed: sealed, bytes: inline, usedAt: try nextUse(db))
   }
 }
+
+extension ResponseStore {
+  package func page(after id: Int64, limit: Int) async throws -> (entries: [ResponseEntry], last: Int64?) {
+    try await queues.write { [index] in
+      // One more tells if there are more.
+      let rows = try index.read { try ResponseRow.page($0, after: id, limit: limit + 1) }
+      let entries = rows.prefix(limit).compactMap { $0.row?.entry }
+      return (entries, rows.count > limit ? rows[limit - 1].id : nil)
+    }
+  }
+}

@@ -97,12 +97,12 @@ extension MediaType {
 }
 
 /// Formats of pictures, told from their bytes, whatever the server calls them.
-public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
+package enum ImageFormat: String, Hashable, Sendable, CaseIterable {
   /// A format that is told from the first bytes; SVG from its text.
   case png, jpeg, gif, webp, avif, svg
 
   /// Reads the first bytes; `nil` if they are not a picture's.
-  public init?(_ bytes: some Collection<UInt8>) {
+  package init?(_ bytes: some Collection<UInt8>) {
     let head = Array(bytes.prefix(1_024))
     if head.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
       self = .png

@@ -3,6 +3,9 @@ import HTTPTransport
 import HTTPTypes
 
 /// An answer that the app makes, or has changed.
+///
+///     return HandledResponse(
+///       fields: [.contentType: "text/plain"], bytes: Array("hello".utf8), storage: .lifetime(.seconds(60)))
 public struct HandledResponse: Sendable {
   /// The way in which it may be stored.
   public enum Storage: Hashable, Sendable {
@@ -43,11 +46,23 @@ public struct HandledResponse: Sendable {
       status, fields: [.contentType: "application/json"], bytes: Array(try encoder.encode(value)), storage: storage)
   }
 
-  /// Its bytes as a value.
+  /// Decodes the body from JSON.
   ///
   /// - Throws: `DecodingError`.
-  public func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-    try JSONDecoder().decode(type, from: Data(bytes))
+  public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+    try JSONDecoder().decode(type, from: data)
+  }
+
+  /// Decodes the body from JSON.
+  ///
+  /// - Throws: `DecodingError`.
+  @available(*, deprecated, renamed: "decoded(as:)")
+  public func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value { try decoded(as: type) }
+
+  /// The body as Foundation's type.
+  public var data: Data {
+    get { Data(bytes) }
+    set { bytes = Array(newValue) }
   }
 
   /// Its bytes as text; bytes that are not UTF-8 are replaced.
@@ -55,7 +70,7 @@ public struct HandledResponse: Sendable {
 
   /// The content of a resource, with its whole body.
   ///
-  /// - Throws: `TransportError`, or an error with the reason if the body cannot be decoded.
+  /// - Throws: `TransportError`; `ContentError` if the content encoding cannot be undone; `StoreError`.
   public init(_ loaded: Resource) async throws {
     self.init(
       loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.collect(),
@@ -104,14 +119,24 @@ extension HandledResponse {
 }
 
 extension Resource {
-  /// The whole body, decoded from JSON. A body can be read once.
+  /// Reads the whole body, and decodes it from JSON. The body of a response that comes from the network can be read once.
   ///
-  ///     let items = try await loader.response(for: request).json([Item].self)
+  ///     let items = try await host.resources.response(for: request).decoded(as: [Item].self)
   ///
-  /// - Throws: `DecodingError`, `TransportError`, also for more than 256 MiB, or an error with the reason if the content
-  ///   encoding cannot be undone.
-  public func json<Value: Decodable>(_ type: Value.Type = Value.self) async throws -> Value {
-    try JSONDecoder().decode(type, from: Data(try await body.collect()))
+  /// - Throws: `DecodingError`; `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot
+  ///   be undone; `StoreError`.
+  public func decoded<Value: Decodable>(as type: Value.Type = Value.self) async throws -> Value {
+    try JSONDecoder().decode(type, from: await data)
+  }
+
+  /// The whole body as Foundation's type. The body of a response that comes from the network can be read once.
+  ///
+  ///     let picture = try await host.resources.response(for: request).data
+  ///
+  /// - Throws: `TransportError`, also for more than 256 MiB; `ContentError` if the content encoding cannot be undone;
+  ///   `StoreError`.
+  public var data: Data {
+    get async throws { Data(try await body.collect()) }
   }
 
   /// An answer that the app made itself.

@@ -27,6 +27,8 @@ final class IncomingResponse: Sendable {
     /// All bytes have come.
     var isAll = false
     var end: Result<CachedResponse?, any Error>?
+    /// The figures of the transfer, when it has ended.
+    var timings = TransferTimings()
     /// The readers that wait for bytes, or for the end.
     var waiting = WaitList()
     var places = IncomingPlaces()
@@ -100,6 +102,8 @@ final class IncomingResponse: Sendable {
         spool.discard()
       }
       landed()
+      let timings = await body.transferSummary().timings
+      state.withLock { $0.timings = timings }
       finish(failure.map { .failure($0) } ?? .success(stored))
     }
     let isGivenUp = state.withLock { state in
@@ -357,5 +361,17 @@ struct PendingResponse: Sendable {
     }
     return ResponseCache.Arrival(
       key: hop.key, request: hop.request, status: status, fields: fields, times: times, extent: extent)
+  }
+}
+
+extension IncomingResponse {
+  /// The figures of the transfer, without trailers: all zero before all bytes have come.
+  var summary: TransferSummary {
+    get async {
+      guard isComplete else { return TransferSummary() }
+      // The last byte may be here before the transfer's end is known.
+      _ = try? await stored()
+      return TransferSummary(timings: state.withLock(\.timings))
+    }
   }
 }

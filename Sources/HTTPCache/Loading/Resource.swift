@@ -1,8 +1,12 @@
+import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
 /// A response to a resource request, wherever it came from.
+///
+///     let answer = try await host.resources.response(for: ResourceRequest("https://api.example.com/home.json"))
+///     if answer.status == 200 { print(answer.source, try await answer.decoded(as: [Item].self)) }
 public struct Resource: Sendable {
   /// The part of the system that answered.
   public enum Source: String, Hashable, Sendable {
@@ -98,6 +102,10 @@ public struct Resource: Sendable {
 }
 
 /// An element of ``ResourceLoader/updates(for:)``.
+///
+///     for await update in host.resources.updates(for: request) {
+///       if case .network(let answer) = update { print("new:", answer.status) }
+///     }
 public enum ResourceUpdate: Sendable {
   /// A stored response.
   case cached(Resource)
@@ -111,7 +119,7 @@ public enum ResourceUpdate: Sendable {
 
 /// The reason why a refresh failed.
 public struct LoadFailure: Sendable, CustomStringConvertible {
-  /// The transport's; `nil` if there was a response.
+  /// A `TransportError`, or one of the other errors of ``ResourceLoader/response(for:)``; `nil` if there was a response.
   public let error: (any Error)?
   /// An answer with a status of 400 or more.
   public let answer: Resource?
@@ -198,4 +206,44 @@ package struct ReplayableResponse: Sendable {
 
   /// It was given again: what was used goes last.
   package func use() { cache.noteUse(of: validity, at: now()) }
+}
+
+extension Resource {
+  /// The figures of the request whose response this is: the times of its steps, its bytes, the connection and the version
+  /// of HTTP. They are complete when the body has been read to its end. `nil` unless the response came from the network.
+  ///
+  ///     let answer = try await host.resources.response(for: request)
+  ///     let bytes = try await answer.data
+  ///     if let figures = await answer.transfer?.timings { print(figures.firstByte, figures.total, bytes.count) }
+  public var transfer: TransferSummary? {
+    get async {
+      guard source == .network else { return nil }
+      return if let incoming { await incoming.summary } else { await body.transferSummary() }
+    }
+  }
+
+  /// Reads the whole body, and tells how much has come after each chunk.
+  ///
+  ///     let picture = try await answer.data { received, total in print(received, "of", total ?? 0) }
+  ///
+  /// - Parameters:
+  ///   - limit: the largest number of bytes; 256 MiB by default.
+  ///   - progress: gets the bytes so far, and the body's length: `nil` if it is unknown, as it is of a response that came
+  ///     with a content encoding.
+  /// - Throws: `TransportError`, which is `TransportError.tooLarge` if the body is larger; `ContentError` if the content
+  ///   encoding cannot be undone; `StoreError`; `CancellationError`.
+  public nonisolated(nonsending) func data(
+    upTo limit: Int64 = 256 << 20, progress: (_ received: Int64, _ total: Int64?) -> Void
+  ) async throws -> Data {
+    let total = fieldsOfBody[.contentLength].flatMap { Int64($0) }
+    var data = Data()
+    for try await chunk in body {
+      guard Int64(data.count) + Int64(chunk.count) <= limit else {
+        throw TransportError.tooLarge(url: url?.text ?? "", limit: limit)
+      }
+      data += chunk
+      progress(Int64(data.count), total)
+    }
+    return data
+  }
 }

@@ -61,6 +61,11 @@ extension ResourceLoader {
 }
 
 /// How an app wants some of its resources to be loaded: the first rule that matches counts.
+///
+///     configuration.resources.rules = [
+///       ResourceRule(.prefix("https://cdn.example.com/"), types: [.image], behavior: .cacheFirst),
+///       ResourceRule(.glob("/prices/*"), lifetime: .atMost(30)),
+///     ]
 public struct ResourceRule: Sendable {
   /// The URLs it is for.
   public let pattern: URLPattern

@@ -6,8 +6,9 @@ import Logging
 
 /// Answers requests of pages and of the app, from the cache and the network.
 ///
-///     let resource = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
-///     for await update in loader.updates(for: request) { … }
+///     let loader = ResourceLoader(cache: try .shared, transport: try CurlTransport())
+///     let home = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
+///     print(home.status, home.source, try await home.data.count)
 ///
 /// `RequestBuilder` makes the request that is sent. `CacheLookup` decides with the stored responses. `OriginExchange`
 /// asks the origin through `OriginSender`, once for equal requests (`InFlightRequests`). `ResponseRecorder` stores the
@@ -98,8 +99,8 @@ public final class ResourceLoader: Sendable {
   /// Returns the response that the behaviour chooses. If it is a stored one that must be refreshed, the refresh runs in
   /// the background, for the next request.
   ///
-  /// - Throws: ``LoadError``, `TransportError`, `CancellationError`, or an error with the reason if a redirect is not
-  ///   followed.
+  /// - Throws: ``LoadError``; `TransportError`; `OfflineError` if the app has said so; `RedirectFault` if a redirect is not
+  ///   followed; `StoreError`; `CancellationError`.
   public func response(for request: ResourceRequest) async throws -> Resource {
     let prepared = try prepare(request)
     let resource = try await load(prepared)

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import HTTPTypes
 
@@ -18,6 +19,10 @@ public enum ResourceType: String, Hashable, Sendable, CaseIterable {
 }
 
 /// Anything a page asks for.
+///
+///     var request = ResourceRequest("https://api.example.com/items?page=2", behavior: .cacheFirst)
+///     request.fields[.accept] = "application/json"
+///     let items = try await host.resources.response(for: request).decoded(as: [Item].self)
 public struct ResourceRequest: Sendable {
   /// As the page wrote it: absolute, `//host/…`, relative, `local://…` or `data:…`.
   public var reference: String
@@ -131,5 +136,22 @@ extension LoadError: RetryableError {
     case .offline, .busy: true
     default: false
     }
+  }
+}
+
+extension ResourceRequest {
+  /// Makes a request for a URL. Each other parameter is the property of the same name.
+  ///
+  ///     let request = ResourceRequest(site.appending(path: "list.json"), behavior: .cacheFirst)
+  ///
+  /// - Parameter url: an absolute URL.
+  public init(
+    _ url: URL, type: ResourceType = .other, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
+    body: Data = Data(), behavior: LoadBehavior? = nil, priority: LoadPriority = .normal,
+    partition: CachePartition? = nil
+  ) {
+    self.init(
+      url.absoluteString, type: type, method: method, fields: fields, body: Array(body), behavior: behavior,
+      priority: priority, partition: partition)
   }
 }

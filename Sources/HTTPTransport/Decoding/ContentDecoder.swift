@@ -96,7 +96,7 @@ package final class ContentDecoder {
 }
 
 /// The reason why a response's body cannot be decoded.
-package enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
+public enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
   /// `Content-Encoding` names an encoding that was not requested.
   case unsupportedEncoding(url: String, encoding: String)
   /// The encoded data is damaged.
@@ -106,7 +106,7 @@ package enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The decoded content has more than `limit` bytes.
   case tooLarge(url: String, limit: Int64)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .unsupportedEncoding(let url, let encoding):
       "\(url): the answer is encoded as \(encoding.quotedForMessage), which was not asked for"

@@ -1,7 +1,7 @@
 import CCrypto
 
 /// An MD5 digest, which servers of bundles publish. It detects accidental damage, not manipulation. RFC 1321.
-public struct MD5Digest: FixedSizeDigest {
+public struct MD5Digest: FixedSizeDigest, Hashable, Sendable, Codable, CustomStringConvertible {
   /// 16 bytes.
   public static let byteCount = 16
   /// The digest's bytes.
@@ -13,10 +13,19 @@ public struct MD5Digest: FixedSizeDigest {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
   }
+
+  /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
+  public init?(hex: some StringProtocol) {
+    guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
+    self.bytes = bytes
+  }
+
+  /// The lower-case hexadecimal digits.
+  public var hex: String { Hex.encode(bytes) }
 }
 
 /// A SHA-256 digest, by which stores name bytes.
-public struct SHA256Digest: FixedSizeDigest {
+public struct SHA256Digest: FixedSizeDigest, Hashable, Sendable, Codable, CustomStringConvertible {
   /// 32 bytes.
   public static let byteCount = 32
   /// The digest's bytes.
@@ -28,6 +37,15 @@ public struct SHA256Digest: FixedSizeDigest {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
   }
+
+  /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
+  public init?(hex: some StringProtocol) {
+    guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
+    self.bytes = bytes
+  }
+
+  /// The lower-case hexadecimal digits.
+  public var hex: String { Hex.encode(bytes) }
 }
 
 /// A SHA-512 digest, which servers may give for a response. RFC 9530.
@@ -43,7 +61,7 @@ package struct SHA512Digest: FixedSizeDigest {
 }
 
 /// A digest of a fixed size. Its text, also in JSON, is lower-case hexadecimal.
-public protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConvertible {
+package protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The digest's size in bytes.
   static var byteCount: Int { get }
   /// The digest's bytes.
@@ -54,16 +72,19 @@ public protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConver
 
 extension FixedSizeDigest {
   /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
-  public init?(hex: some StringProtocol) {
+  package init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
     self.init(bytes: bytes)
   }
 
   /// The lower-case hexadecimal digits.
-  public var hex: String { Hex.encode(bytes) }
+  package var hex: String { Hex.encode(bytes) }
 
   public var description: String { hex }
 
+  /// Decodes a digest from its hexadecimal digits.
+  ///
+  /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -74,6 +95,9 @@ extension FixedSizeDigest {
     self = digest
   }
 
+  /// Encodes the hexadecimal digits.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(hex)
@@ -247,7 +271,7 @@ package struct ContentDigester: ~Copyable {
 extension MD5Digest {
   /// Computes the MD5 of the bytes.
   ///
-  /// - Throws: an error that says so if the system's libcrypto has no MD5.
+  /// - Throws: ``DigestError`` if the system's libcrypto has no MD5.
   public init(of bytes: [UInt8]) throws {
     var digester = try Digester.md5()
     digester.update(bytes)
@@ -277,11 +301,12 @@ extension ContentDigests {
   }
 }
 
-/// libcrypto does not support a digest.
-package enum DigestError: Error, CustomStringConvertible {
+/// The reason why a digest cannot be computed.
+public enum DigestError: Error, Hashable, CustomStringConvertible {
+  /// libcrypto was built without the algorithm of this name.
   case unavailable(String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .unavailable(let name):
       "libcrypto on this system was built without \(name): install OpenSSL with its default provider"

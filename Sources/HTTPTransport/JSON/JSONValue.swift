@@ -2,6 +2,9 @@ import Dispatch
 import Foundation
 
 /// A JSON value of any type. RFC 8259.
+///
+///     let value = await page.tree.json
+///     if case .object(let members) = value { print(members["type"] ?? .null) }
 public enum JSONValue: Hashable, Sendable, Codable {
   /// `null`.
   case null
@@ -22,6 +25,8 @@ public enum JSONValue: Hashable, Sendable, Codable {
   ///
   /// Text from outside is read with `init(reading:limits:)` first and decoded from that value. Any other decoder tries
   /// one type after the other, and each attempt costs time proportional to the coding path; so the depth is limited.
+  ///
+  /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     if let decoder = decoder as? JSONValueDecoder {
       self = decoder.value
@@ -52,6 +57,9 @@ public enum JSONValue: Hashable, Sendable, Codable {
     }
   }
 
+  /// Encodes the value.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {

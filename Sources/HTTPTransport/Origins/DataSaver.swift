@@ -1,6 +1,9 @@
 import Synchronization
 
 /// Limits background loading, such as preloading idle bundles and prefetching, with a switch, a budget and a pause.
+///
+///     configuration.network.saver.isOn = true  // on a metered network
+///     configuration.network.saver.budget = 10 << 20  // or so many bytes in the background
 public final class DataSaver: Sendable {
   private struct State {
     var isOn = false

@@ -5,6 +5,10 @@ import Foundation
 /// Two URLs are equal if RFC 3986 §6.2.2 and §6.2.3 call them equivalent: the case of scheme and host, default ports,
 /// dot segments, an empty path and escapes of unreserved characters make no difference. The fragment is dropped, and so
 /// are query parameters that only defeat caches.
+///
+///     let page = PageURL("HTTPS://pages.example.com:443/a/../home.js?random=1")
+///     print(page?.text ?? "")  // https://pages.example.com/home.js
+///     print(page?.resolving("img/logo.png")?.text ?? "")  // https://pages.example.com/img/logo.png
 public struct PageURL: Hashable, Sendable, CustomStringConvertible {
   /// The query parameters that apps append only to defeat caches; they are dropped by default.
   public static let ignoredParameters: Set<String> = ["random"]
@@ -50,6 +54,16 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
     }
     guard let normalised = parts.string else { return nil }
     self.text = normalised
+  }
+
+  /// Normalises a URL of Foundation's type.
+  ///
+  /// - Parameters:
+  ///   - url: an absolute URL; `nil` is returned if its scheme is another than `http`, `https` or `file`, and for one with
+  ///     a user or a password.
+  ///   - ignored: the query parameters to drop.
+  public init?(_ url: URL, ignoring ignored: Set<String> = PageURL.ignoredParameters) {
+    self.init(url.absoluteString, ignoring: ignored)
   }
 
   /// Makes a URL of text that was normalised before, without parsing it.
@@ -109,6 +123,9 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension PageURL: Codable {
+  /// Decodes a URL from its text.
+  ///
+  /// - Throws: `DecodingError` if the text is not such a URL.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -118,6 +135,9 @@ extension PageURL: Codable {
     self = url
   }
 
+  /// Encodes the URL as its text.
+  ///
+  /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

@@ -4,6 +4,9 @@ import Synchronization
 ///
 /// After several consecutive failures to connect, an origin counts as unreachable for a short time, so that requests
 /// fail without a time-out; then one request may try again. The time grows with each further failure.
+///
+///     host.reachability.setting = .offline  // no request is sent
+///     host.reachability.setting = .observed  // the outcomes of requests decide again
 public final class Reachability: Sendable {
   /// The app's knowledge of the network.
   public enum Setting: Hashable, Sendable {
@@ -178,11 +181,13 @@ public final class Reachability: Sendable {
 }
 
 /// A request was not sent because ``Reachability/setting`` is ``Reachability/Setting/offline``.
-package struct OfflineError: RetryableError, Hashable, CustomStringConvertible {
+public struct OfflineError: Error, Hashable, CustomStringConvertible {
   /// The URL of the request.
-  package let url: PageURL
+  public let url: PageURL
 
+  public var description: String { "\(url) was not asked: the network is set to offline" }
+}
+
+extension OfflineError: RetryableError {
   package var isRetryable: Bool { true }
-
-  package var description: String { "\(url) was not asked: the network is set to offline" }
 }

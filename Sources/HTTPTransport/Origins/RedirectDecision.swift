@@ -41,7 +41,7 @@ package enum RedirectDecision: Equatable {
 }
 
 /// The reason why a redirect is not followed.
-package enum RedirectFault: Error, Hashable, CustomStringConvertible {
+public enum RedirectFault: Error, Hashable, CustomStringConvertible {
   /// The response has no `Location`.
   case noLocation(PageURL)
   /// `Location` is not an `http` or `https` URL.
@@ -53,7 +53,7 @@ package enum RedirectFault: Error, Hashable, CustomStringConvertible {
   /// The redirect leads from `https` to `http`.
   case downgrade(PageURL, to: PageURL)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .noLocation(let url): "\(url): the redirect has no Location"
     case .badLocation(let url, let location):

@@ -2,6 +2,8 @@ import HTTPCaching
 import HTTPTypes
 
 /// The number of attempts of a request, and the delays between them.
+///
+///     configuration.network.retry = RetryPolicy(attempts: 2, firstDelay: .seconds(1))
 public struct RetryPolicy: Hashable, Sendable {
   /// The number of attempts, including the first one; 4 by default.
   public var attempts: Int
@@ -65,13 +67,13 @@ public struct RetryPolicy: Hashable, Sendable {
 }
 
 /// A response whose status means a failure.
-package struct HTTPFault: Error, Hashable, CustomStringConvertible {
+public struct HTTPFault: Error, Hashable, CustomStringConvertible {
   /// The URL of the request.
-  package let url: PageURL
+  public let url: PageURL
   /// The status code.
-  package let status: Int
+  public let status: Int
   /// The delay in the response's `Retry-After`; `nil` if it has none. RFC 9110 §10.2.3.
-  package let retryAfter: Duration?
+  public let retryAfter: Duration?
 
   package init(_ response: HTTPResponse, url: PageURL, now: HTTPDate) {
     self.url = url
@@ -84,7 +86,7 @@ package struct HTTPFault: Error, Hashable, CustomStringConvertible {
 
   package static func isTransient(_ status: Int) -> Bool { [408, 425, 429, 500, 502, 503, 504].contains(status) }
 
-  package var description: String {
+  public var description: String {
     let wait = retryAfter.map { ", and asks to come back after \($0.inSeconds)" } ?? ""
     return "\(url): the server answers \(status)\(wait)"
   }

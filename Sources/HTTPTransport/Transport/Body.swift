@@ -5,6 +5,8 @@ import Synchronization
 ///
 /// Bytes in memory and in a store can be read repeatedly and by several readers at once. A stream is read once, by one
 /// reader at a time; each reader continues where the one before it stopped.
+///
+///     for try await chunk in answer.body { print(chunk.count, "bytes") }  // or collect() for all of them
 public struct Body: AsyncSequence, Sendable {
   /// A chunk of bytes.
   public typealias Element = [UInt8]
@@ -30,8 +32,8 @@ public struct Body: AsyncSequence, Sendable {
 
   /// Makes a body of bytes that have all been received.
   ///
-  /// - Parameter summary: the timings and trailers of their transfer.
-  package init(_ bytes: [UInt8], summary: TransferSummary) { storage = .bytes(bytes, summary) }
+  /// - Parameter summary: the figures and trailers of their transfer.
+  public init(_ bytes: [UInt8], summary: TransferSummary) { storage = .bytes(bytes, summary) }
 
   /// Makes a body of a part of the bytes in a store.
   package init(_ stored: any StoredBody, _ range: Range<Int64>) {
@@ -98,6 +100,10 @@ public struct Body: AsyncSequence, Sendable {
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let reader: BodyReader
 
+    /// Returns the next chunk; `nil` at the end.
+    ///
+    /// - Throws: ``TransportError``; ``ContentError`` if the content encoding cannot be undone; `StoreError` if stored bytes
+    ///   cannot be read; `CancellationError`.
     public mutating func next() async throws -> [UInt8]? { try await reader.nextChunk() }
   }
 
@@ -106,8 +112,9 @@ public struct Body: AsyncSequence, Sendable {
   /// Reads the whole body into memory.
   ///
   /// - Parameter limit: the largest number of bytes; 256 MiB by default.
-  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body is larger, ``TransportError``, or an error
-  ///   with the reason if the body cannot be decoded.
+  /// - Throws: ``TransportError``, which is ``TransportError/tooLarge(url:limit:)`` if the body is larger;
+  ///   ``ContentError`` if the content encoding cannot be undone; `StoreError` if stored bytes cannot be read;
+  ///   `CancellationError`.
   public func collect(upTo limit: Int64 = 256 << 20) async throws -> [UInt8] {
     if let bytes = bytesInMemory, Int64(bytes.count) <= limit { return bytes }
     var bytes: [UInt8] = []
@@ -120,9 +127,9 @@ public struct Body: AsyncSequence, Sendable {
     return bytes
   }
 
-  /// Returns the timings and trailers of a transfer: complete when it has ended or failed, partial before. Empty for
+  /// Returns the figures and trailers of a transfer: complete when it has ended or failed, partial before. Empty for
   /// bytes that were not received.
-  package func transferSummary() async -> TransferSummary {
+  public func transferSummary() async -> TransferSummary {
     switch storage {
     case .bytes(_, let summary): summary
     case .stored: TransferSummary()
@@ -144,7 +151,7 @@ package final class BodyReader: Sendable {
 }
 
 /// The stored bytes of a response. They can be read repeatedly and by several readers at once.
-public protocol StoredBody: Sendable {
+package protocol StoredBody: Sendable {
   /// The number of bytes.
   var count: Int64 { get }
   /// Reads at most `limit` bytes from a position; returns no bytes at the end.

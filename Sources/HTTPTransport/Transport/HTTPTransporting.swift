@@ -2,6 +2,13 @@ import HTTPTypes
 import Synchronization
 
 /// Sends HTTP requests and streams the wire bytes of the responses, without redirects, decoding or a cache.
+///
+///     struct Canned: HTTPTransporting {
+///       func send(_ request: TransportRequest) async throws -> TransportResponse {
+///         let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"])
+///         return TransportResponse(head: head, body: Body(Array("[]".utf8)))
+///       }
+///     }
 public protocol HTTPTransporting: Sendable {
   /// Sends a request, and returns when the final head has arrived; the body follows in ``TransportResponse/body``.
   ///
@@ -143,34 +150,43 @@ public struct TransportResponse: Sendable {
   }
 }
 
-/// The timings and trailers of a transfer.
-package struct TransferSummary: Sendable {
-  package var timings: TransferTimings
-  package var trailers: HTTPFields
+/// The figures and trailers of a transfer.
+public struct TransferSummary: Sendable {
+  /// The times and bytes.
+  public var timings: TransferTimings
+  /// The fields that came behind the body.
+  public var trailers: HTTPFields
 
-  package init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
+  /// Makes a summary, for a transport of the app's own.
+  public init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
     self.timings = timings
     self.trailers = trailers
   }
 }
 
 /// The times and bytes of a transfer. All durations count from its start.
-package struct TransferTimings: Hashable, Sendable {
-  package var nameLookup: Duration = .zero
-  package var connected: Duration = .zero
+public struct TransferTimings: Hashable, Sendable {
+  /// The end of the look-up of the host's name; zero on a reused connection.
+  public var nameLookup: Duration = .zero
+  /// The end of the connecting; zero on a reused connection.
+  public var connected: Duration = .zero
   /// The end of the TLS handshake; zero without TLS.
-  package var secured: Duration = .zero
-  package var firstByte: Duration = .zero
-  package var total: Duration = .zero
+  public var secured: Duration = .zero
+  /// The arrival of the response's first byte.
+  public var firstByte: Duration = .zero
+  /// The end of the transfer.
+  public var total: Duration = .zero
   /// The wire bytes of all heads and the body that were received.
-  package var bytesReceived: Int64 = 0
+  public var bytesReceived: Int64 = 0
   /// The wire bytes of head and body that were sent.
-  package var bytesSent: Int64 = 0
-  package var reusedConnection = false
+  public var bytesSent: Int64 = 0
+  /// `true` if an earlier request had opened the connection.
+  public var reusedConnection = false
   /// The version of HTTP, `1.1` or `2`; `nil` before there is a response.
-  package var httpVersion: String?
+  public var httpVersion: String?
 
-  package init() {}
+  /// Makes figures that are all zero.
+  public init() {}
 }
 
 /// A request's body that is sent in chunks. It can be sent once.
@@ -209,7 +225,7 @@ public final class RequestStream: Sendable {
   /// Passes the chunks to `take`, one after the other, each when `take` has returned from the one before.
   ///
   /// - Returns: `false`, without a call of `take`, if the stream was used before.
-  /// - Throws: what the producer or `take` throws.
+  /// - Throws: the error of the chunks or of `take`.
   public func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
     guard !taken.exchange(true, ordering: .acquiringAndReleasing) else { return false }
     try await chunks(take)

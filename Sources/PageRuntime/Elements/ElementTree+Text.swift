@@ -30,7 +30,7 @@ extension ImageState {
     switch self {
     case .loading: "loading"
     case .loaded(_, let format, let size, let cache):
-      "\(format.rawValue) \(size.map { "\($0.width)×\($0.height)" } ?? "of no size"), from \(cache.rawValue)"
+      "\(format) \(size.map { "\($0.width)×\($0.height)" } ?? "of no size"), from \(cache.rawValue)"
     case .failed(_, let reason): "failed: \(reason)"
     }
   }
@@ -160,7 +160,7 @@ extension ImageState {
     case .loading: .object(["state": .string("loading")])
     case .loaded(_, let format, let size, let cache):
       .object([
-        "state": .string("loaded"), "format": .string(format.rawValue), "from": .string(cache.rawValue),
+        "state": .string("loaded"), "format": .string(format), "from": .string(cache.rawValue),
         "width": size.map { .integer(Int64($0.width)) } ?? .null,
         "height": size.map { .integer(Int64($0.height)) } ?? .null,
       ])

@@ -3,6 +3,10 @@ import HTTPTransport
 import ScriptEngine
 
 /// The elements of a page. An invalid command changes nothing and throws its reason.
+///
+///     let tree = await page.tree
+///     print(tree.outline)
+///     for text in tree.all(.type("text")) { print(text.attributes["value"] ?? "") }
 public struct ElementTree: Hashable, Sendable {
   /// An element.
   public struct Element: Hashable, Sendable {
@@ -214,6 +218,87 @@ extension ElementTree.Element {
   }
 }
 
+/// The feature by which an element is looked up.
+///
+///     if let price = await page.tree.first(.id("price")) { print(price.attributes["value"] ?? "") }
+///     try await page.click(.text("Buy"))
+public enum ElementQuery: Hashable, Sendable, CustomStringConvertible {
+  /// The element with this ref.
+  case ref(String)
+  /// Elements whose attribute `id` is this text.
+  case id(String)
+  /// Elements of this component, such as `text`.
+  case type(String)
+  /// Elements whose attribute `value` is exactly this text: what a `text` or a `button` shows, or what was typed into an
+  /// `input`. Numbers count as their text.
+  case text(String)
+
+  /// The query for messages, such as `the text "Buy"`.
+  public var description: String {
+    switch self {
+    case .ref(let ref): "the ref \(ref.quotedForMessage)"
+    case .id(let id): "the id \(id.quotedForMessage)"
+    case .type(let type): "the type \(type.quotedForMessage)"
+    case .text(let text): "the text \(text.quotedForMessage)"
+    }
+  }
+
+  fileprivate func matches(_ element: ElementTree.Element) -> Bool {
+    switch self {
+    case .ref(let ref): element.ref == ref
+    case .id(let id): element.attributes["id"]?.plainText == id
+    case .type(let type): element.type == type
+    case .text(let text): element.attributes["value"]?.plainText == text
+    }
+  }
+}
+
+extension ElementTree {
+  /// Returns the first element that a query finds, in the order in which the page shows them, parents first; `nil` if there
+  /// is none. The cells of a `recycle-list` are elements too.
+  public func first(_ query: ElementQuery) -> Element? {
+    if case .ref(let ref) = query, let element = self[ref] { return element }
+    return all(query).first
+  }
+
+  /// Returns all elements that a query finds, in the order in which the page shows them, parents first. The cells of a
+  /// `recycle-list` are elements too.
+  ///
+  ///     let titles = await page.tree.all(.type("text")).compactMap { $0.attributes["value"]?.string }
+  public func all(_ query: ElementQuery) -> [Element] {
+    let tree = expanded
+    return tree.root.map { tree.preorder(from: $0).filter(query.matches) } ?? []
+  }
+
+  /// The element that a tap on another one reaches: that one, or the nearest around it that listens to `click`.
+  ///
+  /// - Throws: ``ClickError``.
+  func clicked(_ query: ElementQuery) throws(ClickError) -> Element {
+    let tree = expanded
+    guard var target = tree.first(query) else { throw .notFound(query) }
+    while !target.events.contains("click") {
+      guard let parent = target.parent.flatMap({ tree[$0] }) else { throw .notClickable(query) }
+      target = parent
+    }
+    return target
+  }
+}
+
+/// The reason why ``PageInstance/click(_:)`` fires no event.
+public enum ClickError: Error, Hashable, CustomStringConvertible {
+  /// The page has no such element.
+  case notFound(ElementQuery)
+  /// Neither the element nor one around it listens to `click`.
+  case notClickable(ElementQuery)
+
+  public var description: String {
+    switch self {
+    case .notFound(let query): "the page has no element with \(query)"
+    case .notClickable(let query): "neither the element with \(query) nor one around it listens to \"click\""
+    }
+  }
+}
+
 /// An error of a command that does not fit the tree.
 enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
   case unknown(String)
@@ -337,7 +422,7 @@ extension ElementTree.Record.Image {
     switch state {
     case .loading: break
     case .loaded(_, let format, let size, let cache):
-      (self.format, self.cache) = (format.rawValue, cache.rawValue)
+      (self.format, self.cache) = (format, cache.rawValue)
       (width, height) = (size?.width, size?.height)
     case .failed(_, let reason): failure = reason
     }
@@ -345,7 +430,7 @@ extension ElementTree.Record.Image {
 
   var state: ImageState {
     if let failure { return .failed(url: url, reason: failure) }
-    guard let format = format.flatMap({ ImageFormat(rawValue: $0) }),
+    guard let format, format.isEmpty || ImageFormat(rawValue: format) != nil,
       let cache = cache.flatMap({ LoadedImage.CacheType(rawValue: $0) })
     else { return .loading(url: url) }
     return .loaded(url: url, format, ImageSize(width: width ?? 0, height: height ?? 0), cache)

@@ -6,6 +6,9 @@ import Synchronization
 /// The handlers, modules, components and services that an app registers for its pages.
 ///
 /// A page copies the registry's state when it is made. A later registration is for later pages.
+///
+///     let token = host.pages.registry.register(ThumbnailLoader() as any ImageLoading, as: \.images)
+///     token.remove()  // for pages that are made from now on
 public final class PageRegistry: Sendable {
   /// A token that takes back one registration.
   public struct Registration: Sendable {

@@ -6,6 +6,9 @@ import ScriptEngine
 ///
 /// The app puts its first page on the stack with ``show(_:)``. Pages that are pushed are made by the host's factory and
 /// open with ``PageInstance/renderByURL(_:options:data:)``.
+///
+///     await host.stack.show(page)  // the app's first page
+///     for await pages in await host.stack.changes { print(pages.count, "pages") }
 @PageActor public final class PageStack: Navigating {
   /// The pages, lowest first.
   public private(set) var pages: [PageInstance] = []
@@ -30,11 +33,11 @@ import ScriptEngine
 
   /// Makes a page, puts it on top and opens it.
   ///
-  /// - Throws: ``PageError``, or an error if the stack is full. A page that cannot open leaves the stack unless it shows a
+  /// - Throws: ``PageError``; ``StackError/full(limit:)``. A page that cannot open leaves the stack unless it shows a
   ///   fallback.
   public func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws {
     show(page)
-    guard pages.count < limit else { throw DescribedError("the stack has \(limit) pages already") }
+    guard pages.count < limit else { throw StackError.full(limit: limit) }
     let next = page.environment.page(registry: page.ownRegistry)
     next.partition = page.partition
     pages.append(next)
@@ -51,10 +54,10 @@ import ScriptEngine
 
   /// Removes a page and all pages above it, and destroys them.
   ///
-  /// - Throws: an error if there is no page below it.
+  /// - Throws: ``StackError/noPageBelow``.
   public func pop(options: ScriptValue, from page: PageInstance) async throws {
     guard let index = pages.firstIndex(where: { $0 === page }), index > 0 else {
-      throw DescribedError("there is no page below this one")
+      throw StackError.noPageBelow
     }
     let gone = pages[index...]
     pages.removeSubrange(index...)
@@ -81,5 +84,20 @@ import ScriptEngine
     for page in pages.dropLast() { page.disappear() }
     pages.last?.appear()
     broadcast.send(pages)
+  }
+}
+
+/// The reason why a ``PageStack`` did not change.
+public enum StackError: Error, Hashable, CustomStringConvertible {
+  /// The stack has as many pages as it may have.
+  case full(limit: Int)
+  /// There is no page below the one that is to be removed.
+  case noPageBelow
+
+  public var description: String {
+    switch self {
+    case .full(let limit): "the stack has \(limit) pages already"
+    case .noPageBelow: "there is no page below this one"
+    }
   }
 }

@@ -23,10 +23,10 @@ public protocol ResourceRequestHandling: Sendable {
 ///
 ///     struct NewerItems: ResourceAnswering {
 ///       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
-///         var items = try await exchange.stored()?.json([Item].self) ?? []
+///         var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
 ///         let question = ResourceRequest("https://api.example.com/items?since=\(items.last?.id ?? 0)")
-///         items += try await exchange.response(to: question).json([Item].self)
-///         return try .json(items, storage: .askingEachTime)
+///         items += try await exchange.response(to: question).decoded(as: [Item].self)
+///         return try .json(items, storage: .askingEachTime)  // or .none, .asTheServerSaid, .lifetime(.seconds(60))
 ///       }
 ///     }
 public protocol ResourceAnswering: Sendable {
@@ -59,7 +59,7 @@ public struct ResourceExchange: Sendable {
   ///
   /// - Parameter question: the request to send; `nil` for the page's own. Without a behaviour it is `networkOnly`.
   /// - Returns: the last answer. An HTTP error is an answer too.
-  /// - Throws: ``LoadError`` if there is no answer, and the loader's other errors.
+  /// - Throws: `LoadError` if there is no answer, and the other errors of `ResourceLoader.response(for:)`.
   public func response(to question: ResourceRequest? = nil) async throws -> HandledResponse {
     var question = question ?? request
     question.base = question.base ?? request.base
@@ -83,9 +83,9 @@ public struct ResourceExchange: Sendable {
 
 /// Changes requests on their way out and answers on their way back.
 ///
-///     registry.register(.prefix("https://api.example.com/"), RequestTransform(request: { request in
-///       request.fields[.authorization] = token
-///     }))
+///     host.pages.registry.register(
+///       .prefix("https://api.example.com/"),
+///       RequestTransform(request: { $0.fields[.authorization] = await session.token }))
 ///
 /// The cache stores the server's answer; the change is applied each time the answer is given.
 public struct RequestTransform: ResourceRequestHandling {

@@ -3,6 +3,19 @@ import HTTPTransport
 import HTTPTypes
 
 /// Loads the pictures of image elements.
+///
+///     struct PackagedImages: ImageLoading {
+///       let pictures: [String: [UInt8]]
+///       let others: any ImageLoading  // DefaultImageLoader(host.resources)
+///
+///       func load(_ request: ImageRequest) -> ImageTask {
+///         guard let bytes = pictures[request.url] else { return others.load(request) }
+///         let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
+///         continuation.yield(.image(LoadedImage(bytes: bytes, cacheType: .none)))
+///         continuation.finish()
+///         return ImageTask(updates: updates, onCancel: {})
+///       }
+///     }
 public protocol ImageLoading: Sendable {
   /// Starts to load a picture, and returns at once. The task has the result.
   func load(_ request: ImageRequest) -> ImageTask
@@ -59,15 +72,24 @@ public struct LoadedImage: Sendable {
 
   /// The file.
   public let bytes: [UInt8]
-  /// The format of the bytes.
-  public let format: ImageFormat
+  /// The format of the bytes: `png`, `jpeg`, `gif`, `webp`, `avif` or `svg`; empty if it is another one.
+  public let format: String
   /// The size in pixels; `nil` for a drawing without one.
   public let size: ImageSize?
   /// The place that the picture came from.
   public let cacheType: CacheType
 
-  /// A picture that an app's loader has made or loaded.
-  public init(bytes: [UInt8], format: ImageFormat, size: ImageSize?, cacheType: CacheType) {
+  /// A picture that an app's loader has made or loaded. Its format and its size are read from the bytes.
+  ///
+  ///     continuation.yield(.image(LoadedImage(bytes: bytes, cacheType: .disk)))
+  public init(bytes: [UInt8], cacheType: CacheType) {
+    let format = ImageFormat(bytes)
+    self.init(
+      bytes: bytes, format: format?.rawValue ?? "", size: format.flatMap { ImageSize(of: bytes, format: $0) },
+      cacheType: cacheType)
+  }
+
+  init(bytes: [UInt8], format: String, size: ImageSize?, cacheType: CacheType) {
     self.bytes = bytes
     self.format = format
     self.size = size
@@ -83,7 +105,8 @@ public struct ImageTask: Sendable {
     case progress(received: Int64, of: Int64?)
     /// The picture. A later one replaces an earlier one.
     case image(LoadedImage)
-    /// The picture could not be loaded. One that has come stays.
+    /// The picture could not be loaded. One that has come stays. The built-in loader's error is an ``ImageError``, or that
+    /// of the request.
     case failed(any Error)
   }
 
@@ -109,8 +132,8 @@ public struct ImageTask: Sendable {
 public enum ImageState: Hashable, Sendable {
   /// The picture is loading.
   case loading(url: String)
-  /// The picture has come; its size is `nil` for a drawing without one.
-  case loaded(url: String, ImageFormat, ImageSize?, LoadedImage.CacheType)
+  /// The picture has come, with the name of its format, such as `png`; its size is `nil` for a drawing without one.
+  case loaded(url: String, String, ImageSize?, LoadedImage.CacheType)
   /// The picture could not be loaded, with the reason as a sentence.
   case failed(url: String, reason: String)
 
@@ -187,7 +210,7 @@ public struct DefaultImageLoader: ImageLoading {
         case .cached(let found), .network(let found), .notModified(let found): loaded = found
         case .failed(let failure):
           if let answer = failure.answer {
-            continuation.yield(.failed(DescribedError(of: url, status: answer.status)))
+            continuation.yield(.failed(ImageError.status(answer.status, url: url)))
           } else if let error = failure.error {
             continuation.yield(.failed(error))
           }
@@ -229,24 +252,22 @@ public struct DefaultImageLoader: ImageLoading {
   private static func image(
     _ bytes: [UInt8], _ loaded: Resource, _ url: String, _ limits: Limits
   ) throws -> LoadedImage {
-    guard (200..<300).contains(loaded.status) else { throw DescribedError(of: url, status: loaded.status) }
+    guard (200..<300).contains(loaded.status) else { throw ImageError.status(loaded.status, url: url) }
     guard let format = ImageFormat(bytes) else {
-      let type = loaded.response.headerFields[.contentType] ?? "no Content-Type"
-      throw DescribedError("\(url): the answer is not a picture (\(type))")
+      throw ImageError.notAnImage(url: url, contentType: loaded.response.headerFields[.contentType])
     }
     let size = ImageSize(of: bytes, format: format)
     // A drawing needs no size; another picture without one is cut or damaged.
     guard size != nil || format == .svg else {
-      throw DescribedError("\(url): the \(format.rawValue.uppercased()) picture is damaged")
+      throw ImageError.damaged(url: url, format: format.rawValue.uppercased())
     }
     if let size {
       let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)
       guard !overflows, pixels <= limits.pixels else {
-        throw DescribedError(
-          "\(url): the picture has \(overflows ? .max : pixels) pixels, \(limits.pixels) are allowed")
+        throw ImageError.tooManyPixels(url: url, pixels: overflows ? .max : pixels, limit: limits.pixels)
       }
     }
-    return LoadedImage(bytes: bytes, format: format, size: size, cacheType: loaded.cacheType)
+    return LoadedImage(bytes: bytes, format: format.rawValue, size: size, cacheType: loaded.cacheType)
   }
 }
 
@@ -257,6 +278,28 @@ extension Resource {
     case .disk, .release, .revalidated: .disk
     case .network: .network
     case .local: .none
+    }
+  }
+}
+
+/// The reason why a response is not a picture that can be shown.
+public enum ImageError: Error, Hashable, CustomStringConvertible {
+  /// The server answers with this status.
+  case status(Int, url: String)
+  /// The bytes have none of the known formats.
+  case notAnImage(url: String, contentType: String?)
+  /// The picture is cut or damaged; `format` is its name, such as `PNG`.
+  case damaged(url: String, format: String)
+  /// The picture has more than `limit` pixels.
+  case tooManyPixels(url: String, pixels: Int, limit: Int)
+
+  public var description: String {
+    switch self {
+    case .status(let status, let url): "\(url): the server answers \(status)"
+    case .notAnImage(let url, let type): "\(url): the answer is not a picture (\(type ?? "no Content-Type"))"
+    case .damaged(let url, let format): "\(url): the \(format) picture is damaged"
+    case .tooManyPixels(let url, let pixels, let limit):
+      "\(url): the picture has \(pixels) pixels, \(limit) are allowed"
     }
   }
 }

@@ -14,12 +14,21 @@ public struct ImageSize: Hashable, Sendable {
     self.height = height
   }
 
+  /// Reads the size of a picture; `nil` if its format is none of ``LoadedImage/format``, or the head is cut or has no valid
+  /// size.
+  ///
+  /// - Parameter bytes: the file, or its beginning; the first MiB is read.
+  public init?(of bytes: [UInt8]) {
+    guard let size = ImageFormat(bytes).flatMap({ ImageSize(of: bytes, format: $0) }) else { return nil }
+    self = size
+  }
+
   /// Reads the size, or returns `nil` if the head is cut or has no valid size.
   ///
   /// - Parameters:
   ///   - bytes: the file, or its beginning; the first MiB is read.
   ///   - format: the format of the bytes.
-  public init?(of bytes: [UInt8], format: ImageFormat) {
+  init?(of bytes: [UInt8], format: ImageFormat) {
     let reader = HeadReader(bytes)
     let size: ImageSize? =
       switch format {

@@ -106,8 +106,8 @@ public struct ModuleCall: Sendable {
 /// Arguments and results may be `String`, `Bool`, `Int`, `Double`, ``ScriptValue``, optionals, arrays, dictionaries with
 /// text keys, and types that conform to ``ScriptConvertible``. A wrong argument is an error in the script.
 ///
-///     registry.registerModule("cart") { module in
-///       module.method("add") { (sku: String, count: Int) async throws -> Int in … }
+///     host.pages.registry.registerModule("cart") { module in
+///       module.method("add") { (sku: String, count: Int) async throws -> Int in try await cart.add(sku, count) }
 ///     }
 public struct ModuleBuilder: Sendable {
   private(set) var methods: [String: ModuleMethod] = [:]

@@ -6,6 +6,13 @@ import ScriptEngine
 ///
 /// It overrides the step that downloads: the store is asked first, and a download is checked and stored before it runs.
 /// The script sees the page's remote URL in both cases.
+///
+///     final class BuiltInPage: CachingPageInstance {
+///       override func renderByURL(_ text: String, options: PageOptions, data: ScriptValue) async throws {
+///         if let source = packaged[text] { return try await render(source, options: options, data: data) }
+///         try await super.renderByURL(text, options: options, data: data)
+///       }
+///     }
 @PageActor open class CachingPageInstance: PageInstance {
   /// Opens the page from the store or the server, by the policy of its opening.
   ///
@@ -142,6 +149,11 @@ import ScriptEngine
 }
 
 /// A replacement for a page that cannot open.
+///
+///     configuration.pages.fallback = { url, error in
+///       if case .bundle(BundleError.disabled(_, let message)) = error { return .placeholder(message) }
+///       return nil
+///     }
 public enum PageFallback: Hashable, Sendable {
   /// A web page, which the app shows in a web view.
   case html(PageURL)

@@ -75,6 +75,9 @@ public final class PageEnvironment: Sendable {
 }
 
 /// The options of one opening of a page.
+///
+///     let options = PageOptions(config: ["theme": "dark"], policy: .networkOnly)
+///     let page = try await host.open("https://pages.example.com/bundles/prices.js", options: options)
 public struct PageOptions: Hashable, Sendable {
   /// The URL that scripts see as `weex.config.bundleUrl`; `nil` for the page's URL.
   public var bundleURL: String?

@@ -51,7 +51,8 @@ public enum PageEvent: Sendable {
 public enum PageError: Error, Sendable, CustomStringConvertible {
   /// The text is not a URL.
   case invalidURL(String)
-  /// The bundle could not be loaded.
+  /// The bundle could not be loaded. The reason is a `BundleError`, a `SourceError` if the manifest is at fault, or a
+  /// `StoreError`; in a page that downloads by itself it may be a `TransportError`, a `LoadError` or an `HTTPFault`.
   case bundle(any Error)
   /// The script failed before the page had rendered, or was stopped.
   case script(url: String, ScriptError)

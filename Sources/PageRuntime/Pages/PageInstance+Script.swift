@@ -178,6 +178,20 @@ extension PageInstance {
 }
 
 extension PageInstance {
+  /// Taps the first element that a query finds, as a user does: the event `click` goes to that element, or to the nearest
+  /// around it that listens.
+  ///
+  ///     try await page.click(.text("Buy"))
+  ///     await page.settle(within: .seconds(10))
+  ///
+  /// To tap another one than the first, look it up with ``ElementTree/all(_:)`` and click its ``ElementQuery/ref(_:)``.
+  ///
+  /// - Throws: ``ClickError`` if there is no such element, or if none listens; ``ScriptError/closed`` if the page has no
+  ///   script; ``EventError`` if the element is gone by then.
+  public func click(_ query: ElementQuery) async throws {
+    try await fireEvent(try tree.clicked(query).ref, "click")
+  }
+
   /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements.
   ///
   /// A user's change of the element, such as typed text, is in ``tree`` and in the script's element before the script

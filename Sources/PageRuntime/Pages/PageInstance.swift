@@ -43,6 +43,12 @@ public enum PagePhase: String, Hashable, Sendable {
 ///
 /// ``renderByURL(_:options:data:)`` downloads a bundle and calls ``render(_:options:data:)``. A subclass may override one or
 /// both, and calls `super`.
+///
+///     let page = try await host.open("https://pages.example.com/bundles/home.js")
+///     await page.appear()
+///     await page.settle(within: .seconds(10))
+///     print(await page.tree.outline)
+///     await page.destroy()
 @PageActor open class PageInstance {
   // The states of a page, and who changes them. All are changed on the actor of pages. `closeScript` in
   // `PageInstance+Life.swift` resets what belongs to a script: before each opening, and at the end. An opening whose phase
@@ -240,7 +246,7 @@ public enum PagePhase: String, Hashable, Sendable {
       let bytes = try await loading {
         let loaded = try await resources.response(
           for: ResourceRequest(url.text, type: .page, behavior: .networkOnly, partition: partition))
-        guard loaded.status == 200 else { throw DescribedError(of: "\(url)", status: loaded.status) }
+        guard loaded.status == 200 else { throw HTTPFault(loaded.response, url: url, now: .now) }
         return try await loaded.body.collect()
       }
       guard let source = String(validating: bytes, as: UTF8.self) else {

@@ -114,11 +114,11 @@ import ScriptEngine
 }
 
 /// An error of rendering a page ahead.
-package enum PrerenderError: Error, Hashable, Sendable, CustomStringConvertible {
+public enum PrerenderError: Error, Hashable, Sendable, CustomStringConvertible {
   /// As many pages wait as ``Prerenderer/Limits/pages`` allows.
   case full(url: String, limit: Int)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .full(let url, let limit):
       "\(url) is not rendered ahead: \(limit) pages wait already, which is the limit"

@@ -176,7 +176,9 @@ extension PageInstance {
       result[reference] = "data:\(type);base64,\(Data(bytes).base64EncodedString())"
     }
     for element in tree.root.map({ tree.preorder(from: $0) }) ?? [] {
-      guard case .loaded(let reference, let format, _, _)? = element.image, result[reference] == nil else { continue }
+      guard case .loaded(let reference, let name, _, _)? = element.image, result[reference] == nil,
+        let format = ImageFormat(rawValue: name)
+      else { continue }
       add(reference, format.mediaType, await picture(reference))
     }
     for rule in rules where rule.isLoaded {

@@ -32,13 +32,13 @@ struct PageParts: Sendable {
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
     try Serving.configure(&configuration, settings)
     // A daemon that publishes must write: it fails at its start rather than at its first release.
-    configuration.allowsReadOnlyStore = false
+    configuration.storage.allowsReadOnly = false
     // Whoever asks for a page chooses its data, and does not decide about releases with it.
-    configuration.trial = nil
-    configuration.isInEveryRollout = true
+    configuration.releases.trial = nil
+    configuration.releases.isInEveryRollout = true
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
-    configuration.cookies = NoCookies()
+    configuration.network.cookies = NoCookies()
     try Self.configureScripts(&configuration, settings)
     let transport = try access.transport()
     var signed = transport
@@ -57,9 +57,9 @@ struct PageParts: Sendable {
   ///
   /// - Throws: ``SettingsError`` for a file that cannot be used.
   static func configureScripts(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
-    configuration.device = DefaultConfiguration(texts: settings.environment)
-    configuration.scripts.frameworks = try FrameworkFiles.read(settings.frameworks, of: .framework)
-    configuration.scripts.preludes = try FrameworkFiles.read(settings.preludes, of: .prelude)
+    configuration.pages.device = DefaultConfiguration(texts: settings.environment)
+    configuration.pages.scripts.frameworks = try FrameworkFiles.read(settings.frameworks, of: .framework)
+    configuration.pages.scripts.preludes = try FrameworkFiles.read(settings.preludes, of: .prelude)
   }
 
   /// The services to run with the server.
@@ -134,9 +134,9 @@ struct PageRunning: Service {
     pool.waitingCalls = settings.waitingCalls
     pool.waitingTime = settings.waitingTime
     pool.executable = executable
-    pool.frameworks = host.configuration.scripts.frameworks
-    pool.preludes = host.configuration.scripts.preludes
-    pool.environment = host.configuration.device.environment
+    pool.frameworks = host.configuration.pages.scripts.frameworks
+    pool.preludes = host.configuration.pages.scripts.preludes
+    pool.environment = host.configuration.pages.device.environment
     pool.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     pool.barring = barring
     pool.now = now

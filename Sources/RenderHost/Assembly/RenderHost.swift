@@ -54,7 +54,7 @@ struct RenderHostParts: Sendable {
   /// Takes the store, which is there by now.
   private static func ownership(of settings: Settings, _ logger: Logger) -> StoreOwnership {
     let ownership = StoreOwnership(settings.store)
-    if let problem = ownership.problem { logger.warning("\(problem)") }
+    if let problem = ownership.problem { logger.warning("\(problem) with --store") }
     return ownership
   }
 

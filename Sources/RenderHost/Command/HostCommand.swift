@@ -1,6 +1,7 @@
 import ArgumentParser
 import CLinux
 import CacheGateway
+import DiskStorage
 import Foundation
 import HTTPTransport
 import Logging
@@ -80,8 +81,16 @@ package struct HostCommand: AsyncParsableCommand {
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
       try await RenderHostParts(merged.settings, logger: logger).run(sources: merged.sources, reread: reader.merged)
     } catch {
-      logger.critical("\(error.sentence)")
+      logger.critical("\(error.sentence)\(Self.option(for: error))")
       throw ExitCode.failure
+    }
+  }
+
+  /// The end of a message that asks for another folder: the option that names it.
+  private static func option(for error: any Error) -> String {
+    switch error {
+    case StoreError.newerVersion, StoreError.foreignDatabase: " with --store"
+    default: ""
     }
   }
 

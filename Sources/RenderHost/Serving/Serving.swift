@@ -46,11 +46,11 @@ struct Serving: Sendable {
   ///
   /// - Throws: ``SettingsError/combination(_:)`` if the file of ``Settings/root`` is no root.
   static func configure(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
-    configuration.trust = try settings.trust()
-    configuration.keepsSignatures = true
-    configuration.actsOnStatus = false
-    configuration.releaseGrace = ReleaseFeed.grace
-    configuration.formerReleases = DeltaStore.baseLimit
+    configuration.releases.trust = try settings.trust()
+    configuration.releases.keepsSignatures = true
+    configuration.releases.actsOnStatus = false
+    configuration.storage.releaseGrace = ReleaseFeed.grace
+    configuration.storage.formerReleases = DeltaStore.baseLimit
   }
 
   /// - Parameter host: has ``source(_:)`` as its manifest, and a configuration of ``configure(_:_:)``.

@@ -84,7 +84,7 @@ struct DoctorCommand: AsyncParsableCommand {
       checks.append(Check(name: "store", ok: true, detail: "\(store.directory.path) can be written"))
       return opened
     } catch {
-      checks.append(Check(name: "store", ok: false, detail: error.sentence))
+      checks.append(Check(name: "store", ok: false, detail: error.message))
       return nil
     }
   }
@@ -121,7 +121,7 @@ struct DoctorCommand: AsyncParsableCommand {
           : "\(location): the store does not refuse a write whose If-Match does not hold: several people may publish with --journal, and only one at a time with --alone"
       )
     } catch {
-      return Check(name: "releases", ok: false, detail: error.sentence)
+      return Check(name: "releases", ok: false, detail: error.message)
     }
   }
 
@@ -148,7 +148,7 @@ struct DoctorCommand: AsyncParsableCommand {
       checks.append(check)
       return date.flatMap { HTTPDate($0, now: .now) }
     } catch {
-      checks.append(Check(name: "server", ok: false, detail: error.sentence))
+      checks.append(Check(name: "server", ok: false, detail: error.message))
       return nil
     }
   }
@@ -187,7 +187,7 @@ struct DoctorCommand: AsyncParsableCommand {
       )
       return (manifest, signatures)
     } catch {
-      return (Check(name: "manifest", ok: false, detail: error.sentence), signatures)
+      return (Check(name: "manifest", ok: false, detail: error.message), signatures)
     }
   }
 
@@ -199,7 +199,7 @@ struct DoctorCommand: AsyncParsableCommand {
         read.manifest, read.bytes, try await reader.signedFiles(of: read.url).signatureFile(), after: nil, at: .now)
       return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")
     } catch {
-      return Check(name: "signed", ok: false, detail: error.sentence)
+      return Check(name: "signed", ok: false, detail: error.message)
     }
   }
 

@@ -115,7 +115,7 @@ struct FetchCommand: AsyncParsableCommand {
       do {
         try cookies?.flush()
       } catch {
-        Terminal.report(error.sentence)
+        Terminal.report(error.message)
       }
     }
     // An interruption removes a partially written file.
@@ -315,7 +315,7 @@ private struct FetchScript: Sendable {
       let (loaded, _) = try await loader.finalResponse(for: try request.resource(policy))
       return Self.line(Self.json(loaded, id: request.id, body: try await loaded.body.collect(upTo: Self.bodyLimit)))
     } catch {
-      return Self.line(["id": request.id, "error": error.sentence])
+      return Self.line(["id": request.id, "error": error.message])
     }
   }
 

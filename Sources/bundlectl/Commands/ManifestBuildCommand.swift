@@ -121,7 +121,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     do {
       return try Manifest(reading: Array(data))
     } catch {
-      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error.sentence)")
+      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error.message)")
     }
   }
 

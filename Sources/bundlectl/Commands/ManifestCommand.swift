@@ -44,7 +44,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     } catch ManifestError.invalid(let faults) {
       output.faults = faults.map(\.description)
     } catch {
-      output.faults = [error.sentence]
+      output.faults = [error.message]
     }
     output.valid = output.faults.isEmpty
     if json {
@@ -69,7 +69,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
         guard bundle.expected.mismatch(with: found) != nil else { return nil }
         return "\(subject): the manifest says MD5 \(bundle.md5), \(path) has \(found.md5): build the manifest again"
       } catch {
-        return "\(subject): \(error.sentence)"
+        return "\(subject): \(error.message)"
       }
     }
   }
@@ -179,7 +179,7 @@ struct ManifestReader {
       } catch RegularFileError.absent {
         return nil
       } catch {
-        throw CommandError("\(path) cannot be read: \(error.sentence)")
+        throw CommandError("\(path) cannot be read: \(error.message)")
       }
     }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })

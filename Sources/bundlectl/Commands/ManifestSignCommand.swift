@@ -106,7 +106,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
     do {
       try root.checkExpiry(at: .now)
     } catch {
-      throw CommandError("\(path): \(error.sentence)")
+      throw CommandError("\(path): \(error.message)")
     }
     for key in try signing.signers.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
       throw CommandError(

@@ -76,7 +76,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       output.status = status.map(Self.json)
       output.valid = true
     } catch {
-      output.fault = error.sentence
+      output.fault = error.message
     }
     if json {
       try JSONOutput.print(output)

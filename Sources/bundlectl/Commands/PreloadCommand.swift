@@ -85,7 +85,7 @@ struct PreloadCommand: AsyncParsableCommand {
     } catch {
       guard store.json else { throw error }
       var report = PreloadReport()
-      report.failures = [.init(name: "store", error: error.sentence)]
+      report.failures = [.init(name: "store", error: error.message)]
       try JSONOutput.print(report)
       throw ExitCode.failure
     }
@@ -100,20 +100,20 @@ struct PreloadCommand: AsyncParsableCommand {
 
   private func configuration(_ manifest: PageURL) throws -> HostConfiguration {
     var configuration = try source.configuration(store, manifest: manifest)
-    configuration.preload = .init(
+    configuration.releases.preload = .init(
       jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize.bytes)
     // "release import" can then check a release that "release export" has written.
-    configuration.keepsSignatures = true
+    configuration.releases.keepsSignatures = true
     // A preload is useless if the store is read-only.
-    configuration.allowsReadOnlyStore = false
-    configuration.saver.isOn = dataSaver
-    configuration.saver.budget = idleBudget?.bytes
-    configuration.retry.attempts = tries
-    configuration.transfer.connect = connectTimeout.duration
-    configuration.transfer.lowSpeedTime = stallTimeout.duration
-    configuration.transfer.total = maxTime?.duration
-    configuration.manifestLimits.fileBytes = maxFileSize.bytes
-    configuration.manifestLimits.releaseBytes = maxReleaseSize.bytes
+    configuration.storage.allowsReadOnly = false
+    configuration.network.saver.isOn = dataSaver
+    configuration.network.saver.budget = idleBudget?.bytes
+    configuration.network.retry.attempts = tries
+    configuration.network.transfer.connect = connectTimeout.duration
+    configuration.network.transfer.lowSpeedTime = stallTimeout.duration
+    configuration.network.transfer.total = maxTime?.duration
+    configuration.releases.manifestLimits.fileBytes = maxFileSize.bytes
+    configuration.releases.manifestLimits.releaseBytes = maxReleaseSize.bytes
     return configuration
   }
 

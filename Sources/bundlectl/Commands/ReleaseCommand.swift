@@ -292,24 +292,24 @@ extension ReleaseCommand {
 
     private func configuration(_ source: PageURL) throws -> HostConfiguration {
       var configuration = HostConfiguration(manifest: source, store: store.directory)
-      configuration.decidesAboutReleases = false
+      configuration.releases.decides = false
       if let root {
-        configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration).withoutStatus
+        configuration.releases.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration).withoutStatus
       }
-      configuration.keepsSignatures = true
-      configuration.allowsReadOnlyStore = false
+      configuration.releases.keepsSignatures = true
+      configuration.storage.allowsReadOnly = false
       configuration.logger = store.logger
       // A further attempt would not find more in the file.
-      configuration.retry.attempts = 1
+      configuration.network.retry.attempts = 1
       return configuration
     }
 
     /// Imports what the release needs, and then the entries on demand that the file has too.
     private static func report(of host: PageHost, _ transport: ArchiveTransport) async -> PreloadReport {
       guard let preloader = host.preloader else { return PreloadReport() }
-      var report = await preloader.withoutPrefetching(host.configuration.preload).start().report()
+      var report = await preloader.withoutPrefetching(host.configuration.releases.preload).start().report()
       guard report.failures.isEmpty, !transport.onDemand.isEmpty else { return report }
-      var options = host.configuration.preload
+      var options = host.configuration.releases.preload
       options.only = transport.onDemand
       let more = await preloader.withoutPrefetching(options).start().report()
       report.downloaded += more.downloaded

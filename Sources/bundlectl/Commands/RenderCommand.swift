@@ -255,7 +255,7 @@ struct RenderCommand: AsyncParsableCommand {
         _ = try await render(target)
       } catch let error as CommandError {
         // The next change may repair it.
-        Terminal.report("\(error)", .red)
+        Terminal.report(error.message, .red)
       }
       try await watched.change()
       showTime()
@@ -295,13 +295,13 @@ struct RenderCommand: AsyncParsableCommand {
       } catch SourceError.noManifest {
         // Without a manifest the bundle itself is polled.
       } catch {
-        failure = error.sentence
+        failure = error.message
       }
       do {
         let newest = try await host.bundles.load(url, options: OpenOptions(policy: .networkOnly))
         if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
       } catch {
-        failure = failure ?? error.sentence
+        failure = failure ?? error.message
       }
       try Task.checkCancellation()
       if failure != said { show(failure) }
@@ -329,23 +329,23 @@ struct RenderCommand: AsyncParsableCommand {
   ) async throws -> HostConfiguration {
     let manifest = try await target.manifest(source.manifest, in: directory)
     var configuration = try source.configuration(store, manifest: manifest)
-    configuration.store = directory
-    configuration.opening.policy = policy.policy(deadline: deadline?.duration)
-    configuration.scripts.frameworkAdvice = { _ in "name its file with --framework FILE" }
+    configuration.storage.directory = directory
+    configuration.pages.opening.policy = policy.policy(deadline: deadline?.duration)
+    configuration.pages.scripts.frameworkAdvice = { _ in "name its file with --framework FILE" }
     let folder = (target.filePath ?? manifest?.filePath).map { ($0 as NSString).deletingLastPathComponent }
     configuration.resources.localFolder = folder
     if let text = try Self.script("framework", framework) {
-      for type in [BundleType.vue, .rax, .weex] { configuration.scripts.frameworks[type] = text }
+      for type in [BundleType.vue, .rax, .weex] { configuration.pages.scripts.frameworks[type] = text }
     }
-    configuration.scripts.preludeAdvice = { _ in "name its file with --prelude FILE" }
+    configuration.pages.scripts.preludeAdvice = { _ in "name its file with --prelude FILE" }
     if let text = try Self.script("prelude", prelude) {
-      for type in BundleType.allCases { configuration.scripts.preludes[type] = text }
+      for type in BundleType.allCases { configuration.pages.scripts.preludes[type] = text }
     }
-    configuration.device = DefaultConfiguration(
+    configuration.pages.device = DefaultConfiguration(
       texts: Dictionary(environment.map { ($0.key, $0.value) }) { _, last in last })
-    configuration.scripts.limits.time = limits.time
+    configuration.pages.scripts.limits.time = limits.time
     // Only one page is opened, so that no spare engine is necessary.
-    configuration.scripts.ready = 0
+    configuration.pages.scripts.ready = 0
     return configuration
   }
 

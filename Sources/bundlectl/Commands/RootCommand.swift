@@ -291,13 +291,13 @@ struct RootCommand: AsyncParsableCommand {
         do {
           root = try root.successor(file.bytes, try SignatureFile(beside: path))
         } catch let error as TrustError {
-          throw CommandError("\(path): \(error)")
+          throw CommandError("\(path): \(error.message)")
         }
       }
       do {
         try root.checkExpiry(at: .now)
       } catch {
-        throw CommandError("\(last): \(error.sentence)")
+        throw CommandError("\(last): \(error.message)")
       }
       if json { return try RootCommand.printJSON(root, at: last, signedBy: nil, isValid: true) }
       Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")

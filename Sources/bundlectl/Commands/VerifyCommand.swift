@@ -70,7 +70,7 @@ struct VerifyCommand: AsyncParsableCommand {
     }
     guard server || repair && !faulty.isEmpty else { return }
     var configuration = try source.configuration(store, manifest: stored.url)
-    configuration.allowsReadOnlyStore = !repair
+    configuration.storage.allowsReadOnly = !repair
     output = try await PageHost.using(configuration) { [output] host in
       var output = output
       if server { await compare(contents, with: host, &output) }
@@ -89,7 +89,7 @@ struct VerifyCommand: AsyncParsableCommand {
         uniquingKeysWith: { first, _ in first })
       output.serverDiffers += contents.map(\.bundle).filter { served[$0.url] != $0.md5 }.map(\.name)
     } catch {
-      output.errors.append(error.sentence)
+      output.errors.append(error.message)
     }
   }
 
@@ -101,7 +101,7 @@ struct VerifyCommand: AsyncParsableCommand {
       _ = try await host.downloader.download(FetchTarget(bundle), for: release)
       output.repaired.append(bundle.name)
     } catch {
-      output.errors.append(error.sentence)
+      output.errors.append(error.message)
     }
   }
 

@@ -116,7 +116,7 @@ struct PointerOptions: ParsableArguments {
         try await journal.append(order.bytes, id: order.id, to: .orders)
       }
     } catch {
-      Terminal.report("the hosts are not told, and look by themselves: \(error.sentence)")
+      Terminal.report("the hosts are not told, and look by themselves: \(error.message)")
     }
   }
 

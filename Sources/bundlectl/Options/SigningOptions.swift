@@ -162,6 +162,6 @@ enum KeyFile {
   }
 
   private static func named<Value>(_ path: String, _ body: () throws -> Value) throws -> Value {
-    do { return try body() } catch let error as KeyError { throw CommandError("\(path): \(error)") }
+    do { return try body() } catch let error as KeyError { throw CommandError("\(path): \(error.message)") }
   }
 }

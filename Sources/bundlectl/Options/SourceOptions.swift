@@ -83,13 +83,13 @@ struct SourceOptions: ParsableArguments {
   func configuration(_ store: StoreOptions, manifest: PageURL?) throws -> HostConfiguration {
     var configuration = HostConfiguration(store: store.directory)
     configuration.manifest = manifest
-    configuration.fields = try fields()
-    configuration.certificateAuthorities = caFile
+    configuration.network.fields = try fields()
+    configuration.network.certificateAuthorities = caFile
     if let root {
-      configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration)
+      configuration.releases.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration)
     }
     configuration.logger = store.logger
-    configuration.decidesAboutReleases = false
+    configuration.releases.decides = false
     return configuration
   }
 }
@@ -112,7 +112,8 @@ extension PageHost {
     try AddressSpace.check()
     let host = try PageHost(configuration, transport: transport)
     if let reason = host.store.readOnlyReason {
-      configuration.store.warnReadOnly(reason, unreadable: ResponseDirectory(beside: configuration.store).unreadable)
+      configuration.storage.directory.warnReadOnly(
+        reason, unreadable: ResponseDirectory(beside: configuration.storage.directory).unreadable)
     }
     do {
       let result = try await body(host)

@@ -19,7 +19,7 @@ enum InputFile {
     do {
       return try body(bytes)
     } catch {
-      throw CommandError("\(path): \(error.sentence)")
+      throw CommandError("\(path): \(error.message)")
     }
   }
 

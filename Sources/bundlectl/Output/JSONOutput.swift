@@ -43,7 +43,7 @@ enum JSONOutput {
     do {
       try await body()
     } catch let error where isJSON && !(error is ExitCode || error is ValidationError || error is CleanExit) {
-      try print(["error": "\(error)"])
+      try print(["error": error.message])
       throw ExitCode.failure
     }
   }

@@ -110,7 +110,7 @@ enum PageData {
       _ = try JSONValue(reading: Array(text.utf8))
       return ""
     } catch {
-      return ": \(error.sentence)"
+      return ": \(error.message)"
     }
   }
 }

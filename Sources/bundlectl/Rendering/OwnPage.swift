@@ -63,7 +63,7 @@ actor OwnPage: RenderedPage {
     do {
       try await page.fireEvent(event.ref, event.type, event.details, changes: event.changes)
     } catch {
-      return RenderFault(error.sentence)
+      return RenderFault(error.message)
     }
     pending = await settle()
     return nil

@@ -101,7 +101,7 @@ actor FaultReader {
       map = try await SourceMapLookup(resources).map(of: found, at: url)
     } catch {
       Terminal.error.line(
-        Terminal.error.styled("bundlectl: going on without the source map: \(error.sentence)", .yellow))
+        Terminal.error.styled("bundlectl: going on without the source map: \(error.message)", .yellow))
     }
   }
 

@@ -71,7 +71,7 @@ enum RenderTarget: Hashable {
 
   private static func find(_ name: String, _ host: PageHost) async throws -> PageURL {
     guard let verifier = host.verifier else { throw CommandError("there is no manifest to look for \(name) in") }
-    let policy = host.configuration.opening.policy
+    let policy = host.configuration.pages.opening.policy
     let source = try await host.store.source(verifier.source)
     let isHeld = source?.isHeld == true
     let releases = source?.openable ?? []

@@ -171,7 +171,7 @@ struct Rendering {
     let store = host.store
     guard let release else { return try? await store.bundle(at: url)?.bundle.name }
     if let exact = try? await store.bundle(at: url, in: release) { return exact.bundle.name }
-    let identity = (try? await store.identity(of: release)) ?? host.configuration.opening.identity
+    let identity = (try? await store.identity(of: release)) ?? host.configuration.pages.opening.identity
     return try? await store.bundle(at: identity.reduced(url), in: release)?.bundle.name
   }
 
@@ -232,7 +232,7 @@ extension Rendering.Request {
     do {
       bytes = try InputFile.bundle(path)
     } catch {
-      throw RenderFault("\(url.readable) cannot be read: \(error.sentence)", url: url.text)
+      throw RenderFault("\(url.readable) cannot be read: \(error.message)", url: url.text)
     }
     if let fault = BundleFault(in: bytes) {
       throw RenderFault("\(url.readable) is not a bundle: \(fault)", url: url.text)

@@ -43,12 +43,12 @@ actor WorkerPage: RenderedPage {
     configuration.executable = executable
     configuration.readyEngines = 0
     configuration.questions = 10_000
-    configuration.frameworks = host.configuration.scripts.frameworks
-    configuration.frameworkAdvice = host.configuration.scripts.frameworkAdvice
-    configuration.preludes = host.configuration.scripts.preludes
-    configuration.preludeAdvice = host.configuration.scripts.preludeAdvice
+    configuration.frameworks = host.configuration.pages.scripts.frameworks
+    configuration.frameworkAdvice = host.configuration.pages.scripts.frameworkAdvice
+    configuration.preludes = host.configuration.pages.scripts.preludes
+    configuration.preludeAdvice = host.configuration.pages.scripts.preludeAdvice
     configuration.socketAdvice = "--in-process has them"
-    configuration.environment = host.configuration.device.environment
+    configuration.environment = host.configuration.pages.device.environment
     configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     // The worker's end is reported as an error of the page.
     pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
@@ -63,7 +63,7 @@ actor WorkerPage: RenderedPage {
       bytes = try await load()
     } catch {
       state.phase = .failed
-      return error as? RenderFault ?? RenderFault(error.sentence, url: request.url.text)
+      return error as? RenderFault ?? RenderFault(error.message, url: request.url.text)
     }
     self.bytes = bytes
     answers.show(state.bundle?.view)
@@ -231,7 +231,7 @@ struct WorkerLimits: Hashable, Sendable {
       return RenderFault(
         "\(url.readable) cannot be opened: the memory limit of its process, \((memory ?? 0) >> 20) MiB, is too low (--memory)",
         url: url.text)
-    default: return RenderFault("\(url.readable) cannot be opened: \(error.sentence)", url: url.text)
+    default: return RenderFault("\(url.readable) cannot be opened: \(error.message)", url: url.text)
     }
   }
 }
@@ -277,7 +277,7 @@ final class WorkerAnswers: WorkerPoolDelegate {
       }
     } catch is CancellationError {
     } catch {
-      try? await send(.failed(error.sentence), [])
+      try? await send(.failed(error.message), [])
     }
   }
 

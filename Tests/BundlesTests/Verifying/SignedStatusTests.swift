@@ -283,7 +283,10 @@ struct SignedStatusTests {
       for (scripts, sequence) in [(Self.scripts, Int64(1)), (["a": "var a = 2"], 2)] {
         try site.publish(scripts, sequence: sequence)
         let digest = try SHA256Digest(of: site.served("/manifest.json"))
-        try await Self.refuses(.otherManifest(named: former.release, found: digest), site)
+        try await Self.refuses(
+          .otherManifest(
+            named: former.release.name, sequence: former.release.sequence, sha256: former.release.sha256,
+            found: digest), site)
       }
     }
   }

@@ -11,7 +11,7 @@ enum CacheAloneSamples {
     let loader = ResourceLoader(cache: cache, transport: transport, configuration: configuration)
 
     let news = try await loader.response(for: ResourceRequest("https://api.example.com/news.json"))
-    print(news.status, news.source, try await news.json([Item].self).count)
+    print(news.status, news.source, try await news.decoded(as: [Item].self).count)
     print(try await cache.usage().disk.bytes, "bytes are stored")
 
     await loader.shutDown()

@@ -1,3 +1,4 @@
+import Foundation
 import PageKit
 
 /// Samples of "Caching" and the README.
@@ -12,8 +13,16 @@ enum CachingSamples {
     let news = ResourceRequest("https://api.example.com/news.json", fields: [.accept: "application/json"])
     let loaded = try await host.resources.response(for: news)
     print(loaded.status, loaded.response.headerFields[.lastModified] ?? "", loaded.cacheStatus.map { "\($0)" } ?? "")
-    let items = try await loaded.json([Item].self)  // or loaded.body, which is a sequence of chunks
+    let items = try await loaded.decoded(as: [Item].self)  // or loaded.body, which is a sequence of chunks
     _ = items
+  }
+
+  static func foundation(_ host: PageHost, _ site: URL) async throws {
+    let feed = ResourceRequest(site.appending(path: "feed.json"), behavior: .cacheFirst)
+    let picture = ResourceRequest(site.appending(path: "logo.png"), type: .image)
+    let items = try await host.resources.response(for: feed).decoded(as: [Item].self)
+    let bytes = try await host.resources.response(for: picture).data
+    print(items.count, bytes.count)
   }
 
   static func rules(_ configuration: inout HostConfiguration) {
@@ -52,6 +61,25 @@ enum CachingSamples {
     let stored = await chats.response(forKey: "chat-7")
     try await chats.removeAll()
     _ = stored
+  }
+
+  static func figures(_ host: PageHost) async throws {
+    let request = ResourceRequest("https://cdn.example.com/photo.jpg", type: .image)
+    let photo = try await host.resources.response(for: request)
+    let pixels = try await photo.data { received, total in print(received, "of", total ?? 0) }
+    if let times = await photo.transfer?.timings {
+      print(times.nameLookup, times.connected, times.secured, times.firstByte, times.total)
+      print(times.bytesReceived, times.reusedConnection, times.httpVersion ?? "", pixels.count)
+    }
+  }
+
+  static func listing(_ host: PageHost) async throws {
+    var position: ResponseListing.Position?
+    repeat {
+      let part = try await host.responses.listing(after: position, limit: 100)
+      for entry in part.entries { print(entry.url?.text ?? entry.key.name, entry.size, entry.storedAt, entry.isKept) }
+      position = part.next
+    } while position != nil
   }
 
   static func hook(_ host: PageHost) {

@@ -40,13 +40,23 @@ enum FirstPageSamples {
     let folder = HostConfiguration(store: StoreDirectory("/var/lib/shop"))
     // The folders that `bundlectl` and `renderhost` use, shared with them and with other apps that name it.
     let shared = HostConfiguration(store: .standard())
-    print(named.store.path, folder.store.path, shared.store.path)
+    print([named, folder, shared].map(\.storage.directory.path))
   }
 
   static func logging() throws -> HostConfiguration {
     var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
     configuration.logger.logLevel = .debug  // manifests, bundles and pages
     configuration.resources.logger.logLevel = .debug  // each decision of the cache
+    return configuration
+  }
+
+  static func configuring() throws -> HostConfiguration {
+    var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
+    configuration.storage.quotas.responses = 50 << 20
+    configuration.releases.verification = .everyOpen
+    configuration.network.retry.attempts = 5
+    configuration.resources.behavior = .networkFirst()
+    configuration.pages.opening.policy = .cacheFirst
     return configuration
   }
 
@@ -59,6 +69,23 @@ enum FirstPageSamples {
       case .failed(let failure):
         print(failure)  // an answer that came before stays valid
       }
+    }
+  }
+
+  static func handlingErrors(_ host: PageHost) async throws {
+    do {
+      let page = try await host.open("https://pages.example.com/bundles/home.js")
+      print(await page.tree.count, "elements")
+    } catch PageError.bundle(let reason) {
+      switch reason {
+      case BundleError.disabled(_, let message): print(message)  // the publisher's text for the user
+      case BundleError.failed(_, _, TransportError.cannotConnect), BundleError.noProgress: print("the server is away")
+      case SourceError.untrusted(let manifest, let error): print(manifest, "is not trusted:", error)
+      case StoreError.diskFull: print("free some space")
+      default: print(reason)
+      }
+    } catch PageError.script(let url, let error) {
+      print(url, "has failed:", error)
     }
   }
 

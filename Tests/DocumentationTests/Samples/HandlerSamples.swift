@@ -44,7 +44,7 @@ enum HandlerSamples {
   }
 
   static func device(_ configuration: inout HostConfiguration) {
-    configuration.device = DefaultConfiguration(["platform": "android", "deviceWidth": 1080], language: "en-GB")
+    configuration.pages.device = DefaultConfiguration(["platform": "android", "deviceWidth": 1080], language: "en-GB")
   }
 
   static func transform(_ host: PageHost, _ session: Session) {
@@ -58,7 +58,7 @@ enum HandlerSamples {
       .prefix("https://api.example.com/"),
       RequestTransform(response: { answer, _ in
         // The page gets what is in the envelope.
-        if answer.status == 200 { answer = try .json(answer.json(Envelope.self).items) }
+        if answer.status == 200 { answer = try .json(answer.decoded(as: Envelope.self).items) }
       }))
   }
 
@@ -98,8 +98,7 @@ struct Assets: ImageLoading {
     guard request.url.hasPrefix("asset:") else { return others.load(request) }
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
     if let bytes = pictures[request.url] {
-      let size = ImageSize(of: bytes, format: .png)
-      continuation.yield(.image(LoadedImage(bytes: bytes, format: .png, size: size, cacheType: .none)))
+      continuation.yield(.image(LoadedImage(bytes: bytes, cacheType: .none)))
     } else {
       continuation.yield(.failed(NoPicture(url: request.url)))
     }
@@ -122,9 +121,9 @@ struct Item: Codable {
 
 struct NewerItems: ResourceAnswering {
   func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
-    var items = try await exchange.stored()?.json([Item].self) ?? []
+    var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
     let question = ResourceRequest("https://api.example.com/items?since=\(items.last?.id ?? 0)")
-    items += try await exchange.response(to: question).json([Item].self)
+    items += try await exchange.response(to: question).decoded(as: [Item].self)
     return try .json(items, storage: .askingEachTime)  // or .none, .asTheServerSaid, .lifetime(.seconds(60))
   }
 }

@@ -29,23 +29,20 @@ enum PageLifeSamples {
   }
 
   static func events(_ page: PageInstance, _ ref: String) async throws {
-    try await page.fireEvent(ref, "click")
+    try await page.click(.text("Buy"))
     try await page.fireEvent(ref, "input", ["value": "Ann"])
   }
 
-  static func tapping(_ page: PageInstance) async throws {
+  static func lookingUp(_ page: PageInstance) async throws {
     let tree = await page.tree
-    if let text = tree.elements.values.first(where: { $0.attributes["value"]?.string == "Buy" }) {
-      // The text itself may not listen, but an element around it.
-      var target = text
-      while !target.events.contains("click"), let parent = target.parent.flatMap({ tree[$0] }) { target = parent }
-      try await page.fireEvent(target.ref, "click")
-    }
+    if let price = tree.first(.id("price")) { print(price.attributes["value"] ?? "") }
+    let inputs = tree.all(.type("input"))
+    if let name = inputs.first { try await page.fireEvent(name.ref, "input", ["value": "Ann"]) }
   }
 
   static func policies(_ configuration: inout HostConfiguration) {
-    configuration.opening.policy = .networkFirst(deadline: .seconds(1))
-    configuration.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
+    configuration.pages.opening.policy = .networkFirst(deadline: .seconds(1))
+    configuration.pages.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
   }
 
   static func onePolicy(_ host: PageHost) async throws {
@@ -55,15 +52,15 @@ enum PageLifeSamples {
   }
 
   static func factory(_ configuration: inout HostConfiguration) {
-    configuration.pageFactory = { BuiltInPage(environment: $0, registry: $1) }
+    configuration.pages.factory = { BuiltInPage(environment: $0, registry: $1) }
   }
 
   static func snapshots(_ configuration: inout HostConfiguration) {
-    configuration.snapshot = .showLast  // or in the options of one opening
+    configuration.pages.snapshot = .showLast  // or in the options of one opening
   }
 
   static func fallback(_ configuration: inout HostConfiguration) {
-    configuration.fallback = { url, reason in
+    configuration.pages.fallback = { url, reason in
       .placeholder("This page is not available offline.")
     }
   }

@@ -73,7 +73,7 @@ struct PriceTests {
   /// The page's text, when nothing is under way any more.
   func text(of page: PageInstance) async -> ElementTree.Element? {
     await page.settle(within: .seconds(10))
-    return await page.tree.elements.values.first { $0.type == "text" }
+    return await page.tree.first(.type("text"))
   }
 
   @Test("a tap asks for the price again after an error of the server")
@@ -83,7 +83,7 @@ struct PriceTests {
       let page = try await host.open(origin.url(for: "/shop.js"))
       let text = try #require(await text(of: page))
       #expect(text.attributes["value"] == "No price: 503")
-      try await page.fireEvent(text.ref, "click")
+      try await page.click(.type("text"))
       #expect(await self.text(of: page)?.attributes["value"] == "12 €")
       await page.destroy()
     }

@@ -16,7 +16,7 @@ struct ResponseCacheHookTests {
     let fixture = try ResponseCacheFixture(kind)
     let seen = Mutex<[String]>([])
     fixture.cache.willCache = { proposal in
-      let bytes = (try? proposal.body.read(at: 0, upTo: .max)) ?? []
+      let bytes = (try? proposal.stored.read(at: 0, upTo: .max)) ?? []
       seen.withLock {
         $0.append("\(proposal.request.path ?? "") \(proposal.response.status.code) \(bytes) \(proposal.storagePolicy)")
       }

@@ -182,7 +182,7 @@ struct LateAnswerTests {
       let (gate, opener) = AsyncStream.makeStream(of: Void.self)
       let reached = Mutex(false)
       fixture.cache.willCache = { proposal in
-        if (try? proposal.body.read(at: 0, upTo: 3)) == Array("old".utf8) {
+        if (try? proposal.stored.read(at: 0, upTo: 3)) == Array("old".utf8) {
           reached.withLock { $0 = true }
           for await _ in gate { break }
         }

@@ -1,3 +1,6 @@
+import Foundation
+import FoundationNetworking
+import HTTPCacheFoundation
 import HTTPTypes
 import PageTesting
 import Testing
@@ -31,11 +34,99 @@ struct UpdatesTests {
       fixture.serve("/a", #"[{"id": 7}]"#, etag: "\"1\"")
       for behavior in [LoadBehavior.networkOnly, .cacheOnly] {
         let loaded = try await fixture.loader.response(for: fixture.request("/a", behavior))
-        #expect(try await loaded.json([Item].self) == [Item(id: 7)])
+        #expect(try await loaded.decoded(as: [Item].self) == [Item(id: 7)])
       }
       fixture.serve("/a", "<html>", etag: "\"2\"")
       let page = try await fixture.loader.response(for: fixture.request("/a", .networkOnly))
-      await #expect(throws: DecodingError.self) { try await page.json([Item].self) }
+      await #expect(throws: DecodingError.self) { try await page.decoded(as: [Item].self) }
+    }
+  }
+
+  @Test(
+    "a response from the network has the figures of its request, whether it is stored or not, and a stored one has none"
+  )
+  func figures() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/kept", "bytes", etag: "\"1\"")
+      fixture.origin.serve("/passed", "bytes".utf8, headers: [.cacheControl: "no-store"])
+      for path in ["/kept", "/passed"] {
+        let loaded = try await fixture.loader.response(for: fixture.request(path, .networkOnly))
+        #expect(try await loaded.data.count == 5)
+        let figures = try #require(await loaded.transfer?.timings)
+        #expect(figures.bytesReceived > 5 && figures.bytesSent > 0, "\(path)")
+        #expect(figures.firstByte > .zero && figures.total >= figures.firstByte, "\(path)")
+        #expect(figures.httpVersion == "1.1", "\(path)")
+      }
+      let stored = try await fixture.loader.response(for: fixture.request("/kept", .cacheOnly))
+      #expect(await stored.transfer == nil)
+    }
+  }
+
+  @Test("a body that is read with its progress tells each step, to its length")
+  func progress() async throws {
+    try await ResourceFixture.running { fixture in
+      let bytes = [UInt8](repeating: 7, count: 200_000)
+      fixture.origin.serve("/a", bytes)
+      for _ in 1...2 {
+        let loaded = try await fixture.loader.response(for: fixture.request("/a", .automatic))
+        var steps: [Int64] = []
+        var totals: Set<Int64?> = []
+        let data = try await loaded.data { received, total in
+          steps.append(received)
+          totals.insert(total)
+        }
+        #expect(data == Data(bytes))
+        #expect(steps.count > 1 && steps == steps.sorted() && steps.last == 200_000)
+        #expect(totals == [200_000])
+      }
+      let loaded = try await fixture.loader.response(for: fixture.request("/a", .networkOnly))
+      await #expect(throws: TransportError.self) { try await loaded.data(upTo: 1_000) { _, _ in } }
+    }
+  }
+
+  @Test("what is stored is listed in parts, each entry once")
+  func listing() async throws {
+    try await ResourceFixture.running { fixture in
+      let paths = (1...5).map { "/list/\($0)" }
+      for path in paths {
+        fixture.serve(path, "bytes of \(path)", etag: "\"1\"")
+        try await fixture.load(path)
+        #expect(try await fixture.stored(path) == "bytes of \(path)")
+      }
+      var listed: [ResponseListing.Entry] = []
+      var position: ResponseListing.Position?
+      var parts: [Int] = []
+      repeat {
+        let part = try await fixture.loader.cache.listing(after: position, limit: 2)
+        parts.append(part.entries.count)
+        listed += part.entries
+        position = part.next
+      } while position != nil
+      #expect(parts == [2, 2, 1])
+      #expect(listed.compactMap { $0.url?.text } == paths.map { fixture.origin.url(for: $0) })
+      #expect(listed.allSatisfy { $0.status == 200 && $0.size == 16 && $0.isWhole && !$0.isKept })
+      // A limit that makes no sense is the nearest that does.
+      #expect(try await fixture.loader.cache.listing(limit: -1).entries.count == 1)
+    }
+  }
+
+  @Test("a request of Foundation's has its URL, method, fields, body and cache policy")
+  func foundationRequest() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "bytes", etag: "\"1\"")
+      var asked = URLRequest(url: try #require(URL(string: fixture.origin.url(for: "/a"))))
+      asked.cachePolicy = .returnCacheDataElseLoad
+      asked.setValue("text/plain", forHTTPHeaderField: "Accept")
+      let request = try #require(ResourceRequest(asked))
+      #expect(request.behavior == .returnCacheDataElseLoad)
+      for _ in 1...2 { #expect(try await fixture.loader.response(for: request).data == Data("bytes".utf8)) }
+      #expect(fixture.origin.requests.map { $0.headers[.accept] } == ["text/plain"])
+
+      asked.httpMethod = "POST"
+      asked.httpBody = Data("sent".utf8)
+      asked.cachePolicy = .useProtocolCachePolicy
+      let post = try #require(ResourceRequest(asked))
+      #expect((post.method, post.body, post.behavior) == (.post, Array("sent".utf8), nil))
     }
   }
 

@@ -176,4 +176,33 @@ struct EventTests {
       await #expect(throws: ScriptError.closed) { try await page.fireEvent("_root", "click") }
     }
   }
+  @Test("a tap reaches the nearest element around it that listens")
+  func clicking() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws -> Void in
+      let page = try await fixture.page(
+        """
+        var card = add('div', { attr: { id: 'card' } }), title = add('text', { attr: { value: 'Buy' } }, card)
+        var count = add('text', { attr: { id: 'count', value: 0 } }), n = 0
+        card.addEvent('click', function () { count.setAttr('value', ++n) })
+        """)
+      for query in [ElementQuery.text("Buy"), .id("card")] { try await page.click(query) }
+      #expect(await page.tree.first(.id("count"))?.attributes["value"] == 2)
+      // A number is found as its text.
+      #expect(await page.tree.all(.text("2")).map(\.type) == ["text"])
+      #expect(await page.tree.all(.type("text")).compactMap { $0.attributes["value"] } == ["Buy", 2])
+      await page.destroy()
+    }
+  }
+
+  @Test("a tap on nothing, and on an element that nothing around listens for, are errors that name the query")
+  func clickingNothing() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws -> Void in
+      let page = try await fixture.page("add('text', { attr: { value: 'Buy' } })")
+      await #expect(throws: ClickError.notFound(.text("Sell"))) { try await page.click(.text("Sell")) }
+      await #expect(throws: ClickError.notFound(.ref("999"))) { try await page.click(.ref("999")) }
+      await #expect(throws: ClickError.notClickable(.text("Buy"))) { try await page.click(.text("Buy")) }
+      #expect("\(ClickError.notFound(.text("Sell")))" == "the page has no element with the text \"Sell\"")
+      await page.destroy()
+    }
+  }
 }

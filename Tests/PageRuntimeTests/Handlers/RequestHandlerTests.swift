@@ -76,10 +76,10 @@ import Testing
   /// Asks for newer items, and adds them to the stored list.
   private struct NewerItems: ResourceAnswering {
     func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
-      var items = try await exchange.stored()?.json([Int].self) ?? []
+      var items = try await exchange.stored()?.decoded(as: [Int].self) ?? []
       var question = request
       question.reference += "?since=\(items.last ?? 0)"
-      items += try await exchange.response(to: question).json([Int].self)
+      items += try await exchange.response(to: question).decoded(as: [Int].self)
       return try .json(items, storage: .askingEachTime)
     }
   }

@@ -15,7 +15,7 @@ struct ReleaseListeningTests {
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
       var configuration = try HostConfiguration(
         manifest: "\(daemon.origin)/manifest.json", store: StoreDirectory(folder.file("store")))
-      configuration.preloadSchedule.events = PageURL("\(daemon.origin)/releases/events")
+      configuration.releases.preloadSchedule.events = PageURL("\(daemon.origin)/releases/events")
       let host = try PageHost.launch(configuration)
       func stored() async throws -> [String] {
         guard let manifest = host.configuration.manifest, let current = try await host.store.source(manifest)?.current

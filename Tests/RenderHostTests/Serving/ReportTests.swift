@@ -192,7 +192,7 @@ struct ReportTests {
     var configuration = try HostConfiguration(
       manifest: "http://127.0.0.1:\(host.port)/manifest.json",
       store: StoreDirectory(directory.file("install \(install)")))
-    configuration.trust = root.map { ReleaseTrust($0) }
+    configuration.releases.trust = root.map { ReleaseTrust($0) }
     let app = try PageHost(configuration)
     let report = await app.preload().report()
     #expect(report.failures.isEmpty, "\(report.failures)")
@@ -463,7 +463,7 @@ struct ReportTests {
         let address = "http://127.0.0.1:\(host.port)"
         var configuration = try HostConfiguration(
           manifest: "\(address)/manifest.json", store: StoreDirectory(directory.file("app")))
-        configuration.reports = try ReleaseReports(to: "\(address)/reports") {
+        configuration.releases.reports = try ReleaseReports(to: "\(address)/reports") {
           try await authorization("app")
         }
         let app = try PageHost(configuration)

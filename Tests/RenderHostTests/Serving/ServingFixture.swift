@@ -63,7 +63,7 @@ struct ServingFixture: Sendable {
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
     try Serving.configure(&configuration, settings)
     configuration.logger = logger
-    configuration.retry = RetryPolicy(attempts: 1)
+    configuration.network.retry = RetryPolicy(attempts: 1)
     let record = HostRecord()
     let serving = try Serving(settings, host: PageHost(configuration), record: record, fleet: fleet, logger: logger)
     let router = Router(context: HostRequestContext.self)

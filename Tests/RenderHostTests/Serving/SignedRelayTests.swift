@@ -154,7 +154,7 @@ struct SignedRelayTests {
         let host = "http://127.0.0.1:\(relay.port)"
         var configuration = try HostConfiguration(
           manifest: "\(host)/manifest.json", store: StoreDirectory(directory.file("end")))
-        configuration.trust = ReleaseTrust(upstream.onlineRoot)
+        configuration.releases.trust = ReleaseTrust(upstream.onlineRoot)
         let end = try PageHost(configuration)
         #expect(await end.preload().report().activated)
         let second = try #require(try upstream.publish("// two", sequence: 2, on: origin)["/manifest.json"])
@@ -180,8 +180,8 @@ struct SignedRelayTests {
         let host = "http://127.0.0.1:\(relay.port)"
         var configuration = try HostConfiguration(
           manifest: "\(host)/manifest.json", store: StoreDirectory(directory.file("end")))
-        configuration.trust = ReleaseTrust(upstream.onlineRoot)
-        configuration.preloadSchedule.events = PageURL("\(host)/releases/events")
+        configuration.releases.trust = ReleaseTrust(upstream.onlineRoot)
+        configuration.releases.preloadSchedule.events = PageURL("\(host)/releases/events")
         let end = try PageHost.launch(configuration)
         let page = try #require(PageURL("\(host)/cdn/1/home.js"))
         func known() async throws -> Int64? {

@@ -116,7 +116,7 @@ struct GrowthBenchmark {
   private func commands() async throws -> Curve {
     var curve = Curve("commands", "a page's render commands", unit: "commands")
     var configuration = HostConfiguration(store: StoreDirectory(folder + "/growth/pages"))
-    configuration.scripts.limits = ScriptLimits(time: .seconds(60))
+    configuration.pages.scripts.limits = ScriptLimits(time: .seconds(60))
     let host = try PageHost(configuration)
     for count in [100, 1_000, 10_000, 100_000] {
       let source = """

@@ -90,7 +90,7 @@ struct ReleasePublisher: Sendable {
     } catch {
       failure = error
     }
-    var options = host.configuration.preload
+    var options = host.configuration.releases.preload
     options.only = names
     options.isOffline = failure != nil
     let preloader = preloader.withoutPrefetching(options)
@@ -286,7 +286,7 @@ struct ReleasePublisher: Sendable {
 
   private func contents(of release: StoredRelease) async throws -> (Manifest, [StoredBundle]) {
     let manifest = try Manifest(
-      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
+      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.releases.manifestLimits)
     return (manifest, try await host.store.recordedContents(of: release))
   }
 
@@ -328,7 +328,7 @@ struct ReleasePublisher: Sendable {
 
   /// The newest of the published roots and the host's own.
   private func newestRoot(_ published: [PublishedRoot]) -> TrustRoot? {
-    let own = host.configuration.trust?.root
+    let own = host.configuration.releases.trust?.root
     guard let newest = published.last.flatMap({ try? TrustRoot(reading: $0.bytes) }) else { return own }
     return own.map { $0.version > newest.version ? $0 : newest } ?? newest
   }
