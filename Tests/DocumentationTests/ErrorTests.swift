@@ -5,7 +5,7 @@ import Testing
 struct ErrorTests {
   /// The modules whose declarations an app sees.
   private static let modules = [
-    "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
+    "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
     "PageTesting", "ScriptEngine", "Signing",
   ]
 

@@ -48,7 +48,7 @@ struct SampleTests {
   }
   /// The modules whose declarations an app sees.
   private static let modules = [
-    "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCacheFoundation", "HTTPTransport", "PageKit",
+    "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCacheFoundation", "HTTPTransport", "PageKit",
     "PageRuntime", "PageTesting", "ScriptEngine",
   ]
 

@@ -1,5 +1,5 @@
+import Blobs
 import Bundles
-import DiskStorage
 import HTTPCache
 import HTTPTransport
 import PageRuntime

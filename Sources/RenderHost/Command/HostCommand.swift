@@ -1,7 +1,7 @@
 import ArgumentParser
+import Blobs
 import CLinux
 import CacheGateway
-import DiskStorage
 import Foundation
 import HTTPTransport
 import Logging
