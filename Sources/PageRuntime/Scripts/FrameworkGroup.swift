@@ -238,7 +238,7 @@ final class FrameworkGroup: Sendable {
 
   /// Settles a promise of the page.
   func settle(_ id: String, _ ticket: Int, _ result: Result<ScriptValue, any Error>) async throws -> EntryOutcome {
-    try await enter(id) { _, page in try page.promise(ticket)?.settle(result) }
+    try await enter(id) { _, page in try page.settle(ticket, result) }
   }
 
   /// Stops the running script and those that wait for their turn, until a page is closed.

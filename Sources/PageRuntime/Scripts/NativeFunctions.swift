@@ -103,8 +103,8 @@ struct NativeFunctions {
       page.later(call)
       return context.reference(to: try answer?(call, page.configuration) ?? .undefined)
     case .promised:
-      let (promise, pending) = try context.makePending()
-      page.later(call, promise: pending)
+      let (promise, settle) = try context.makePromise()
+      page.later(call, settle: settle)
       return promise
     case nil:
       page.note(page.modules.missing(module, method))

@@ -11,7 +11,8 @@ final class PageScript {
   let configuration: DefaultConfiguration
   private(set) var outcome = EntryOutcome()
   private var timers: [Int: ScriptTimer] = [:]
-  private var promises: [Int: PendingPromise] = [:]
+  /// The functions that settle the promises of calls, by the calls' tickets.
+  private var promises: [Int: (Result<ScriptValue, any Error>) throws -> Void] = [:]
   private var lastTicket = 0
   private var channels: [Channel] = []
   private var lastChannel = 0
@@ -72,18 +73,21 @@ final class PageScript {
 
   /// Notes a call that is made after the entry.
   ///
-  /// - Parameter promise: the promise that the script got, if any.
-  func later(_ call: ModuleCall, promise: PendingPromise? = nil) {
+  /// - Parameter settle: settles the promise that the script got, if any.
+  func later(_ call: ModuleCall, settle: ((Result<ScriptValue, any Error>) throws -> Void)? = nil) {
     var ticket: Int?
-    if let promise {
+    if let settle {
       lastTicket += 1
-      promises[lastTicket] = promise
+      promises[lastTicket] = settle
       ticket = lastTicket
     }
     outcome.calls.append((call, ticket))
   }
 
-  func promise(_ ticket: Int) -> PendingPromise? { promises.removeValue(forKey: ticket) }
+  /// Settles the promise of a call.
+  func settle(_ ticket: Int, _ result: Result<ScriptValue, any Error>) throws {
+    try promises.removeValue(forKey: ticket)?(result)
+  }
 
   // MARK: Timers
 
