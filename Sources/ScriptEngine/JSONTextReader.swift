@@ -14,7 +14,7 @@ package struct JSONTextReader {
   /// Elements of a list mostly have a few styles in turn.
   private static let recentLimit = 8
 
-  /// The largest depth, as in ``ValueReader``. An array or an object below it reads as an empty one.
+  /// The largest depth, as in ``ScriptContext/read(_:)``. An array or an object below it reads as an empty one.
   private static let depthLimit = 512
 
   /// Lends the text to `body`, in UTF-8.
