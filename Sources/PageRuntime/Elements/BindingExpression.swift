@@ -20,7 +20,9 @@ indirect enum BindingExpression {
     self = expression
   }
 
-  func value(in scope: BindingScope, _ room: inout BindingRoom) -> ScriptValue {
+  /// - Parameter room: the bytes of text that bindings may still give: a script decides how often they join texts, and how
+  ///   long ones.
+  func value(in scope: BindingScope, _ room: inout Int) -> ScriptValue {
     switch self {
     case .literal(let value): return value
     case .name(let name): return scope.last { $0[name] != nil }?[name] ?? .undefined
@@ -40,8 +42,15 @@ indirect enum BindingExpression {
     }
   }
 
+  /// Takes a number of bytes of the room for text, if there are so many.
+  static func takes(_ count: Int, of room: inout Int) -> Bool {
+    guard count <= room else { return false }
+    room -= count
+    return true
+  }
+
   private static func result(
-    of sign: String, _ left: ScriptValue, _ right: ScriptValue, _ room: inout BindingRoom
+    of sign: String, _ left: ScriptValue, _ right: ScriptValue, _ room: inout Int
   ) -> ScriptValue {
     switch sign {
     case "==": return .bool(left.isLooselyEqual(to: right))
@@ -51,7 +60,7 @@ indirect enum BindingExpression {
     case "+":
       if left.string == nil, right.string == nil { return .number(left.asNumber + right.asNumber) }
       let (left, right) = (left.bindingText, right.bindingText)
-      return room.takes(left.utf8.count + right.utf8.count) ? .string(left + right) : .undefined
+      return takes(left.utf8.count + right.utf8.count, of: &room) ? .string(left + right) : .undefined
     case "-": return .number(left.asNumber - right.asNumber)
     case "*": return .number(left.asNumber * right.asNumber)
     case "/": return .number(left.asNumber / right.asNumber)
@@ -123,20 +132,6 @@ extension ScriptValue {
     case .string(let text): return name == "length" ? .number(Double(text.utf16.count)) : .undefined
     default: return .undefined
     }
-  }
-}
-
-/// The bytes of text that bindings may still give: a script decides how often they join texts, and how long ones.
-struct BindingRoom {
-  private(set) var bytes: Int
-
-  init(bytes: Int) { self.bytes = bytes }
-
-  /// Takes so many bytes, if there is room for them.
-  mutating func takes(_ count: Int) -> Bool {
-    guard count <= bytes else { return false }
-    bytes -= count
-    return true
   }
 }
 

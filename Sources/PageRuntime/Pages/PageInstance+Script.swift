@@ -58,7 +58,7 @@ extension PageInstance {
     guard !commands.isEmpty else { return }
     tree.reserve(commands.reduce(0) { $0 + $1.insertions })
     var refusals: Set<Int> = []
-    for (index, command) in commands.enumerated() {
+    for (index, command) in commands.enumerated() where command.changesElements {
       do {
         try tree.apply(command)
       } catch {
@@ -199,7 +199,7 @@ extension PageInstance {
     let live = await liveRef(of: ref)
     guard group != nil else { throw ScriptError.closed }
     // An event of a cell that a template made is the template's; its arguments are the cell's.
-    let target = live.map { tree.eventTarget($0, type) }
+    let target = live.map { eventTarget($0, type) }
     guard let live, let target, let element = tree[target.ref] else { throw EventError(ref: ref, type: type) }
     let isOwn = target.ref == live
     let changes = isOwn && changes.isNothing ? element.changes(by: type, event) : changes

@@ -137,7 +137,7 @@ public enum PagePhase: String, Hashable, Sendable {
   // (`PageInstance+Sources.swift`).
 
   /// The elements.
-  public internal(set) var tree = ElementTree()
+  public internal(set) var tree = ElementTree() { didSet { expansion = nil } }
   /// The loads of pictures, pages and documents of elements, by the elements' refs.
   var sourceTasks: [String: Task<Void, Never>] = [:]
   /// The pages that `embed` elements show, by the elements' refs.
@@ -148,6 +148,10 @@ public enum PagePhase: String, Hashable, Sendable {
   // MARK: Cells of `recycle-list` elements
   // Changed in `RecycleListComponent.swift`.
 
+  /// The tree with cells, and the components in them; `nil` after a change of the tree, and without cells.
+  var expansion: (tree: ElementTree, components: [CellComponent])?
+  /// The number of times that lists were filled with cells.
+  var expansionCount = 0
   /// `true` if a template has components with data of their own.
   var hasCellComponents = false
   /// The components in cells that the script knows, by their ids, and whether they are attached.
