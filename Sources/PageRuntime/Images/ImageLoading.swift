@@ -126,23 +126,16 @@ public enum ImageState: Hashable, Sendable {
 ///
 /// The format is read from the bytes. A file may have 32 MiB, and a picture 100 million pixels.
 public struct DefaultImageLoader: ImageLoading {
-  struct Limits: Hashable, Sendable {
-    /// The largest length of a file in bytes.
-    var bytes: Int64 = 32 << 20
-    /// The largest width times height.
-    var pixels = 100_000_000
-  }
-
   private let loader: ResourceLoader
-  private let limits: Limits
+  /// The largest length of a file in bytes.
+  private let byteLimit: Int64
+  /// The largest width times height.
+  private static let pixelLimit = 100_000_000
 
   /// A loader of pictures behind a host's loader of requests.
-  public init(_ loader: ResourceLoader) { self.init(loader, limits: Limits()) }
+  public init(_ loader: ResourceLoader) { self.init(loader, byteLimit: 32 << 20) }
 
-  init(_ loader: ResourceLoader, limits: Limits) {
-    self.loader = loader
-    self.limits = limits
-  }
+  init(_ loader: ResourceLoader, byteLimit: Int64) { (self.loader, self.byteLimit) = (loader, byteLimit) }
 
   /// Starts to load a picture, and returns at once.
   public func load(_ request: ImageRequest) -> ImageTask { load(request) { [loader] in loader.updates(for: $0) } }
@@ -157,7 +150,7 @@ public struct DefaultImageLoader: ImageLoading {
       for await update in next(resource) {
         // A picture that was given and confirmed is not given again.
         if case .notModified = update, hasImage { continue }
-        for await result in results(of: update, request.url) {
+        await follow(update, request.url) { result in
           if case .image = result { hasImage = true }
           continuation.yield(result)
         }
@@ -177,39 +170,28 @@ public struct DefaultImageLoader: ImageLoading {
     }
   }
 
-  private func results(of update: ResourceUpdate, _ url: String) -> AsyncStream<ImageTask.Update> {
-    let limits = limits
-    return AsyncStream { continuation in
-      let work = Task {
-        defer { continuation.finish() }
-        let loaded: Resource
-        switch update {
-        case .cached(let found), .network(let found), .notModified(let found): loaded = found
-        case .failed(let failure):
-          if let answer = failure.answer {
-            continuation.yield(.failed(DescribedError(of: url, status: answer.status)))
-          } else if let error = failure.error {
-            continuation.yield(.failed(error))
-          }
-          return
-        }
-        do {
-          let bytes = try await Self.collect(loaded, limits) { continuation.yield($0) }
-          continuation.yield(.image(try Self.image(bytes, loaded, url, limits)))
-        } catch {
-          continuation.yield(.failed(error))
-        }
+  /// Gives the progress of a picture, and the picture or its failure.
+  private func follow(
+    _ update: ResourceUpdate, _ url: String, _ give: (ImageTask.Update) -> Void
+  ) async {
+    do {
+      switch update {
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        let bytes = try await collect(loaded, give)
+        give(.image(try Self.image(bytes, loaded, url)))
+      case .failed(let failure):
+        if let answer = failure.answer { throw DescribedError(of: url, status: answer.status) }
+        if let error = failure.error { throw error }
       }
-      continuation.onTermination = { _ in work.cancel() }
+    } catch {
+      give(.failed(error))
     }
   }
 
-  private static func collect(
-    _ loaded: Resource, _ limits: Limits, _ report: (ImageTask.Update) -> Void
-  ) async throws -> [UInt8] {
+  private func collect(_ loaded: Resource, _ give: (ImageTask.Update) -> Void) async throws -> [UInt8] {
     func check(_ count: Int) throws {
-      guard Int64(count) <= limits.bytes else {
-        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: limits.bytes)
+      guard Int64(count) <= byteLimit else {
+        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: byteLimit)
       }
     }
     if let bytes = loaded.body.bytesInMemory {
@@ -221,14 +203,12 @@ public struct DefaultImageLoader: ImageLoading {
     for try await chunk in loaded.body {
       bytes += chunk
       try check(bytes.count)
-      report(.progress(received: Int64(bytes.count), of: size))
+      give(.progress(received: Int64(bytes.count), of: size))
     }
     return bytes
   }
 
-  private static func image(
-    _ bytes: [UInt8], _ loaded: Resource, _ url: String, _ limits: Limits
-  ) throws -> LoadedImage {
+  private static func image(_ bytes: [UInt8], _ loaded: Resource, _ url: String) throws -> LoadedImage {
     guard (200..<300).contains(loaded.status) else { throw DescribedError(of: url, status: loaded.status) }
     guard let format = ImageFormat(bytes) else {
       let type = loaded.response.headerFields[.contentType] ?? "no Content-Type"
@@ -241,9 +221,9 @@ public struct DefaultImageLoader: ImageLoading {
     }
     if let size {
       let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)
-      guard !overflows, pixels <= limits.pixels else {
+      guard !overflows, pixels <= pixelLimit else {
         throw DescribedError(
-          "\(url): the picture has \(overflows ? .max : pixels) pixels, \(limits.pixels) are allowed")
+          "\(url): the picture has \(overflows ? .max : pixels) pixels, \(pixelLimit) are allowed")
       }
     }
     return LoadedImage(bytes: bytes, format: format, size: size, cacheType: loaded.cacheType)
