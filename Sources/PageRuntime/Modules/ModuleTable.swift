@@ -170,7 +170,7 @@ extension ModuleTable {
     addStorage(to: &table)
     addModals(to: &table)
     addNavigation(to: &table)
-    addGlobalEvents(to: &table)
+    addEvents(to: &table)
     addDevice(to: &table)
     addDisplay(to: &table)
     addChannels(to: &table)

@@ -1,8 +1,8 @@
 import HTTPTransport
 import ScriptEngine
 
-/// `navigator`, and `event` with `openURL`: going from page to page. Their callbacks are called at once with a text, as in
-/// the SDK: the outcome of the navigation is not awaited.
+/// `navigator`: going from page to page. Callbacks are called at once with a text, as in the SDK: the outcome of the
+/// navigation is not awaited.
 extension ModuleTable {
   static func addNavigation(to table: inout ModuleTable) {
     table.add(
@@ -14,9 +14,6 @@ extension ModuleTable {
     table.add(
       "navigator", "close",
       .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1), with: [:]) })
-    table.add(
-      "event", "openURL",
-      .deferred { call, page in try await push(call, call[0], page, answering: call.callback(at: 1)) })
     for name in barMethods { table.add("navigator", name, .answering(at: 1, barAnswer)) }
   }
 
@@ -26,7 +23,8 @@ extension ModuleTable {
 
   // MARK: Going
 
-  @PageActor private static func push(
+  /// Goes to another page, after the callback has got its answer.
+  @PageActor static func push(
     _ call: ModuleCall, _ target: ScriptValue, _ page: PageInstance, answering callback: String?
   ) async throws {
     guard let text = target.string, !text.isEmpty, let url = page.resolve(text) else {

@@ -111,7 +111,7 @@ extension PageInstance {
   /// Frees the page's script and its embedded pages, before another opening or at the end.
   func closeScript() async throws {
     cancelWork()
-    environment.channels.close(self)
+    environment.closeChannels(of: self)
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
