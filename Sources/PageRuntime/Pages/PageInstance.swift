@@ -181,8 +181,8 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The callback ids, by the type of the app's event that they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
-  /// The callback ids, by the event of the web socket that they wait for.
-  var socketListeners: [PageSocket.EventKind: String] = [:]
+  /// The callback ids, by the event of the web socket that they wait for, such as `onopen`.
+  var socketListeners: [String: String] = [:]
   /// The argument of the latest `meta.setViewport`.
   public internal(set) var viewport: ScriptValue = [:]
   /// The latest messages and questions that the page has shown, at most 100.
@@ -303,11 +303,13 @@ public enum PagePhase: String, Hashable, Sendable {
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
     config["env"] = configuration.environment
-    let opening = FrameworkGroup.Opening(
-      id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules,
-      configuration: configuration, prelude: frameworks.prelude(for: type))
+    let (id, shownConfig, configuration) = (id, ScriptValue.object(config), configuration)
     do {
-      try await enter { try await $0.open(opening) }
+      try await enter {
+        try await $0.open(
+          id, purpose, config: shownConfig, data: data, configuration: configuration,
+          prelude: frameworks.prelude(for: type))
+      }
     } catch let error as ScriptError {
       throw self.group === group ? fail(scriptError(error)) : superseded
     }

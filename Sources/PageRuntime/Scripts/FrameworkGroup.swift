@@ -51,7 +51,7 @@ final class FrameworkGroup: Sendable {
       context.attachment = state
       context.onClose = { [weak state] in state?.contextCloses() }
       try context.global.set("WXEnvironment", Self.withNativePromises(environment))
-      try NativeFunctions(context, state).define()
+      try state.defineFunctions(in: context)
       let handler = context.makeRejectionHandler { [weak state] exception in
         state?.current?.report(unhandled: exception)
       }
@@ -111,9 +111,9 @@ final class FrameworkGroup: Sendable {
 
   /// Opens and ends a page that is not shown.
   func prime(_ source: String) async {
-    let opening = Opening(
-      id: "primer", source: source, url: "primer.js", type: .vanilla, config: [:], data: [:], modules: ModuleTable())
-    _ = try? await open(opening)
+    let purpose = FrameworkPool.Purpose(
+      type: .vanilla, url: "primer.js", source: source, modules: ModuleTable(), components: ComponentTable())
+    _ = try? await open("primer", purpose)
     await close("primer")
   }
 
@@ -125,53 +125,42 @@ final class FrameworkGroup: Sendable {
   /// A call of a hook in the lifecycle of a component in a cell; `target` is the id of the component, or of its template.
   typealias ComponentHook = (target: String, name: String, arguments: [ScriptValue], component: String)
 
-  /// The bundle and the arguments of an opening.
-  struct Opening: Sendable {
-    let id: String
-    let source: String
-    /// The page's URL in errors and in `weex.config`.
-    let url: String
-    let type: BundleType
-    let config: ScriptValue
-    let data: ScriptValue
-    let modules: ModuleTable
-    /// The description of the device and the app.
-    var configuration = DefaultConfiguration()
-    /// A script that runs in the page's context before the bundle.
-    var prelude: String?
-  }
-
   /// Makes a context for the page and runs its bundle there.
   ///
+  /// - Parameters:
+  ///   - purpose: the bundle, and the modules that it may call.
+  ///   - configuration: the description of the device and the app.
+  ///   - prelude: a script that runs in the page's context before the bundle.
   /// - Throws: ``ScriptError`` if the context cannot be made. An error of the bundle is in the outcome.
-  func open(_ opening: Opening) async throws -> EntryOutcome {
-    try await inTurn(opening.id) { [framework] group in
+  func open(
+    _ id: String, _ purpose: FrameworkPool.Purpose, config: ScriptValue = [:], data: ScriptValue = [:],
+    configuration: DefaultConfiguration = DefaultConfiguration(), prelude: String? = nil
+  ) async throws -> EntryOutcome {
+    try await inTurn(id) { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
-      let context = try group.makeContext(named: opening.url)
+      let context = try group.makeContext(named: purpose.url)
       guard let contextID = context.id else { throw ScriptError.closed }
       let page = PageScript(
-        id: opening.id, context: contextID, in: context, modules: opening.modules,
-        configuration: opening.configuration)
-      state.pages[opening.id] = page
+        id: id, context: contextID, in: context, modules: purpose.modules, configuration: configuration)
+      state.pages[id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }
       return state.entering(page) {
-        let opener = try Self.opener(of: opening.type, in: home)
-        let id = home.reference(to: .string(opening.id))
-        let (config, data) = (home.reference(to: opening.config), home.reference(to: opening.data))
+        let opener = try Self.opener(of: purpose.type, in: home)
+        let arguments = [.string(id), config, data].map { home.reference(to: $0) }
         guard opener.makesContext else {
-          try Self.check(opener.function.call([id, home.reference(to: .string(opening.source)), config, data]))
+          let source = home.reference(to: .string(purpose.source))
+          try Self.check(opener.function.call([arguments[0], source] + arguments[1...]))
           return
         }
-        let made = try Self.check(opener.function.call([id, config, data]))
-        try state.globals?.prepare(
-          context, page: opening.id, environment: opening.config["env"], members: made)
-        page.noteCreation()
-        if let prelude = opening.prelude {
-          try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")
+        let made = try Self.check(opener.function.call(arguments))
+        try state.prepareGlobals(of: context, page: id, environment: config["env"], members: made)
+        page.recordCreation()
+        if let prelude {
+          try context.evaluate(prelude, url: "\(purpose.type.rawValue.lowercased())-prelude.js")
         }
-        try context.evaluate(state.source(opening.source), url: opening.url)
+        try context.evaluate(state.source(purpose.source), url: purpose.url)
       }
     }
   }
