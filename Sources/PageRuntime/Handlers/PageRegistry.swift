@@ -23,7 +23,8 @@ public final class PageRegistry: Sendable {
     var components = ComponentTable()
     /// The services, in the order of their registration.
     var services: [(name: String, source: String)] = []
-    var requests = ResourceHandlerChain()
+    /// The handlers of requests, and the requests that they are for, newest last.
+    var requestHandlers: [(matches: @Sendable (ResourceRequest, PageURL?) -> Bool, link: ResourceHandlerLink)] = []
   }
 
   private let defaults: Snapshot
@@ -208,7 +209,8 @@ extension PageRegistry {
     passing handler: any ResourceRequestHandling, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
   ) -> Registration {
     register {
-      $0.requests.add(matches) { _, _, _, next in { request in handler.updates(for: request, next: next) } }
+      $0.requestHandlers.append(
+        (matches, { _, _, _, next in { request in handler.updates(for: request, next: next) } }))
     }
   }
 
@@ -217,7 +219,7 @@ extension PageRegistry {
     answering handler: any ResourceAnswering, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
   ) -> Registration {
     register {
-      $0.requests.add(matches) { page, index, loader, next in
+      let link: ResourceHandlerLink = { page, index, loader, next in
         { request in
           loader.updates(for: request, from: "\(page)/\(index)") { request in
             try await handler.response(
@@ -225,6 +227,7 @@ extension PageRegistry {
           }
         }
       }
+      $0.requestHandlers.append((matches, link))
     }
   }
 

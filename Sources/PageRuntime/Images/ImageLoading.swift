@@ -141,7 +141,7 @@ public struct DefaultImageLoader: ImageLoading {
   public func load(_ request: ImageRequest) -> ImageTask { load(request) { [loader] in loader.updates(for: $0) } }
 
   /// Starts to load a picture through the handlers of a page.
-  func load(_ request: ImageRequest, through next: @escaping ResourceHandlerChain.Next) -> ImageTask {
+  func load(_ request: ImageRequest, through next: @escaping ResourceRequestHandling.Next) -> ImageTask {
     let resource = ResourceRequest(
       request.url, base: request.pageURL, type: .image, priority: request.priority)
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)

@@ -84,7 +84,7 @@ extension ModuleTable {
       "dom", "addRule",
       .deferred { call, page in
         guard let kind = call[0].string else { return }
-        try await page.addRule(kind, call[1])
+        await page.addRule(kind, call[1])
       })
     table.add(
       "dom", "scrollToElement",

@@ -25,17 +25,15 @@ extension ModuleTable {
     options["headers"] = options["header"] ?? options["headers"]
     var text = ""
     if let request = try? makeRequest(.object(options), page) {
-      do {
-        for try await update in page.updates(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
-          switch update {
-          case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-            text = try await loaded.text()
-          case .failed(let failure):
-            guard text.isEmpty, let loaded = failure.answer else { break }
-            text = try await loaded.text()
-          }
+      for await update in page.counted(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
+        switch update {
+        case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+          text = try await loaded.text()
+        case .failed(let failure):
+          guard text.isEmpty, let loaded = failure.answer else { break }
+          text = try await loaded.text()
         }
-      } catch is PageTimeout {}
+      }
     }
     if let callback { try await page.callback(callback, .string(text)) }
   }
@@ -65,34 +63,29 @@ extension ModuleTable {
       return try await answer(failed("\(error)"))
     }
     if let progress { try await page.callback(progress, ["readyState": 1], keepAlive: true) }
-    let timeout = timeout(in: options)
     let type = options["type"].string?.lowercased()
     let isTwofold = page.environment.resources.behavior(for: page.rewritten(request)).refresh == .always
     var hasAnswered = false
-    do {
-      for try await update in page.updates(for: request, within: timeout) {
-        switch update {
-        case .cached(let loaded) where isTwofold:
-          try await answer(try await payload(loaded, as: type, fromCache: true), keepAlive: true)
-          hasAnswered = true
-        case .notModified where hasAnswered: break
-        case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-          if let progress { try await page.callback(progress, Self.state(of: loaded), keepAlive: true) }
+    for await update in page.counted(for: request, within: timeout(in: options)) {
+      switch update {
+      case .cached(let loaded) where isTwofold:
+        try await answer(try await payload(loaded, as: type, fromCache: true), keepAlive: true)
+        hasAnswered = true
+      case .notModified where hasAnswered: break
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        if let progress { try await page.callback(progress, Self.state(of: loaded), keepAlive: true) }
+        try await answer(try await payload(loaded, as: type, fromCache: isTwofold ? false : nil))
+        hasAnswered = true
+      case .failed(let failure):
+        // An answer that was given stays valid.
+        if hasAnswered { break }
+        if let loaded = failure.answer {
           try await answer(try await payload(loaded, as: type, fromCache: isTwofold ? false : nil))
-          hasAnswered = true
-        case .failed(let failure):
-          // An answer that was given stays valid.
-          if hasAnswered { break }
-          if let loaded = failure.answer {
-            try await answer(try await payload(loaded, as: type, fromCache: isTwofold ? false : nil))
-          } else {
-            try await answer(failed(failure.description))
-          }
-          hasAnswered = true
+        } else {
+          try await answer(failed(failure.description))
         }
+        hasAnswered = true
       }
-    } catch is PageTimeout {
-      if !hasAnswered { try await answer(failed("the request took longer than its timeout")) }
     }
   }
 
