@@ -6,19 +6,19 @@ package final class ScriptContext {
   let raw: JSGlobalContextRef
   let limiter: ScriptLimiter
   /// The context's id, for other threads.
-  package internal(set) var id: ScriptGroup.ContextID?
+  package let id: Int
   /// An object of the owner, for native functions.
   package var attachment: AnyObject?
   /// Called when the context closes. It lets go of the references to values that the attachment has: native functions hold
   /// the attachment, and a reference holds the context, which would hold the functions.
   package var onClose: (() -> Void)?
 
-  init(in group: JSContextGroupRef, named name: String, limiter: ScriptLimiter) throws {
+  init(_ id: Int, in group: JSContextGroupRef, named name: String, limiter: ScriptLimiter) throws {
     guard let raw = JSGlobalContextCreateInGroup(group, nil) else {
       throw ScriptError.engine("no context can be made")
     }
     self.raw = raw
-    self.limiter = limiter
+    (self.id, self.limiter) = (id, limiter)
     name.withEngineString { JSGlobalContextSetName(raw, $0) }
   }
 

@@ -5,7 +5,8 @@ import Synchronization
 /// A script group with a framework booted in it, ready for pages.
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
-  let framework: ScriptGroup.ContextID
+  /// The id of the framework's context.
+  let framework: Int
   /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
   private let observer: EntryObserver?
@@ -19,7 +20,7 @@ final class FrameworkGroup: Sendable {
   typealias Source = [(name: String, text: String)]
 
   private init(
-    group: ScriptGroup, framework: ScriptGroup.ContextID, isReusable: Bool, turns: FairGate<String>,
+    group: ScriptGroup, framework: Int, isReusable: Bool, turns: FairGate<String>,
     observer: EntryObserver?
   ) {
     self.group = group
@@ -45,7 +46,7 @@ final class FrameworkGroup: Sendable {
     let turn = await turns.enter(for: "")
     defer { turns.leave(turn) }
     let group = try ScriptGroup.make(limits: limits)
-    let framework = try await group.perform { group -> ScriptGroup.ContextID in
+    let framework = try await group.perform { group -> Int in
       let context = try group.makeContext(named: "framework")
       let state = FrameworkState()
       context.attachment = state
@@ -63,8 +64,7 @@ final class FrameworkGroup: Sendable {
       // The functions that a page reaches must not give it the framework's global. Older frameworks make code of the
       // bundle's text themselves.
       context.setEvalAllowed(!opener.makesContext)
-      guard let id = context.id else { throw ScriptError.closed }
-      return id
+      return context.id
     }
     return FrameworkGroup(group: group, framework: framework, isReusable: isReusable, turns: turns, observer: observer)
   }
@@ -140,9 +140,7 @@ final class FrameworkGroup: Sendable {
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: purpose.url)
-      guard let contextID = context.id else { throw ScriptError.closed }
-      let page = PageScript(
-        id: id, context: contextID, in: context, modules: purpose.modules, configuration: configuration)
+      let page = PageScript(id: id, in: context, modules: purpose.modules, configuration: configuration)
       state.pages[id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }

@@ -3,7 +3,8 @@ import ScriptEngine
 /// A page on the script's thread: collects the calls of its script during an entry.
 final class PageScript {
   let id: String
-  let context: ScriptGroup.ContextID
+  /// The id of its context.
+  let context: Int
   /// The context itself, while it is open.
   private(set) weak var scriptContext: ScriptContext?
   let modules: ModuleTable
@@ -22,12 +23,10 @@ final class PageScript {
   private static let commandLimit = 1_000_000
 
   init(
-    id: String, context: ScriptGroup.ContextID, in scriptContext: ScriptContext, modules: ModuleTable,
-    configuration: DefaultConfiguration
+    id: String, in scriptContext: ScriptContext, modules: ModuleTable, configuration: DefaultConfiguration
   ) {
     self.id = id
-    self.context = context
-    self.scriptContext = scriptContext
+    (context, self.scriptContext) = (scriptContext.id, scriptContext)
     self.modules = modules
     self.configuration = configuration
   }
