@@ -157,7 +157,7 @@ private struct BindingParser {
 
   private mutating func skipSpaces() { rest = rest.drop { $0.isWhitespace } }
 
-  private mutating func take(_ text: String) -> Bool {
+  private mutating func accept(_ text: String) -> Bool {
     skipSpaces()
     guard rest.hasPrefix(text) else { return false }
     rest = rest.dropFirst(text.count)
@@ -168,15 +168,15 @@ private struct BindingParser {
     depth += 1
     defer { depth -= 1 }
     guard depth <= Self.depthLimit, let condition = infix(0) else { return nil }
-    guard take("?") else { return condition }
-    guard let first = conditional(), take(":"), let second = conditional() else { return nil }
+    guard accept("?") else { return condition }
+    guard let first = conditional(), accept(":"), let second = conditional() else { return nil }
     return .conditional(condition, first, second)
   }
 
   private mutating func infix(_ level: Int) -> BindingExpression? {
     guard level < Self.levels.count else { return unary() }
     guard var left = infix(level + 1) else { return nil }
-    while let sign = Self.levels[level].first(where: { take($0) }) {
+    while let sign = Self.levels[level].first(where: { accept($0) }) {
       guard let right = infix(level + 1) else { return nil }
       left = .infix(sign, left, right)
     }
@@ -187,14 +187,14 @@ private struct BindingParser {
     depth += 1
     defer { depth -= 1 }
     guard depth <= Self.depthLimit else { return nil }
-    for sign in ["!", "-", "+"] where take(sign) { return unary().map { .prefix(sign, $0) } }
+    for sign in ["!", "-", "+"] where accept(sign) { return unary().map { .prefix(sign, $0) } }
     guard var expression = primary() else { return nil }
     while true {
-      if take(".") {
+      if accept(".") {
         guard let name = identifier() else { return nil }
         expression = .member(expression, .literal(.string(name)))
-      } else if take("[") {
-        guard let name = conditional(), take("]") else { return nil }
+      } else if accept("[") {
+        guard let name = conditional(), accept("]") else { return nil }
         expression = .member(expression, name)
       } else {
         return expression
@@ -203,8 +203,8 @@ private struct BindingParser {
   }
 
   private mutating func primary() -> BindingExpression? {
-    if take("(") {
-      guard let inner = conditional(), take(")") else { return nil }
+    if accept("(") {
+      guard let inner = conditional(), accept(")") else { return nil }
       return inner
     }
     guard let first = rest.first else { return nil }

@@ -35,7 +35,7 @@ public final class PageRegistry: Sendable {
   /// - Parameter defaults: the handlers of the slots for which none is registered.
   package init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
-    snapshot.modules = .builtIn()
+    snapshot.modules = .builtIn
     snapshot.components = .builtIn
     self.defaults = snapshot
     parent = nil

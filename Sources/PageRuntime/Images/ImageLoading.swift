@@ -141,13 +141,15 @@ public struct DefaultImageLoader: ImageLoading {
   public func load(_ request: ImageRequest) -> ImageTask { load(request) { [loader] in loader.updates(for: $0) } }
 
   /// Starts to load a picture through the handlers of a page.
-  func load(_ request: ImageRequest, through next: @escaping ResourceRequestHandling.Next) -> ImageTask {
+  func load(
+    _ request: ImageRequest, through next: @escaping @Sendable (ResourceRequest) async -> AsyncStream<ResourceUpdate>
+  ) -> ImageTask {
     let resource = ResourceRequest(
       request.url, base: request.pageURL, type: .image, priority: request.priority)
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
     let work = Task {
       var hasImage = false
-      for await update in next(resource) {
+      for await update in await next(resource) {
         // A picture that was given and confirmed is not given again.
         if case .notModified = update, hasImage { continue }
         await follow(update, request.url) { result in

@@ -1,23 +1,21 @@
 import ScriptEngine
 
-/// `globalEvent`: events of the app. `event`: opening a URL, as `navigator.push` does.
 extension ModuleTable {
-  static func addEvents(to table: inout ModuleTable) {
-    table.add(
-      "event", "openURL",
-      .deferred { call, page in try await push(call, call[0], page, answering: call.callback(at: 1)) })
-    table.add(
-      "globalEvent", "addEventListener",
-      .deferred { call, page in
-        guard let type = call[0].string, let callback = call.callback(at: 1) else { return }
-        page.globalListeners[type, default: []].append(callback)
-      })
-    table.add(
-      "globalEvent", "removeEventListener",
-      .deferred { call, page in
-        if let type = call[0].string { page.globalListeners[type] = nil }
-      })
-  }
+  /// `event`: opening a URL, as `navigator.push` does.
+  static let event: [String: ModuleMethod] = [
+    "openURL": .deferred { call, page in try await push(call, call[0], page, answering: call.callback(at: 1)) }
+  ]
+
+  /// `globalEvent`: events of the app.
+  static let globalEvent: [String: ModuleMethod] = [
+    "addEventListener": .deferred { call, page in
+      guard let type = call[0].string, let callback = call.callback(at: 1) else { return }
+      page.globalListeners[type, default: []].append(callback)
+    },
+    "removeEventListener": .deferred { call, page in
+      if let type = call[0].string { page.globalListeners[type] = nil }
+    },
+  ]
 }
 
 extension PageInstance {
@@ -32,22 +30,18 @@ extension PageInstance {
   }
 }
 
-/// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
-/// channels of one page stay in its script.
 extension ModuleTable {
-  static func addChannels(to table: inout ModuleTable) {
-    table.add(
-      "broadcastChannel", "open",
-      .deferred { call, page in if let name = call[0].string { page.environment.openChannel(name, of: page) } })
-    table.add(
-      "broadcastChannel", "close",
-      .deferred { call, page in if let name = call[0].string { page.environment.closeChannel(name, of: page) } })
-    table.add(
-      "broadcastChannel", "post",
-      .deferred { call, page in
-        if let name = call[0].string { await page.environment.post(call[1], toChannel: name, from: page) }
-      })
-  }
+  /// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
+  /// channels of one page stay in its script.
+  static let broadcastChannel: [String: ModuleMethod] = [
+    "open": .deferred { call, page in if let name = call[0].string { page.environment.openChannel(name, of: page) } },
+    "close": .deferred { call, page in
+      if let name = call[0].string { page.environment.closeChannel(name, of: page) }
+    },
+    "post": .deferred { call, page in
+      if let name = call[0].string { await page.environment.post(call[1], toChannel: name, from: page) }
+    },
+  ]
 }
 
 /// Messages between the pages of one host that are in the same scope.

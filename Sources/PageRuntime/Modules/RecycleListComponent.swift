@@ -36,15 +36,14 @@ extension ComponentTable {
     "scrollTo": scroll, "scrollToElement": scroll,
     "queryElement": query { $0.first ?? [:] },
     "queryElementAll": query { .array($0) },
-    "closest": .deferred { call, page in
-      guard let callback = call.callback(at: 2) else { return }
+    "closest": .answering(at: 2) { call, page in
       let tree = page.expandedTree.tree
       var next = call[0].reference.flatMap { tree[$0] }?.parent.flatMap { tree[$0] }
       let matches = selector(call[1].string ?? "")
       while let element = next, !matches(element) {
         next = element.type == "recycle-list" ? nil : element.parent.flatMap { tree[$0] }
       }
-      try await page.callback(callback, next?.queryResult ?? [:])
+      return next?.queryResult ?? [:]
     },
   ]
 
@@ -74,11 +73,9 @@ extension ComponentTable {
 
   /// Answers with the elements below one of a cell that a selector names.
   private static func query(_ answer: @escaping @Sendable ([ScriptValue]) -> ScriptValue) -> ModuleMethod {
-    .deferred { call, page in
-      guard let callback = call.callback(at: 2) else { return }
-      let matches = selector(call[1].string ?? "")
+    .answering(at: 2) { call, page in
       let below = page.expandedTree.tree.preorder(from: call[0].reference ?? "").dropFirst()
-      try await page.callback(callback, answer(below.filter(matches).map(\.queryResult)))
+      return answer(below.filter(selector(call[1].string ?? "")).map(\.queryResult))
     }
   }
 

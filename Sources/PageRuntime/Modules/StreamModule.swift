@@ -4,38 +4,34 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// `stream`: the requests of scripts.
 extension ModuleTable {
-  static func addStream(to table: inout ModuleTable) {
-    table.add("stream", "fetch", .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) })
-    table.add(
-      "stream", "fetchWithArrayBuffer",
-      .deferred { call, page in
-        var options = call[1].object ?? [:]
-        if let bytes = call[0].bytes { options["body"] = .data(bytes) }
-        try await fetch(.object(options), call.callback(at: 2), call.callback(at: 3), page)
-      })
-    table.add("stream", "sendHttp", .deferred { try await sendHTTP($0, $1) })
-  }
+  /// `stream`: the requests of scripts.
+  static let stream: [String: ModuleMethod] = [
+    "fetch": .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) },
+    "fetchWithArrayBuffer": .deferred { call, page in
+      var options = call[1].object ?? [:]
+      if let bytes = call[0].bytes { options["body"] = .data(bytes) }
+      try await fetch(.object(options), call.callback(at: 2), call.callback(at: 3), page)
+    },
+    "sendHttp": .answering(at: 1) { call, page in .string(try await sendHTTP(call[0], page)) },
+  ]
 
-  /// The older form of `fetch`: its callback gets the body as text, empty if there was no answer.
-  @PageActor private static func sendHTTP(_ call: ModuleCall, _ page: PageInstance) async throws {
-    let callback = call.callback(at: 1)
-    var options = call[0].object ?? [:]
+  /// The older form of `fetch`: gives the body as text, empty if there was no answer.
+  @PageActor private static func sendHTTP(_ given: ScriptValue, _ page: PageInstance) async throws -> String {
+    var options = given.object ?? [:]
     options["headers"] = options["header"] ?? options["headers"]
     var text = ""
-    if let request = try? makeRequest(.object(options), page) {
-      for await update in page.counted(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
-        switch update {
-        case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-          text = try await loaded.text()
-        case .failed(let failure):
-          guard text.isEmpty, let loaded = failure.answer else { break }
-          text = try await loaded.text()
-        }
+    guard let request = try? makeRequest(.object(options), page) else { return text }
+    for await update in page.counted(for: request, within: timeout(in: given) ?? .seconds(60)) {
+      switch update {
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        text = try await loaded.text()
+      case .failed(let failure):
+        guard text.isEmpty, let loaded = failure.answer else { break }
+        text = try await loaded.text()
       }
     }
-    if let callback { try await page.callback(callback, .string(text)) }
+    return text
   }
 
   /// The script's time limit.

@@ -3,39 +3,31 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
 extension ModuleTable {
-  static func addWebSockets(to table: inout ModuleTable) {
-    table.add(
-      "webSocket", "WebSocket",
-      .deferred { call, page in
-        page.socket?.cancel()
-        let names = call[1].array?.compactMap(\.string) ?? call[1].string?.split(separator: ",").map(String.init) ?? []
-        let protocols = names.map { $0.filter { $0 != " " } }.filter { !$0.isEmpty }
-        let url = page.socketURL(call[0].string ?? "")
-        page.socket = PageSocket(WebSocketRequest(url: url, protocols: protocols, page: page.id), of: page)
-      })
-    table.add(
-      "webSocket", "send",
-      .deferred { call, page in
-        guard let message = WebSocketMessage(call[0]) else {
-          throw ScriptError.wrongArgument(index: 0, expected: "text or binary data", found: call[0].kind)
-        }
-        try page.socket?.send(message)
-      })
-    table.add(
-      "webSocket", "close",
-      .deferred { call, page in
-        try page.socket?.close(call[0].int ?? call[0].string.flatMap { Int($0) }, call[1].string ?? "")
-      })
-    // The methods that take the script's callbacks, by the events that the callbacks get.
-    for event in ["onopen", "onmessage", "onerror", "onclose"] {
-      table.add(
-        "webSocket", event,
-        .deferred { call, page in
-          if let callback = call.callback(at: 0) { page.socketListeners[event] = callback }
-        })
-    }
+  /// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
+  static let webSocket: [String: ModuleMethod] = [
+    "WebSocket": .deferred { call, page in
+      page.socket?.cancel()
+      let names = call[1].array?.compactMap(\.string) ?? call[1].string?.split(separator: ",").map(String.init) ?? []
+      let protocols = names.map { $0.filter { $0 != " " } }.filter { !$0.isEmpty }
+      let url = page.socketURL(call[0].string ?? "")
+      page.socket = PageSocket(WebSocketRequest(url: url, protocols: protocols, page: page.id), of: page)
+    },
+    "send": .deferred { call, page in
+      guard let message = WebSocketMessage(call[0]) else {
+        throw ScriptError.wrongArgument(index: 0, expected: "text or binary data", found: call[0].kind)
+      }
+      try page.socket?.send(message)
+    },
+    "close": .deferred { call, page in
+      try page.socket?.close(call[0].int ?? call[0].string.flatMap { Int($0) }, call[1].string ?? "")
+    },
+    "onopen": listening, "onmessage": listening, "onerror": listening, "onclose": listening,
+  ]
+
+  /// Takes the script's callback for the event of the method's name.
+  private static let listening = ModuleMethod.deferred { call, page in
+    if let callback = call.callback(at: 0) { page.socketListeners[call.method] = callback }
   }
 }
 
@@ -123,9 +115,7 @@ public enum WebSocketEvent: Hashable, Sendable {
 package struct NoWebSockets: WebSocketing {
   private let advice: String
 
-  package init() { advice = "" }
-
-  /// - Parameter advice: tells how to enable web sockets, in terms of the program.
+  /// - Parameter advice: tells how to enable web sockets, in terms of the program; may be empty.
   package init(advice: String) { self.advice = advice.isEmpty ? "" : "; \(advice)" }
 
   package func run(
