@@ -123,10 +123,10 @@ struct Operation {
   }()
 
   private static func trees() throws -> [Operation] {
-    let tree = try JSONValue(reading: elements).decoded(as: ElementTree.Record.self).tree()
+    let tree = try ElementTree(record: JSONValue(reading: elements))
     return [
       Operation("read a tree of 201 elements") {
-        guard try await ElementTree.Record.decode(elements).tree().count == 201 else {
+        guard try await ElementTree.read(record: elements).count == 201 else {
           throw Failed(description: "elements are missing")
         }
       },

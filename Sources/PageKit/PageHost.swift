@@ -291,7 +291,7 @@ extension PageHost {
   @PageActor public func open(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws -> PageInstance {
-    if let page = try await prerenderer.take(url, options: options, data: data) {
+    if let page = try await prerenderer.remove(url, options: options, data: data) {
       // Its bundle may have been disabled since it was rendered.
       guard let known = PageURL(url), await bundles.isDisabled(known) else { return page }
       await page.destroy()

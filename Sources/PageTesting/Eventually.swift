@@ -1,6 +1,8 @@
 /// A condition that did not become true in time.
-package struct TimeoutError: Error, CustomStringConvertible {
+package struct TimeoutError: Error, Equatable, CustomStringConvertible {
   package let description: String
+
+  package init(_ description: String) { self.description = description }
 }
 
 /// Evaluates a condition every 2 ms, and returns when it is true.
@@ -15,7 +17,7 @@ package func eventually(
 ) async throws {
   let deadline = ContinuousClock.now + limit
   while !(try await condition()) {
-    guard ContinuousClock.now < deadline else { throw TimeoutError(description: "timed out: \(what)") }
+    guard ContinuousClock.now < deadline else { throw TimeoutError("timed out: \(what)") }
     try await Task.sleep(for: .milliseconds(2))
   }
 }

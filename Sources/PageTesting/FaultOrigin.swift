@@ -149,19 +149,19 @@ public final class FaultOrigin: Sendable {
       }
     do {
       let (socket, copy) = try monitor.change { $0.reservation }.makeSocket()
-      let listener: OriginListener
+      let channel: any Channel
       do {
         // Takes ownership of the socket.
-        listener = OriginListener(channel: try await bootstrap.withBoundSocket(socket).get(), descriptor: copy)
+        channel = try await bootstrap.withBoundSocket(socket).get()
       } catch {
         PortReservation.endListening(copy)
         throw error
       }
       let isWanted = monitor.change { state in
-        if state.phase == .accepting { state.listener = listener }
+        if state.phase == .accepting { state.listener = (channel, copy) }
         return state.phase == .accepting
       }
-      if !isWanted { await listener.close() }
+      if !isWanted { await Self.close((channel, copy)) }
     } catch {
       monitor.change { if $0.phase == .accepting { $0.phase = .refusing } }
       throw OriginError.cannotListen(port: port, reason: "\(error)")
@@ -173,9 +173,20 @@ public final class FaultOrigin: Sendable {
       defer { state.listener = nil }
       return (state.listener, Array(state.channels.values))
     }
-    await listener?.close()
+    if let listener { await Self.close(listener) }
     for channel in channels { channel.close(promise: nil) }
     for channel in channels { try? await channel.closeFuture.get() }
+  }
+
+  /// Refuses connections from now on, and returns when the socket that listens is closed.
+  private static func close(_ listener: (channel: any Channel, descriptor: Int32)) async {
+    let (channel, descriptor) = listener
+    // On its event loop, which accepts no connection in between.
+    channel.eventLoop.execute {
+      PortReservation.endListening(descriptor)
+      channel.close(promise: nil)
+    }
+    try? await channel.closeFuture.get()
   }
 }
 
@@ -293,7 +304,7 @@ extension FaultOrigin {
 
   /// The requests for a path, in order.
   public func requests(to path: String) -> [OriginRequest] {
-    requests.filter { PathPattern.matches(path, $0.path) }
+    requests.filter { path.matches(target: $0.path) }
   }
 
   /// The number of requests for a path that arrived completely.

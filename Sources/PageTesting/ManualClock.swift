@@ -85,12 +85,12 @@ package final class ManualClock: Clock, Sendable {
   /// - Parameters:
   ///   - count: the number of tasks.
   ///   - limit: the longest wait in real time.
-  /// - Throws: ``ManualClockError/tooFewSleepers(expected:found:)`` after `limit`, or `CancellationError`.
+  /// - Throws: ``TimeoutError`` after `limit`, or `CancellationError`.
   package func waitForSleepers(_ count: Int = 1, within limit: Duration = .seconds(60)) async throws {
     try await face.wait(within: limit) {
       $0.alarms.count >= count
     } failure: {
-      ManualClockError.tooFewSleepers(expected: count, found: $0.alarms.count)
+      TimeoutError("expected \(count) sleepers on the clock, found \($0.alarms.count)")
     }
   }
 }
@@ -99,16 +99,5 @@ extension ManualClock.Face {
   mutating func move(to time: ManualClock.Instant) {
     now = max(now, time)
     alarms = alarms.filter { $0.value > now }
-  }
-}
-
-/// An error of a ``ManualClock``.
-package enum ManualClockError: Error, Equatable, Sendable, CustomStringConvertible {
-  case tooFewSleepers(expected: Int, found: Int)
-
-  package var description: String {
-    switch self {
-    case .tooFewSleepers(let expected, let found): "expected \(expected) sleepers on the clock, found \(found)"
-    }
   }
 }

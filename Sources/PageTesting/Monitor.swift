@@ -8,11 +8,9 @@ import Synchronization
 package final class Monitor<Value: Sendable>: Sendable {
   package typealias Condition = @Sendable (Value) -> Bool
 
-  private struct Waiter: Sendable {
-    let number: Int
-    let condition: Condition
-    let wake: @Sendable (Result<Void, any Error>) -> Void
-  }
+  private typealias Waiter = (
+    number: Int, condition: Condition, wake: @Sendable (Result<Void, any Error>) -> Void
+  )
 
   private struct Guarded: Sendable {
     var value: Value
@@ -60,7 +58,7 @@ package final class Monitor<Value: Sendable>: Sendable {
     _ condition: @escaping Condition, wake: @escaping @Sendable (Result<Void, any Error>) -> Void
   ) -> Int {
     let number = guarded.withLock { $0.takeNumber() }
-    enlist(Waiter(number: number, condition: condition, wake: wake))
+    enlist((number, condition, wake))
     return number
   }
 
@@ -98,7 +96,7 @@ extension Monitor {
     defer { timer?.cancel() }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        enlist(Waiter(number: number, condition: condition) { continuation.resume(with: $0) })
+        enlist((number, condition, { continuation.resume(with: $0) }))
         if Task.isCancelled { giveUp(number, with: CancellationError()) }
         if let limit {
           timer = MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: TimeAmount(limit)) { [weak self] in

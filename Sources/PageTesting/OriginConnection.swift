@@ -21,7 +21,7 @@ final class OriginConnection: ChannelInboundHandler {
   private var number: Int?
   private var assembler: RequestAssembler
   /// The requests that were sent before their turn.
-  private var pipeline: [ReceivedRequest] = []
+  private var pipeline: [OriginRequest] = []
 
   // The current exchange.
   private var exchange: Exchange?
@@ -144,7 +144,7 @@ final class OriginConnection: ChannelInboundHandler {
     if baseline.latency > .zero { draft.lead.append(.pause(baseline.latency)) }
     exchange.fault.apply(to: &draft)
     draft.bytesPerSecond = [draft.bytesPerSecond, baseline.bytesPerSecond].compactMap(\.self).min()
-    cursor = WireCursor(WirePlan(draft, isPersistent: exchange.isPersistent, isHTTP10: exchange.isHTTP10))
+    cursor = WireCursor(draft)
     pump(context)
   }
 
@@ -225,34 +225,10 @@ final class OriginConnection: ChannelInboundHandler {
   }
 }
 
-/// A complete request, before the origin numbers it.
-struct ReceivedRequest: Sendable {
-  var method: HTTPRequest.Method
-  var path: String
-  var headers: HTTPFields
-  var body: [UInt8] = []
-  var bodySize = 0
-  var trailers = HTTPFields()
-  var began: ContinuousClock.Instant
-  /// `true` if the client wants to reuse the connection.
-  var isPersistent: Bool
-  var isHTTP10: Bool
-
-  init(_ head: HTTPRequestHead, began: ContinuousClock.Instant) {
-    method = HTTPRequest.Method(rawValue: head.method.rawValue) ?? .get
-    path = head.uri
-    headers = HTTPFields(head.headers)
-    self.began = began
-    // The decoder reads nothing after a request for another protocol.
-    isPersistent = head.isKeepAlive && !head.headers.contains(name: "upgrade") && head.method != .CONNECT
-    isHTTP10 = head.version == .http1_0
-  }
-}
-
 /// Assembles the parts of consecutive requests.
 struct RequestAssembler {
   private let recordedBodyBytes: Int
-  private var partial: ReceivedRequest?
+  private var partial: OriginRequest?
 
   init(recordedBodyBytes: Int) {
     self.recordedBodyBytes = recordedBodyBytes
@@ -274,12 +250,12 @@ struct RequestAssembler {
   /// - Parameter isHeadEnough: returns `true` if requests for a target are answered before their bodies arrive.
   mutating func add(
     _ part: HTTPServerRequestPart, at now: ContinuousClock.Instant, isHeadEnough: (String) -> Bool
-  ) -> ReceivedRequest? {
+  ) -> OriginRequest? {
     switch part {
     case .head(let head):
       path = head.uri
-      guard !isHeadEnough(head.uri) else { return ReceivedRequest(head, began: now) }
-      partial = ReceivedRequest(head, began: now)
+      guard !isHeadEnough(head.uri) else { return OriginRequest(head, began: now) }
+      partial = OriginRequest(head, began: now)
       awaitsContinue = head.headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
       return nil
     case .body(let bytes):
@@ -294,6 +270,17 @@ struct RequestAssembler {
       defer { partial = nil }
       return partial
     }
+  }
+}
+
+extension OriginRequest {
+  /// The beginning of a request, which has no number yet.
+  fileprivate init(_ head: HTTPRequestHead, began: ContinuousClock.Instant) {
+    // The decoder reads nothing after a request for another protocol.
+    let isPersistent = head.isKeepAlive && !head.headers.contains(name: "upgrade") && head.method != .CONNECT
+    self.init(
+      method: HTTPRequest.Method(rawValue: head.method.rawValue) ?? .get, path: head.uri,
+      headers: HTTPFields(head.headers), began: began, isPersistent: isPersistent, isHTTP10: head.version == .http1_0)
   }
 }
 

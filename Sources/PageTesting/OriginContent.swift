@@ -118,36 +118,33 @@ struct RouteTable<Value: Sendable>: Sendable {
   /// Returns the pattern that applies to a request.
   func pattern(for target: String) -> String? {
     if values[target] != nil { return target }
-    let path = PathPattern.path(of: target)
+    let path = target.withoutQuery
     if values[path] != nil { return path }
-    return values.keys.filter { PathPattern.isPrefix($0) && PathPattern.matches($0, target) }
+    return values.keys.filter { $0.isPrefixPattern && $0.matches(target: target) }
       .max { $0.utf8.count < $1.utf8.count }
   }
 }
 
-/// The forms of a pattern: `/a.js?v=1`, `/a.js`, or `/api/*`.
-enum PathPattern {
-  static func isPrefix(_ pattern: String) -> Bool {
-    pattern.hasSuffix("*")
-  }
+/// Patterns have three forms: `/a.js?v=1`, `/a.js`, and `/api/*`.
+extension String {
+  fileprivate var isPrefixPattern: Bool { hasSuffix("*") }
 
-  static func matches(_ pattern: String, _ target: String) -> Bool {
-    if isPrefix(pattern) { return target.hasPrefix(pattern.dropLast()) }
-    return pattern == target || pattern == path(of: target)
-  }
+  /// The target without its query.
+  fileprivate var withoutQuery: String { firstIndex(of: "?").map { String(self[..<$0]) } ?? self }
 
-  /// Returns the target without its query.
-  static func path(of target: String) -> String {
-    target.firstIndex(of: "?").map { String(target[..<$0]) } ?? target
+  /// Returns `true` if the pattern matches a request's target.
+  func matches(target: String) -> Bool {
+    if isPrefixPattern { return target.hasPrefix(dropLast()) }
+    return self == target || self == target.withoutQuery
   }
 }
 
 /// A request as the origin received it.
 public struct OriginRequest: Hashable, Sendable {
   /// The index among all requests of the origin, from 0.
-  public let index: Int
+  public internal(set) var index = 0
   /// The number of its connection, from 0. Requests on the same connection have the same number.
-  public let connection: Int
+  public internal(set) var connection = 0
   /// The method.
   public let method: HTTPRequest.Method
   /// The request target as received: the path with its query.
@@ -155,28 +152,19 @@ public struct OriginRequest: Hashable, Sendable {
   /// The fields as received.
   public internal(set) var headers: HTTPFields
   /// The body up to the limit of ``FaultOrigin/start(port:recordedBodyBytes:on:)``.
-  public let body: [UInt8]
+  public internal(set) var body: [UInt8] = []
   /// The size of the whole body in bytes.
-  public let bodySize: Int
+  public internal(set) var bodySize = 0
   /// The trailer fields of a chunked body.
-  public let trailers: HTTPFields
+  public internal(set) var trailers = HTTPFields()
   /// The time at which the head had arrived.
   public let began: ContinuousClock.Instant
+  /// `true` if the client wants to reuse the connection.
+  let isPersistent: Bool
+  let isHTTP10: Bool
 
   /// The recorded body as text.
   public var text: String { String(decoding: body, as: UTF8.self) }
-
-  init(_ received: ReceivedRequest, index: Int, connection: Int) {
-    self.index = index
-    self.connection = connection
-    method = received.method
-    path = received.path
-    headers = received.headers
-    body = received.body
-    bodySize = received.bodySize
-    trailers = received.trailers
-    began = received.began
-  }
 }
 
 /// A response of a ``FaultOrigin`` before faults are applied.

@@ -27,30 +27,14 @@ struct OriginState: Sendable {
   var headPatterns: Set<String> = []
   var baseline = FaultOrigin.Baseline()
   var ledger = OriginLedger()
-  var listener: OriginListener?
+  /// The socket that listens, and a copy of its descriptor.
+  var listener: (channel: any Channel, descriptor: Int32)?
   private(set) var channels: [Int: any Channel] = [:]
   /// Reserves the port while no socket is listening.
   let reservation: PortReservation
 
   init(_ reservation: PortReservation) {
     self.reservation = reservation
-  }
-}
-
-/// The socket that listens, and a copy of its descriptor.
-struct OriginListener: Sendable {
-  let channel: any Channel
-  let descriptor: Int32
-
-  /// Refuses connections from now on, and returns when the socket is closed.
-  func close() async {
-    let (channel, descriptor) = (channel, descriptor)
-    // On its event loop, which accepts no connection in between.
-    channel.eventLoop.execute {
-      PortReservation.endListening(descriptor)
-      channel.close(promise: nil)
-    }
-    try? await channel.closeFuture.get()
   }
 }
 
@@ -74,32 +58,25 @@ extension OriginState {
 // MARK: - Requests
 
 /// A request with the parts of its response.
-struct Exchange: Sendable {
-  let request: OriginRequest
-  let fault: Fault
-  let route: OriginState.Route?
-  let isPersistent: Bool
-  let isHTTP10: Bool
-}
+typealias Exchange = (request: OriginRequest, fault: Fault, route: OriginState.Route?)
 
 extension OriginState {
   /// Records a request, and decides its response.
-  mutating func admit(_ received: ReceivedRequest, on connection: Int) -> Exchange {
-    Exchange(
-      request: ledger.began(received, on: connection),
-      fault: nextScriptedFault(for: received.path) ?? standingFaults.value(for: received.path) ?? .normal,
-      route: routes.value(for: received.path),
-      isPersistent: received.isPersistent,
-      isHTTP10: received.isHTTP10)
+  mutating func admit(_ request: OriginRequest, on connection: Int) -> Exchange {
+    (
+      ledger.began(request, on: connection),
+      nextScriptedFault(for: request.path) ?? standingFaults.value(for: request.path) ?? .normal,
+      routes.value(for: request.path)
+    )
   }
 
   /// Returns `true` if responses to the target wait for their release.
   func isHeld(_ target: String) -> Bool {
     guard phase != .stopped else { return false }
-    return baseline.holdsResponses || heldPatterns.contains { PathPattern.matches($0, target) }
+    return baseline.holdsResponses || heldPatterns.contains { $0.matches(target: target) }
   }
 
-  func isHeadEnough(_ target: String) -> Bool { headPatterns.contains { PathPattern.matches($0, target) } }
+  func isHeadEnough(_ target: String) -> Bool { headPatterns.contains { $0.matches(target: target) } }
 
   private mutating func nextScriptedFault(for target: String) -> Fault? {
     guard let pattern = scripts.pattern(for: target), let fault = scripts[pattern]?.first else { return nil }
@@ -127,7 +104,7 @@ struct OriginLedger: Sendable {
 
   /// Returns the sums over all requests that match a pattern.
   func tally(of pattern: String) -> Tally {
-    tallies.lazy.filter { PathPattern.matches(pattern, $0.key) }.reduce(into: Tally()) { sum, entry in
+    tallies.lazy.filter { pattern.matches(target: $0.key) }.reduce(into: Tally()) { sum, entry in
       sum.requests += entry.value.requests
       sum.completedResponses += entry.value.completedResponses
       sum.bodyBytes += entry.value.bodyBytes
@@ -146,8 +123,9 @@ struct OriginLedger: Sendable {
     openConnections -= 1
   }
 
-  mutating func began(_ received: ReceivedRequest, on connection: Int) -> OriginRequest {
-    let request = OriginRequest(received, index: requests.count, connection: connection)
+  mutating func began(_ request: OriginRequest, on connection: Int) -> OriginRequest {
+    var request = request
+    (request.index, request.connection) = (requests.count, connection)
     requests.append(request)
     tallies[request.path, default: Tally()].requests += 1
     activeRequests += 1

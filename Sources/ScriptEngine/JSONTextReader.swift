@@ -14,7 +14,7 @@ package struct JSONTextReader {
   /// Elements of a list mostly have a few styles in turn.
   private static let recentLimit = 8
 
-  /// The largest depth, as in ``ValueReader``. An array or an object below it reads as an empty one.
+  /// The largest depth, as in ``ScriptContext/read(_:)``. An array or an object below it reads as an empty one.
   private static let depthLimit = 512
 
   /// Lends the text to `body`, in UTF-8.
@@ -36,20 +36,22 @@ package struct JSONTextReader {
 
   private var next: UInt8 { position < bytes.count ? bytes[position] : 0 }
 
-  private mutating func take(_ byte: UInt8) -> Bool {
+  private mutating func accept(_ byte: UInt8) -> Bool {
     guard next == byte else { return false }
     position += 1
     return true
   }
 
   /// Reads a character if it is the next.
-  package mutating func take(_ character: Unicode.Scalar) -> Bool { take(UInt8(ascii: character)) }
+  package mutating func accept(_ character: Unicode.Scalar) -> Bool { accept(UInt8(ascii: character)) }
 
   /// Reads a character that must be the next.
-  package mutating func skip(_ character: Unicode.Scalar) throws { guard take(character) else { throw Self.malformed } }
+  package mutating func skip(_ character: Unicode.Scalar) throws {
+    guard accept(character) else { throw Self.malformed }
+  }
 
   /// Returns `true` if something was nested too deeply since the last call.
-  package mutating func takeDepthFault() -> Bool {
+  package mutating func removeDepthFault() -> Bool {
     defer { isTooDeep = false }
     return isTooDeep
   }
@@ -86,13 +88,13 @@ package struct JSONTextReader {
   /// - Parameter member: reads the value of the member with this name.
   package mutating func object(_ member: (inout JSONTextReader, String) throws -> Void) throws {
     guard try open(UInt8(ascii: "{")) else { return }
-    if !take(UInt8(ascii: "}")) {
+    if !accept(UInt8(ascii: "}")) {
       repeat {
         let name = try string()
-        guard take(UInt8(ascii: ":")) else { throw Self.malformed }
+        guard accept(UInt8(ascii: ":")) else { throw Self.malformed }
         try member(&self, name)
-      } while take(UInt8(ascii: ","))
-      guard take(UInt8(ascii: "}")) else { throw Self.malformed }
+      } while accept(UInt8(ascii: ","))
+      guard accept(UInt8(ascii: "}")) else { throw Self.malformed }
     }
     depth -= 1
   }
@@ -123,9 +125,9 @@ package struct JSONTextReader {
   /// - Parameter element: reads the next element.
   package mutating func array(_ element: (inout JSONTextReader) throws -> Void) throws {
     guard try open(UInt8(ascii: "[")) else { return }
-    if !take(UInt8(ascii: "]")) {
-      repeat { try element(&self) } while take(UInt8(ascii: ","))
-      guard take(UInt8(ascii: "]")) else { throw Self.malformed }
+    if !accept(UInt8(ascii: "]")) {
+      repeat { try element(&self) } while accept(UInt8(ascii: ","))
+      guard accept(UInt8(ascii: "]")) else { throw Self.malformed }
     }
     depth -= 1
   }
@@ -134,7 +136,7 @@ package struct JSONTextReader {
   ///
   /// - Returns: `false` if there is another value, or if this one is nested too deeply. It has been read.
   private mutating func open(_ bracket: UInt8) throws -> Bool {
-    guard take(bracket) else {
+    guard accept(bracket) else {
       _ = try value()
       return false
     }
@@ -198,7 +200,7 @@ package struct JSONTextReader {
 
   /// Reads a string.
   package mutating func string() throws -> String {
-    guard take(UInt8(ascii: "\"")) else { throw Self.malformed }
+    guard accept(UInt8(ascii: "\"")) else { throw Self.malformed }
     let start = position
     while position < bytes.count {
       switch bytes[position] {
@@ -283,7 +285,7 @@ package final class JSONBuffer {
   /// Reads the text, if there is any, and empties the buffer. No script runs.
   ///
   /// - Throws: the errors of `body`.
-  package func take(_ body: (inout JSONTextReader) throws -> Void) throws {
+  package func drain(_ body: (inout JSONTextReader) throws -> Void) throws {
     let raw = object.context.raw
     guard let value = JSObjectGetProperty(raw, object.raw, name, nil), JSValueGetType(raw, value) == kJSTypeString,
       let text = JSValueToStringCopy(raw, value, nil)

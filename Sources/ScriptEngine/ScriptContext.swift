@@ -6,24 +6,19 @@ package final class ScriptContext {
   let raw: JSGlobalContextRef
   let limiter: ScriptLimiter
   /// The context's id, for other threads.
-  package internal(set) var id: ScriptGroup.ContextID?
+  package let id: Int
   /// An object of the owner, for native functions.
   package var attachment: AnyObject?
   /// Called when the context closes. It lets go of the references to values that the attachment has: native functions hold
   /// the attachment, and a reference holds the context, which would hold the functions.
   package var onClose: (() -> Void)?
-  /// The tasks that the script's promises wait for.
-  var work: [Int: Task<Void, Never>] = [:]
-  private var pending: [Int: PendingPromise] = [:]
-  private var waiters: [Int: CheckedContinuation<ScriptValue, any Error>] = [:]
-  private var lastTicket = 0
 
-  init(in group: JSContextGroupRef, named name: String, limiter: ScriptLimiter) throws {
+  init(_ id: Int, in group: JSContextGroupRef, named name: String, limiter: ScriptLimiter) throws {
     guard let raw = JSGlobalContextCreateInGroup(group, nil) else {
       throw ScriptError.engine("no context can be made")
     }
     self.raw = raw
-    self.limiter = limiter
+    (self.id, self.limiter) = (id, limiter)
     name.withEngineString { JSGlobalContextSetName(raw, $0) }
   }
 
@@ -41,7 +36,7 @@ package final class ScriptContext {
 
   /// Brings plain data into the context.
   package func reference(to value: ScriptValue) -> ScriptReference {
-    ScriptReference(ValueWriter(self).write(value), in: self)
+    ScriptReference(write(value), in: self)
   }
 
   /// Reads JSON as the engine's `JSON.parse` does: members keep their order. Returns `nil` if the text is not JSON.
@@ -78,7 +73,7 @@ package final class ScriptContext {
     do {
       try rethrow(thrown)
     } catch ScriptError.exception(let exception) where exception.stack == nil && exception.column == nil {
-      throw ScriptError.exception(SyntaxCheck(self, source.text, url: url).located(exception))
+      throw ScriptError.exception(located(exception, in: source.text, url: url))
     }
     return result.map { ScriptReference($0, in: self) } ?? undefined
   }
@@ -107,39 +102,8 @@ package final class ScriptContext {
     if let object = handler.object { JSGlobalContextSetUnhandledRejectionCallback(raw, object, nil) }
   }
 
-  // MARK: Promises
-
-  func hold(_ promise: PendingPromise) -> Int {
-    lastTicket += 1
-    pending[lastTicket] = promise
-    return lastTicket
-  }
-
-  func release(_ ticket: Int) -> PendingPromise? {
-    work[ticket] = nil
-    return pending.removeValue(forKey: ticket)
-  }
-
-  func wait(_ continuation: CheckedContinuation<ScriptValue, any Error>) -> Int {
-    lastTicket += 1
-    waiters[lastTicket] = continuation
-    return lastTicket
-  }
-
-  /// The number of callers that wait for promises of the context.
-  var waiterCount: Int { waiters.count }
-
-  func finish(_ waiter: Int, _ result: Swift.Result<ScriptValue, any Error>) {
-    waiters.removeValue(forKey: waiter)?.resume(with: result)
-  }
-
-  /// Cancels the context's work, and ends every wait with ``ScriptError/closed``.
+  /// Releases the owner's references to values of the context.
   func close() {
-    for task in work.values { task.cancel() }
-    work = [:]
-    pending = [:]
-    for waiter in waiters.values { waiter.resume(throwing: ScriptError.closed) }
-    waiters = [:]
     onClose?()
     (attachment, onClose) = (nil, nil)
   }

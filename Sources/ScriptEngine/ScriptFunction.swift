@@ -12,43 +12,35 @@ final class FunctionBox {
     self.body = body
   }
 
-  /// The engine's class of native functions.
-  static let definition = SharedClass(
-    {
-      var definition = JSClassDefinition()
-      definition.callAsFunction = { rawContext, function, _, count, arguments, thrown in
-        guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
-        let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
-        guard let context = box.context else { return rawContext.map { JSValueMakeUndefined($0) } ?? nil }
-        let values = (0..<count).compactMap { index in
-          arguments?[index].map { ScriptArgument(raw: $0, context: context) }
-        }
-        do {
-          try context.limiter.checkStopped()
-          let result = try box.body(context, values)
-          try context.limiter.checkStopped()
-          return result
-        } catch ScriptError.exception(let exception) {
-          thrown?.pointee = context.makeError(exception.message)
-        } catch {
-          thrown?.pointee = context.makeError("\(error)")
-        }
-        try? context.limiter.checkStopped()
-        return JSValueMakeUndefined(context.raw)
+  /// The engine's class of native functions, which is made once, never changes, and may be used from any thread.
+  nonisolated(unsafe) static let definition: JSClassRef? = {
+    var definition = JSClassDefinition()
+    definition.callAsFunction = { rawContext, function, _, count, arguments, thrown in
+      guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
+      let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
+      guard let context = box.context else { return rawContext.map { JSValueMakeUndefined($0) } ?? nil }
+      let values = (0..<count).compactMap { index in
+        arguments?[index].map { ScriptArgument(raw: $0, context: context) }
       }
-      definition.finalize = { object in
-        guard let object, let pointer = JSObjectGetPrivate(object) else { return }
-        Unmanaged<FunctionBox>.fromOpaque(pointer).release()
+      do {
+        try context.limiter.checkStopped()
+        let result = try box.body(context, values)
+        try context.limiter.checkStopped()
+        return result
+      } catch ScriptError.exception(let exception) {
+        thrown?.pointee = context.makeError(exception.message)
+      } catch {
+        thrown?.pointee = context.makeError("\(error)")
       }
-      return JSClassCreate(&definition)
-    }())
-
-  /// `@unchecked`, since the engine's classes are made once, never change, and may be used from any thread.
-  struct SharedClass: @unchecked Sendable {
-    let raw: JSClassRef?
-
-    init(_ raw: JSClassRef?) { self.raw = raw }
-  }
+      try? context.limiter.checkStopped()
+      return JSValueMakeUndefined(context.raw)
+    }
+    definition.finalize = { object in
+      guard let object, let pointer = JSObjectGetPrivate(object) else { return }
+      Unmanaged<FunctionBox>.fromOpaque(pointer).release()
+    }
+    return JSClassCreate(&definition)
+  }()
 }
 
 extension ScriptContext {
@@ -67,12 +59,12 @@ extension ScriptContext {
   package func makeFunction(
     named name: String, reading body: @escaping ([ScriptArgument]) throws -> ScriptValue
   ) -> ScriptReference {
-    makeFunction { context, arguments in ValueWriter(context).write(try body(arguments)) }
+    makeFunction { context, arguments in context.write(try body(arguments)) }
   }
 
   private func makeFunction(_ body: @escaping FunctionBox.Body) -> ScriptReference {
     let box = Unmanaged.passRetained(FunctionBox(self, body))
-    guard let object = JSObjectMake(raw, FunctionBox.definition.raw, box.toOpaque()) else {
+    guard let object = JSObjectMake(raw, FunctionBox.definition, box.toOpaque()) else {
       box.release()
       return undefined
     }
@@ -123,7 +115,7 @@ package struct ScriptArgument {
   /// Returns the argument as plain data, as ``ScriptReference/value()`` does.
   ///
   /// - Throws: ``ScriptError/notPlainData(_:)``; ``ScriptError/exception(_:)`` if a getter throws.
-  package func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
+  package func value() throws -> ScriptValue { try context.read(raw) }
 }
 
 /// A type whose values go to scripts and come from them as plain data, as arguments and results of module methods.

@@ -9,17 +9,12 @@ import Synchronization
 package actor ScriptGroup {
   private nonisolated let thread: ScriptThread
   let limiter: ScriptLimiter
-  private nonisolated let interruption: Interruption
   private let raw: JSContextGroupRef
-  private var contexts: [ContextID: ScriptContext] = [:]
+  /// The open contexts, by their ids.
+  private var contexts: [Int: ScriptContext] = [:]
   private var lastID = 0
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
-
-  /// The id of a context, for any thread.
-  package struct ContextID: Hashable, Sendable {
-    fileprivate let number: Int
-  }
 
   /// Makes a group with an engine and a thread of its own.
   ///
@@ -55,9 +50,8 @@ package actor ScriptGroup {
     try Self.applySettings()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw
-    interruption = Interruption()
-    limiter = ScriptLimiter(group: raw, limits: limits, interruption: interruption)
     thread = ScriptThread()
+    limiter = ScriptLimiter(group: raw, limits: limits, thread: thread)
   }
 
   isolated deinit {
@@ -78,10 +72,10 @@ package actor ScriptGroup {
 
   /// Stops the running script and those that wait, until ``endInterruption()``. Their callers get
   /// ``ScriptError/closed``.
-  package nonisolated func interrupt() { interruption.request() }
+  package nonisolated func interrupt() { thread.isInterrupted.store(true, ordering: .relaxed) }
 
   /// Lets scripts run again.
-  package func endInterruption() { interruption.clear() }
+  package func endInterruption() { thread.isInterrupted.store(false, ordering: .relaxed) }
 
   /// The limits of each entry.
   package var limits: ScriptLimits {
@@ -91,24 +85,22 @@ package actor ScriptGroup {
 
   /// Makes a context. ``context(_:)`` returns it by its id until it is closed.
   package func makeContext(named name: String) throws -> ScriptContext {
-    let context = try ScriptContext(in: raw, named: name, limiter: limiter)
     lastID += 1
-    let id = ContextID(number: lastID)
-    context.id = id
-    contexts[id] = context
+    let context = try ScriptContext(lastID, in: raw, named: name, limiter: limiter)
+    contexts[lastID] = context
     return context
   }
 
   /// Returns a context that is open.
   ///
   /// - Throws: ``ScriptError/closed``.
-  package func context(_ id: ContextID) throws -> ScriptContext {
+  package func context(_ id: Int) throws -> ScriptContext {
     guard let context = contexts[id] else { throw ScriptError.closed }
     return context
   }
 
   /// Closes a context and frees its values.
-  package func close(_ id: ContextID) {
+  package func close(_ id: Int) {
     guard let context = contexts.removeValue(forKey: id) else { return }
     context.close()
     // Once for eight: a collection costs more than a page.
@@ -131,6 +123,8 @@ final class ScriptThread: SerialExecutor {
   /// The engine measures this stack, so that deep recursion is an error of the script and not a crash.
   private static let stackSize = 4 << 20
 
+  /// `true` while the scripts of the thread are to stop.
+  let isInterrupted = Atomic(false)
   private let wake = DispatchSemaphore(value: 0)
   private let state = Mutex((jobs: [UnownedJob](), isStopping: false))
   private let idleTime: DispatchTimeInterval

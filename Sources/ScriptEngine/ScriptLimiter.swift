@@ -32,21 +32,12 @@ public struct ScriptLimits: Hashable, Sendable {
   private static let pageSize = Int64(sysconf(Int32(_SC_PAGESIZE)))
 }
 
-/// A request of another thread to stop scripts.
-final class Interruption: Sendable {
-  private let flag = Atomic<Bool>(false)
-
-  var isRequested: Bool { flag.load(ordering: .relaxed) }
-  func request() { flag.store(true, ordering: .relaxed) }
-  func clear() { flag.store(false, ordering: .relaxed) }
-}
-
 /// Stops scripts that exceed their limits. A chain of promises that feeds itself is not stopped, since the engine does not
 /// ask there: only its process can be ended.
 final class ScriptLimiter {
   var limits: ScriptLimits
   private let group: JSContextGroupRef
-  private let interruption: Interruption
+  private let thread: ScriptThread
   /// The processor time of the group's thread at which the script is stopped, in nanoseconds.
   private var deadline: UInt64?
   private var depth = 0
@@ -67,9 +58,9 @@ final class ScriptLimiter {
     }
   }
 
-  init(group: JSContextGroupRef, limits: ScriptLimits, interruption: Interruption) {
+  init(group: JSContextGroupRef, limits: ScriptLimits, thread: ScriptThread) {
     self.group = group
-    self.interruption = interruption
+    self.thread = thread
     self.limits = limits
   }
 
@@ -116,7 +107,7 @@ final class ScriptLimiter {
   }
 
   private func mustStop(_ context: JSContextRef?) -> Bool {
-    if interruption.isRequested {
+    if thread.isInterrupted.load(ordering: .relaxed) {
       reason = .closed
     } else if let deadline, let time = limits.time, Self.processorTime() >= deadline {
       reason = .timeLimit(time)

@@ -18,8 +18,6 @@ package final class ScriptReference {
   package var isUndefined: Bool { JSValueIsUndefined(context.raw, raw) }
   package var isObject: Bool { JSValueIsObject(context.raw, raw) }
   package var isFunction: Bool { object.map { JSObjectIsFunction(context.raw, $0) } ?? false }
-  /// `true` if the value has a method `then`, and can be waited for.
-  package var isThenable: Bool { isObject && ((try? self["then"].isFunction) ?? false) }
 
   var object: JSObjectRef? { isObject ? raw : nil }
 
@@ -61,7 +59,7 @@ package final class ScriptReference {
   package func set(_ name: String, _ value: ScriptValue) throws { try set(name, context.reference(to: value)) }
 
   /// The names of the enumerable properties, own and inherited.
-  package var propertyNames: [String] {
+  private var propertyNames: [String] {
     guard let object, let names = JSObjectCopyPropertyNames(context.raw, object) else { return [] }
     defer { JSPropertyNameArrayRelease(names) }
     return (0..<JSPropertyNameArrayGetCount(names)).compactMap { index in
@@ -109,7 +107,7 @@ package final class ScriptReference {
   /// Returns the value as plain data; functions become `undefined`.
   ///
   /// - Throws: ``ScriptError/notPlainData(_:)``; ``ScriptError/exception(_:)`` if a getter throws.
-  package func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
+  package func value() throws -> ScriptValue { try context.read(raw) }
 
   /// The value for a person to read: objects without a text of their own, and arrays, as JSON.
   package var description: String {
@@ -126,5 +124,36 @@ package final class ScriptReference {
   package var text: String {
     guard let string = JSValueToStringCopy(context.raw, raw, nil) else { return "" }
     return String(consuming: string)
+  }
+}
+
+// MARK: - Promises
+
+extension ScriptContext {
+  /// Makes a promise for a script.
+  ///
+  /// - Returns: the promise, and a function that resolves or rejects it once, on the group's thread. The function throws
+  ///   ``ScriptError`` if one that waits for the promise fails.
+  package func makePromise() throws -> (
+    promise: ScriptReference, settle: (Result<ScriptValue, any Error>) throws -> Void
+  ) {
+    var resolve: JSObjectRef?
+    var reject: JSObjectRef?
+    var thrown: JSValueRef?
+    let promise = JSObjectMakeDeferredPromise(raw, &resolve, &reject, &thrown)
+    try rethrow(thrown)
+    guard let promise, let resolve, let reject else { throw ScriptError.engine("no promise can be made") }
+    let (onValue, onError) = (ScriptReference(resolve, in: self), ScriptReference(reject, in: self))
+    return (
+      ScriptReference(promise, in: self),
+      { result in
+        switch result {
+        case .success(let value): try onValue.call([onValue.context.reference(to: value)])
+        case .failure(let error):
+          let context = onError.context
+          try onError.call([ScriptReference(context.makeError("\(error)"), in: context)])
+        }
+      }
+    )
   }
 }

@@ -69,17 +69,14 @@ extension ScriptValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, 
   public init(nilLiteral: ()) { self = .null }
 }
 
-/// Reads JavaScript values as plain data.
-struct ValueReader {
-  private let context: ScriptContext
-  private var raw: JSContextRef { context.raw }
+// MARK: - Reading
 
+extension ScriptContext {
   /// The largest depth. A deeper value refers to itself, or is an attack.
   private static let depthLimit = 512
   private static let elementLimit = 4_000_000
 
-  init(_ context: ScriptContext) { self.context = context }
-
+  /// Reads a value as plain data.
   func read(_ value: JSValueRef) throws -> ScriptValue {
     var budget = Self.elementLimit
     return try read(value, depth: 0, &budget)
@@ -114,7 +111,7 @@ struct ValueReader {
       guard let name = JSPropertyNameArrayGetNameAtIndex(names, index) else { continue }
       var thrown: JSValueRef?
       let member = JSObjectGetProperty(raw, object, name, &thrown)
-      try context.rethrow(thrown)
+      try rethrow(thrown)
       if let member { members[String(consuming: JSStringRetain(name))] = try read(member, depth: depth + 1, &budget) }
     }
     return .object(members)
@@ -123,13 +120,13 @@ struct ValueReader {
   private func readArray(_ array: JSObjectRef, depth: Int, _ budget: inout Int) throws -> ScriptValue {
     var thrown: JSValueRef?
     let lengthValue = "length".withEngineString { JSObjectGetProperty(raw, array, $0, &thrown) }
-    try context.rethrow(thrown)
+    try rethrow(thrown)
     let length = lengthValue.map { JSValueToNumber(raw, $0, nil) } ?? 0
     guard length >= 0, length < Double(budget) else { throw ScriptError.notPlainData("it has too many elements") }
     var elements: [ScriptValue] = []
     for index in 0..<UInt32(length) {
       let element = JSObjectGetPropertyAtIndex(raw, array, index, &thrown)
-      try context.rethrow(thrown)
+      try rethrow(thrown)
       budget -= 1
       elements.append(try element.map { try read($0, depth: depth + 1, &budget) } ?? .undefined)
     }
@@ -171,13 +168,10 @@ extension String {
   }
 }
 
-/// Makes JavaScript values of plain data.
-struct ValueWriter {
-  private let context: ScriptContext
-  private var raw: JSContextRef { context.raw }
+// MARK: - Writing
 
-  init(_ context: ScriptContext) { self.context = context }
-
+extension ScriptContext {
+  /// Makes a value of plain data.
   func write(_ value: ScriptValue) -> JSValueRef {
     switch value {
     case .undefined: return JSValueMakeUndefined(raw)
@@ -226,14 +220,14 @@ struct ValueWriter {
   ]
 
   private func define(_ name: String, of object: JSObjectRef, _ value: JSValueRef) {
-    guard let function = try? context.global["Object"]["defineProperty"],
+    guard let function = try? global["Object"]["defineProperty"],
       let descriptor = JSObjectMake(raw, nil, nil)
     else { return }
-    let attributes = ScriptReference(descriptor, in: context)
-    try? attributes.set("value", ScriptReference(value, in: context))
+    let attributes = ScriptReference(descriptor, in: self)
+    try? attributes.set("value", ScriptReference(value, in: self))
     for attribute in ["writable", "enumerable", "configurable"] { try? attributes.set(attribute, true) }
     _ = try? function.call([
-      ScriptReference(object, in: context), context.reference(to: .string(name)), attributes,
+      ScriptReference(object, in: self), reference(to: .string(name)), attributes,
     ])
   }
 

@@ -4,42 +4,34 @@ import CJavaScriptCore
 ///
 /// A parser reads from left to right and stops at the first text that does not fit. So a script that is cut after that text
 /// fails in the same way, and one that is cut before it does not.
-struct SyntaxCheck {
-  private let context: ScriptContext
-  private let source: String
-  private let url: String?
-
+extension ScriptContext {
   /// The largest length in UTF-16 units: each of about twenty tries parses the script. Longer scripts get the line only.
   private static let lengthLimit = 8 << 20
 
-  init(_ context: ScriptContext, _ source: String, url: String?) {
-    self.context = context
-    self.source = source
-    self.url = url
-  }
-
   /// The exception with its column, if it is a syntax error of this script.
-  func located(_ exception: ScriptException) -> ScriptException {
+  func located(_ exception: ScriptException, in source: String, url: String?) -> ScriptException {
     guard let line = exception.line, exception.url == url || exception.url == nil else { return exception }
     let units = Array(source.utf16)
-    guard units.count <= Self.lengthLimit, let found = fault(of: units[...]), found.message == exception.message,
+    guard units.count <= Self.lengthLimit, let found = fault(of: units[...], url), found.message == exception.message,
       let range = Self.range(ofLine: line, in: units)
     else { return exception }
     var result = exception
-    result.column = column(of: found, in: units, range).map { $0 + 1 }
+    result.column = column(of: found, in: units, range, url).map { $0 + 1 }
     return result
   }
 
   /// The column, from 0, in UTF-16 units.
-  private func column(of found: ScriptException, in units: [UInt16], _ line: Range<Int>) -> Int? {
+  private func column(
+    of found: ScriptException, in units: [UInt16], _ line: Range<Int>, _ url: String?
+  ) -> Int? {
     // Text that is missing is missing at the end.
     if found.message.contains("end of script") { return line.count }
     // The shortest beginning of the script that fails in this way.
     var (fits, fails) = (line.lowerBound, line.upperBound)
-    guard fault(of: units[..<fails]) == found else { return nil }
+    guard fault(of: units[..<fails], url) == found else { return nil }
     while fits + 1 < fails {
       let middle = (fits + fails) / 2
-      if fault(of: units[..<middle]) == found { fails = middle } else { fits = middle }
+      if fault(of: units[..<middle], url) == found { fails = middle } else { fits = middle }
     }
     // The message quotes the text that does not fit; a word is known only when it has ended.
     let before = units[line.lowerBound..<fails]
@@ -69,15 +61,14 @@ struct SyntaxCheck {
     }
   }
 
-  private func fault(of units: ArraySlice<UInt16>) -> ScriptException? {
+  private func fault(of units: ArraySlice<UInt16>, _ url: String?) -> ScriptException? {
     let script = units.withUnsafeBufferPointer { JSStringCreateWithCharacters($0.baseAddress, $0.count) }
     guard let script else { return nil }
     defer { JSStringRelease(script) }
     var thrown: JSValueRef?
-    let name = (url ?? "")
-    let isGood = name.withEngineString { JSCheckScriptSyntax(context.raw, script, $0, 1, &thrown) }
+    let isGood = (url ?? "").withEngineString { JSCheckScriptSyntax(raw, script, $0, 1, &thrown) }
     guard !isGood, let thrown else { return nil }
-    return context.exception(thrown)
+    return exception(thrown)
   }
 
   /// A line's units, without its end.

@@ -42,7 +42,7 @@ struct ModuleTests {
 
   @Test("the article names every method of the built-in modules, and no other")
   func moduleMethods() throws {
-    let table = ModuleTable.builtIn()
+    let table = ModuleTable.builtIn
     let registered = Set(table.modules.flatMap { module, methods in methods.keys.map { "\(module).\($0)" } })
     let named = try Self.namedMethods()
     // These are named once for all modules.

@@ -16,6 +16,6 @@ struct BundleTypeTests {
       ("'use weex:rax'", "", .rax), ("\"use weex:nothing\"", "", .weex), ("", "", .weex),
     ])
   func types(_ source: String, _ query: String, _ type: BundleType) {
-    #expect(BundleType(of: source, url: PageURL("http://h/a.js\(query)")) == type)
+    #expect((BundleType.declared(in: source, url: PageURL("http://h/a.js\(query)")) ?? .weex) == type)
   }
 }

@@ -57,9 +57,7 @@ struct ElementTreeTests {
 
   @Test("a tree has limits of depth and of elements")
   func limits() throws {
-    var limits = ElementTree.Limits()
-    (limits.elements, limits.depth) = (4, 2)
-    var tree = ElementTree(limits: limits)
+    var tree = ElementTree(elementLimit: 4, depthLimit: 2)
     try tree.apply(.createBody(Self.element("_root", [Self.element("1", [Self.element("2")])])))
     #expect(throws: ElementTreeError.tooDeep(2)) {
       try tree.apply(.addElement(parent: "2", Self.element("3"), index: nil))
@@ -122,8 +120,7 @@ struct ElementTreeTests {
   @Test("a tree is the same after it was a record")
   func record() async throws {
     let tree = try Self.tree()
-    let record = Array(try JSONEncoder().encode(ElementTree.Record(tree)))
-    let read = try await ElementTree.Record.decode(record).tree()
+    let read = try await ElementTree.read(record: tree.record)
     #expect(read.root == tree.root)
     #expect(read.preorder(from: "_root") == tree.preorder(from: "_root"))
     #expect(read.count == tree.count)
@@ -153,8 +150,7 @@ struct ElementTreeTests {
         "children": .array(element.children.map { .string($0) }),
       ])
     }
-    let record = try await ElementTree.Record.decode(
-      JSONValue.object(["root": .string("a"), "elements": .array(list)]).text)
-    #expect(throws: error) { try record.tree() }
+    let record = JSONValue.object(["root": .string("a"), "elements": .array(list)]).text
+    await #expect(throws: error) { try await ElementTree.read(record: record) }
   }
 }

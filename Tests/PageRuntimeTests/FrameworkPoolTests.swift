@@ -22,9 +22,10 @@ struct FrameworkPoolTests {
     let second = try await pool.group(for: Self.purpose(url: "b.js", modules: modules))
     #expect(first !== second)
     let outcome = try await second.open(
-      FrameworkGroup.Opening(
-        id: "1", source: "if (!weex.isRegisteredModule('late', 'method')) throw new Error('unknown')", url: "b.js",
-        type: .vanilla, config: [:], data: [:], modules: modules))
+      "1",
+      Self.purpose(
+        url: "b.js", source: "if (!weex.isRegisteredModule('late', 'method')) throw new Error('unknown')",
+        modules: modules))
     #expect(outcome.failure == nil)
   }
 
@@ -116,9 +117,7 @@ struct FrameworkPoolTests {
     #expect(groups.dropFirst(FrameworkPool.fullGroups).allSatisfy { !$0.isReusable })
     let last = try #require(groups.last { !$0.isReusable })
     let outcome = try await last.open(
-      FrameworkGroup.Opening(
-        id: "1", source: "weex.document.createBody('div')", url: "a.js", type: .vanilla, config: [:], data: [:],
-        modules: ModuleTable()))
+      "1", Self.purpose(source: "weex.document.createBody('div')"))
     #expect(outcome.failure == nil)
     await pool.keep(last, for: Self.purpose())
     #expect(await pool.keptCount == 0)

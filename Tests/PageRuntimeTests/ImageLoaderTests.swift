@@ -114,12 +114,10 @@ import Testing
   func largeFile() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/a.png", Self.png(7, padding: 5_000), headers: [.cacheControl: "max-age=60"])
-      var limits = DefaultImageLoader.Limits()
-      limits.bytes = 1_000
       // From the network, and from memory.
       for _ in 0..<2 {
         var failures: [String] = []
-        let task = DefaultImageLoader(fixture.loader, limits: limits).load(
+        let task = DefaultImageLoader(fixture.loader, byteLimit: 1_000).load(
           ImageRequest(url: fixture.origin.url(for: "/a.png")))
         for await update in task.updates {
           switch update {

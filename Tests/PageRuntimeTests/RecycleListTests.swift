@@ -305,6 +305,38 @@ struct RecycleListTests {
     }
   }
 
+  @Test("cells are made once for several calls of methods, and anew after a change of the data")
+  func expansions() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await Self.listPage(
+        fixture,
+        """
+        function ignore() {}
+        body.addEvent('ask', function () {
+          list.scrollTo(list.count || 0); list.queryElementAll(slot.ref + '@0', '[part]', ignore)
+          list.queryElement(slot.ref + '@1', '[part]', ignore); list.closest(part.ref + '@0', '[alias]', ignore)
+        })
+        body.addEvent('add', function () { list.count = 3; list.appendData({ n: 4 }) })
+        """)
+      func fire(_ type: String) async throws {
+        try await page.fireEvent("_root", type)
+        await page.settle(within: .seconds(20))
+      }
+      let slot = try #require(await page.first("cell-slot")).ref
+      try await fire("ask")
+      try await fire("ask")
+      #expect(await page.expansionCount == 1)
+      #expect(await page.scrollTarget == "\(slot)@0")
+      try await fire("add")
+      try await fire("ask")
+      try await fire("ask")
+      #expect(await page.expansionCount == 2)
+      // The new cell is found.
+      #expect(await page.scrollTarget == "\(slot)@3")
+      #expect(await page.exceptions == [])
+    }
+  }
+
   // MARK: Components with data of their own
 
   /// A script that does what the Vue framework does for a component of a cell: its template's id, and the hooks.

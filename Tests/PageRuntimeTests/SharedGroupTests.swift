@@ -24,15 +24,15 @@ struct SharedGroupTests {
 
   private static func open(_ id: String, _ script: String, in group: FrameworkGroup) async throws -> EntryOutcome {
     try await group.open(
-      FrameworkGroup.Opening(
-        id: id, source: head + script, url: "\(id).js", type: .vanilla, config: ["env": ["platform": "test"]],
-        data: [:],
-        modules: modules()))
+      id,
+      FrameworkPool.Purpose(
+        type: .vanilla, url: "\(id).js", source: head + script, modules: modules(), components: ComponentTable()),
+      config: ["env": ["platform": "test"]])
   }
 
   private static func group() async throws -> FrameworkGroup {
     let group = try await FrameworkGroup.boot(
-      BuiltInFramework.sources(isSealed: true), environment: [:], components: ComponentTable.builtIn.descriptions,
+      FrameworkGroup.builtInSource(isSealed: true), environment: [:], components: ComponentTable.builtIn.descriptions,
       limits: ScriptLimits(time: .seconds(2)), turns: FairGate(width: 2))
     try await group.register(modules(), ComponentTable())
     return group

@@ -62,7 +62,7 @@ struct ManualClockTests {
 
   @Test("waiting for sleepers ends at its limit")
   func waitLimit() async {
-    await #expect(throws: ManualClockError.tooFewSleepers(expected: 1, found: 0)) {
+    await #expect(throws: TimeoutError("expected 1 sleepers on the clock, found 0")) {
       try await ManualClock().waitForSleepers(within: .milliseconds(10))
     }
   }

@@ -13,13 +13,13 @@ struct JSONBufferTests {
       try context.global.set("buffer", buffer.object)
       try context.evaluate(script)
       var values: [ScriptValue] = []
-      try buffer.take { reader in
+      try buffer.drain { reader in
         repeat {
           let value = try reader.value()
-          values.append(reader.takeDepthFault() ? "too deep" : value)
-        } while reader.take(",")
+          values.append(reader.removeDepthFault() ? "too deep" : value)
+        } while reader.accept(",")
       }
-      try buffer.take { _ in values.append("taken twice") }
+      try buffer.drain { _ in values.append("taken twice") }
       return values
     }
   }
@@ -58,7 +58,7 @@ struct JSONBufferTests {
       // Each twice in turn, and more of them than are remembered.
       try buffer.object.set("text", .string((texts + texts).joined(separator: ",")))
       var members: [[String: ScriptValue]] = []
-      try buffer.take { reader in repeat { members.append(try reader.members()) } while reader.take(",") }
+      try buffer.drain { reader in repeat { members.append(try reader.members()) } while reader.accept(",") }
       return members
     }
     #expect(taken == expected + expected)
@@ -73,11 +73,11 @@ struct JSONBufferTests {
       let buffer = JSONBuffer(in: context)
       try buffer.object.set("text", .string("{\"a\":\(deep)},{\"a\":\(deep)}"))
       var faults: [Bool] = []
-      try buffer.take { reader in
+      try buffer.drain { reader in
         repeat {
           _ = try reader.members()
-          faults.append(reader.takeDepthFault())
-        } while reader.take(",")
+          faults.append(reader.removeDepthFault())
+        } while reader.accept(",")
       }
       return faults
     }

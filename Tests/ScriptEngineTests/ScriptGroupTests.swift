@@ -61,7 +61,7 @@ struct ScriptGroupTests {
         let context = try group.makeContext(named: "a")
         try context.global.set("f", context.makeFunction(named: "f") { (a: Int) in a })
         try context.evaluate("f(1)")
-        if let id = context.id { group.close(id) }
+        group.close(context.id)
       }
     }
     #expect(await group.contextCount == 0)

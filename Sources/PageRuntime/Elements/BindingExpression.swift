@@ -20,7 +20,9 @@ indirect enum BindingExpression {
     self = expression
   }
 
-  func value(in scope: BindingScope, _ room: inout BindingRoom) -> ScriptValue {
+  /// - Parameter room: the bytes of text that bindings may still give: a script decides how often they join texts, and how
+  ///   long ones.
+  func value(in scope: BindingScope, _ room: inout Int) -> ScriptValue {
     switch self {
     case .literal(let value): return value
     case .name(let name): return scope.last { $0[name] != nil }?[name] ?? .undefined
@@ -40,8 +42,15 @@ indirect enum BindingExpression {
     }
   }
 
+  /// Takes a number of bytes of the room for text, if there are so many.
+  static func takes(_ count: Int, of room: inout Int) -> Bool {
+    guard count <= room else { return false }
+    room -= count
+    return true
+  }
+
   private static func result(
-    of sign: String, _ left: ScriptValue, _ right: ScriptValue, _ room: inout BindingRoom
+    of sign: String, _ left: ScriptValue, _ right: ScriptValue, _ room: inout Int
   ) -> ScriptValue {
     switch sign {
     case "==": return .bool(left.isLooselyEqual(to: right))
@@ -51,7 +60,7 @@ indirect enum BindingExpression {
     case "+":
       if left.string == nil, right.string == nil { return .number(left.asNumber + right.asNumber) }
       let (left, right) = (left.bindingText, right.bindingText)
-      return room.takes(left.utf8.count + right.utf8.count) ? .string(left + right) : .undefined
+      return takes(left.utf8.count + right.utf8.count, of: &room) ? .string(left + right) : .undefined
     case "-": return .number(left.asNumber - right.asNumber)
     case "*": return .number(left.asNumber * right.asNumber)
     case "/": return .number(left.asNumber / right.asNumber)
@@ -126,20 +135,6 @@ extension ScriptValue {
   }
 }
 
-/// The bytes of text that bindings may still give: a script decides how often they join texts, and how long ones.
-struct BindingRoom {
-  private(set) var bytes: Int
-
-  init(bytes: Int) { self.bytes = bytes }
-
-  /// Takes so many bytes, if there is room for them.
-  mutating func takes(_ count: Int) -> Bool {
-    guard count <= bytes else { return false }
-    bytes -= count
-    return true
-  }
-}
-
 /// Reads an expression by the precedence of its operators.
 private struct BindingParser {
   static let lengthLimit = 2_000
@@ -162,7 +157,7 @@ private struct BindingParser {
 
   private mutating func skipSpaces() { rest = rest.drop { $0.isWhitespace } }
 
-  private mutating func take(_ text: String) -> Bool {
+  private mutating func accept(_ text: String) -> Bool {
     skipSpaces()
     guard rest.hasPrefix(text) else { return false }
     rest = rest.dropFirst(text.count)
@@ -173,15 +168,15 @@ private struct BindingParser {
     depth += 1
     defer { depth -= 1 }
     guard depth <= Self.depthLimit, let condition = infix(0) else { return nil }
-    guard take("?") else { return condition }
-    guard let first = conditional(), take(":"), let second = conditional() else { return nil }
+    guard accept("?") else { return condition }
+    guard let first = conditional(), accept(":"), let second = conditional() else { return nil }
     return .conditional(condition, first, second)
   }
 
   private mutating func infix(_ level: Int) -> BindingExpression? {
     guard level < Self.levels.count else { return unary() }
     guard var left = infix(level + 1) else { return nil }
-    while let sign = Self.levels[level].first(where: { take($0) }) {
+    while let sign = Self.levels[level].first(where: { accept($0) }) {
       guard let right = infix(level + 1) else { return nil }
       left = .infix(sign, left, right)
     }
@@ -192,14 +187,14 @@ private struct BindingParser {
     depth += 1
     defer { depth -= 1 }
     guard depth <= Self.depthLimit else { return nil }
-    for sign in ["!", "-", "+"] where take(sign) { return unary().map { .prefix(sign, $0) } }
+    for sign in ["!", "-", "+"] where accept(sign) { return unary().map { .prefix(sign, $0) } }
     guard var expression = primary() else { return nil }
     while true {
-      if take(".") {
+      if accept(".") {
         guard let name = identifier() else { return nil }
         expression = .member(expression, .literal(.string(name)))
-      } else if take("[") {
-        guard let name = conditional(), take("]") else { return nil }
+      } else if accept("[") {
+        guard let name = conditional(), accept("]") else { return nil }
         expression = .member(expression, name)
       } else {
         return expression
@@ -208,8 +203,8 @@ private struct BindingParser {
   }
 
   private mutating func primary() -> BindingExpression? {
-    if take("(") {
-      guard let inner = conditional(), take(")") else { return nil }
+    if accept("(") {
+      guard let inner = conditional(), accept(")") else { return nil }
       return inner
     }
     guard let first = rest.first else { return nil }

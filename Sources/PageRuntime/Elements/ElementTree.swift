@@ -36,21 +36,17 @@ public struct ElementTree: Hashable, Sendable {
     var component: String?
   }
 
-  struct Limits: Hashable, Sendable {
-    var elements = 200_000
-    var depth = 1_000
-  }
-
   /// The elements by their refs.
   public private(set) var elements: [String: Element] = [:]
   /// The ref of the body; `nil` before there is one.
   public private(set) var root: String?
-  private let limits: Limits
+  private let elementLimit: Int
+  private let depthLimit: Int
 
   /// A tree without elements.
-  package init() { limits = Limits() }
+  package init() { self.init(elementLimit: 200_000, depthLimit: 1_000) }
 
-  init(limits: Limits) { self.limits = limits }
+  init(elementLimit: Int, depthLimit: Int) { (self.elementLimit, self.depthLimit) = (elementLimit, depthLimit) }
 
   /// The element of a ref; `nil` if there is none.
   public subscript(ref: String) -> Element? { elements[ref] }
@@ -60,7 +56,7 @@ public struct ElementTree: Hashable, Sendable {
   public var count: Int { elements.count }
 
   /// Makes room for a number of further elements, so that the tree does not grow in steps.
-  mutating func reserve(_ further: Int) { elements.reserveCapacity(min(elements.count + further, limits.elements)) }
+  mutating func reserve(_ further: Int) { elements.reserveCapacity(min(elements.count + further, elementLimit)) }
 
   /// - Throws: ``ElementTreeError``.
   package mutating func apply(_ command: RenderCommand) throws {
@@ -100,7 +96,7 @@ public struct ElementTree: Hashable, Sendable {
   init(root: String?, elements: [Element]) throws {
     self.init()
     for element in elements {
-      guard (0...limits.depth).contains(element.depth) else { throw ElementTreeError.tooDeep(limits.depth) }
+      guard (0...depthLimit).contains(element.depth) else { throw ElementTreeError.tooDeep(depthLimit) }
       guard self.elements.updateValue(element, forKey: element.ref) == nil else {
         throw ElementTreeError.duplicate(element.ref)
       }
@@ -159,8 +155,8 @@ public struct ElementTree: Hashable, Sendable {
     do {
       var waiting = [(description, parent: above?.ref, depth: (above?.depth ?? -1) + 1)]
       while let (next, parent, depth) = waiting.popLast() {
-        guard depth <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
-        guard elements.count < limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
+        guard depth <= depthLimit else { throw ElementTreeError.tooDeep(depthLimit) }
+        guard elements.count < elementLimit else { throw ElementTreeError.tooMany(elementLimit) }
         if let known = elements.updateValue(Element(next, parent: parent, depth: depth), forKey: next.ref) {
           elements[next.ref] = known
           throw ElementTreeError.duplicate(next.ref)
@@ -199,7 +195,7 @@ public struct ElementTree: Hashable, Sendable {
     let below = preorder(from: ref)
     let shift = try element(parent).depth + 1 - moved.depth
     let deepest = (below.map(\.depth).max() ?? 0) + shift
-    guard deepest <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
+    guard deepest <= depthLimit else { throw ElementTreeError.tooDeep(depthLimit) }
     // The index counts the element itself at its former place.
     let old = former == parent ? elements[former]?.children.firstIndex(of: ref) : nil
     elements[former]?.children.removeAll { $0 == ref }
@@ -308,6 +304,8 @@ enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
   case cycle(String)
   case tooDeep(Int)
   case tooMany(Int)
+  /// A record is not one of a tree.
+  case malformed
 
   var description: String {
     switch self {
@@ -318,6 +316,7 @@ enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
     case .cycle(let ref): "element \(ref) cannot be put below itself"
     case .tooDeep(let limit): "elements are nested more than \(limit) deep"
     case .tooMany(let limit): "the page has more than \(limit) elements"
+    case .malformed: "the record of the elements is damaged"
     }
   }
 }
@@ -341,117 +340,116 @@ public enum SourceState: Hashable, Sendable {
   }
 }
 
+// MARK: - Records
+
 extension ElementTree {
-  /// A tree in the form that goes to another process: a list of elements, so that the text is not nested as deep as they
-  /// are.
-  package struct Record: Codable, Sendable {
-    fileprivate struct Element: Codable, Sendable {
-      var ref: String
-      var type: String
-      var attributes: JSONValue
-      var style: JSONValue
-      var events: [String]
-      var children: [String]
-      var parent: String?
-      var depth: Int
-      var image: Image?
-      var source: Source?
-    }
+  /// The tree as JSON, in the form that goes to another process and to the disk: a list of elements, so that the text is
+  /// not nested as deep as they are.
+  package var record: [UInt8] {
+    var members: [String: JSONValue] = ["elements": .array(elements.values.map(\.record))]
+    if let root { members["root"] = .string(root) }
+    return JSONValue.object(members).text
+  }
 
-    fileprivate struct Image: Codable, Sendable {
-      var url: String
-      var format: String?
-      var width: Int?
-      var height: Int?
-      var cache: String?
-      var failure: String?
-    }
+  /// Reads a record. Other tasks run meanwhile, also during a long one.
+  ///
+  /// - Throws: ``JSONError``; ``ElementTreeError`` if the elements are not a tree, as a process that was taken over may
+  ///   send them.
+  package static func read(record: [UInt8]) async throws -> ElementTree {
+    let limits = JSONLimits(depth: 512 + 16, values: 5_000_000)
+    return try ElementTree(record: await JSONValue.decode(JSONValue.self, from: record, limits: limits))
+  }
 
-    fileprivate struct Source: Codable, Sendable {
-      var url: String
-      var page: String?
-      var contentType: String?
-      var length: Int?
-      var failure: String?
-    }
-
-    private var root: String?
-    private var elements: [Element]
-
-    package init(_ tree: ElementTree) {
-      root = tree.root
-      elements = tree.elements.values.map { Element($0) }
-    }
-
-    /// Reads a record. Other tasks run meanwhile, also during a long one.
-    ///
-    /// - Throws: ``JSONError``, `DecodingError`.
-    package static func decode(_ text: [UInt8]) async throws -> Record {
-      try await JSONValue.decode(Record.self, from: text, limits: JSONLimits(depth: 512 + 16, values: 5_000_000))
-    }
-
-    /// Makes the tree.
-    ///
-    /// - Throws: ``ElementTreeError`` if the elements are not a tree, as a process that was taken over may send them.
-    package func tree() throws -> ElementTree {
-      try ElementTree(root: root, elements: elements.map(\.element))
-    }
+  /// Makes the tree of a record.
+  ///
+  /// - Throws: ``ElementTreeError``.
+  package init(record: JSONValue) throws {
+    let record = ScriptValue(record)
+    guard let elements = record["elements"].array else { throw ElementTreeError.malformed }
+    try self.init(root: record["root"].string, elements: elements.map { try Element(record: $0) })
   }
 }
 
-extension ElementTree.Record.Element {
-  init(_ element: ElementTree.Element) {
+extension ElementTree.Element {
+  fileprivate var record: JSONValue {
+    var members: [String: JSONValue] = [
+      "ref": .string(ref), "type": .string(type), "attributes": ScriptValue.object(attributes).json,
+      "style": ScriptValue.object(style).json, "events": .array(events.sorted().map { .string($0) }),
+      "children": .array(children.map { .string($0) }), "depth": .integer(Int64(depth)),
+    ]
+    if let parent { members["parent"] = .string(parent) }
+    if let image { members["image"] = image.record }
+    if let source { members["source"] = source.record }
+    return .object(members)
+  }
+
+  fileprivate init(record: ScriptValue) throws {
+    guard let ref = record["ref"].string, let type = record["type"].string, let depth = record["depth"].number else {
+      throw ElementTreeError.malformed
+    }
+    func texts(_ name: String) -> [String] { (record[name].array ?? []).compactMap(\.string) }
     self.init(
-      ref: element.ref, type: element.type, attributes: ScriptValue.object(element.attributes).json,
-      style: ScriptValue.object(element.style).json, events: element.events.sorted(), children: element.children,
-      parent: element.parent, depth: element.depth, image: element.image.map { ElementTree.Record.Image($0) },
-      source: element.source.map { ElementTree.Record.Source($0) })
-  }
-
-  var element: ElementTree.Element {
-    ElementTree.Element(
-      ref: ref, type: type, attributes: ScriptValue(attributes).object ?? [:], style: ScriptValue(style).object ?? [:],
-      events: Set(events), children: children, parent: parent, depth: max(0, depth), image: image?.state,
-      source: source?.state)
+      ref: ref, type: type, attributes: record["attributes"].object ?? [:], style: record["style"].object ?? [:],
+      events: Set(texts("events")), children: texts("children"), parent: record["parent"].string,
+      depth: Int(min(max(0, depth), 1e9)), image: ImageState(record: record["image"]),
+      source: SourceState(record: record["source"]))
   }
 }
 
-extension ElementTree.Record.Image {
-  init(_ state: ImageState) {
-    self.init(url: state.url)
-    switch state {
+extension ImageState {
+  fileprivate var record: JSONValue {
+    var members: [String: JSONValue] = ["url": .string(url)]
+    switch self {
     case .loading: break
     case .loaded(_, let format, let size, let cache):
-      (self.format, self.cache) = (format, cache.rawValue)
-      (width, height) = (size?.width, size?.height)
-    case .failed(_, let reason): failure = reason
+      (members["format"], members["cache"]) = (.string(format), .string(cache.rawValue))
+      if let size {
+        (members["width"], members["height"]) = (.integer(Int64(size.width)), .integer(Int64(size.height)))
+      }
+    case .failed(_, let reason): members["failure"] = .string(reason)
     }
+    return .object(members)
   }
 
-  var state: ImageState {
-    if let failure { return .failed(url: url, reason: failure) }
-    guard let format, format.isEmpty || ImageFormat(rawValue: format) != nil,
-      let cache = cache.flatMap({ LoadedImage.CacheType(rawValue: $0) })
-    else { return .loading(url: url) }
-    return .loaded(url: url, format, ImageSize(width: width ?? 0, height: height ?? 0), cache)
+  fileprivate init?(record: ScriptValue) {
+    guard let url = record["url"].string else { return nil }
+    if let failure = record["failure"].string {
+      self = .failed(url: url, reason: failure)
+    } else if let format = record["format"].string, format.isEmpty || ImageFormat(rawValue: format) != nil,
+      let cache = record["cache"].string.flatMap({ LoadedImage.CacheType(rawValue: $0) })
+    {
+      let size = ImageSize(width: record["width"].int ?? 0, height: record["height"].int ?? 0)
+      self = .loaded(url: url, format, size, cache)
+    } else {
+      self = .loading(url: url)
+    }
   }
 }
 
-extension ElementTree.Record.Source {
-  init(_ state: SourceState) {
-    self.init(url: state.url)
-    switch state {
+extension SourceState {
+  fileprivate var record: JSONValue {
+    var members: [String: JSONValue] = ["url": .string(url)]
+    switch self {
     case .loading: break
-    case .page(_, let id): page = id
-    case .document(_, let type, let length): (contentType, self.length) = (type, length)
-    case .failed(_, let reason): failure = reason
+    case .page(_, let id): members["page"] = .string(id)
+    case .document(_, let type, let length):
+      members["contentType"] = type.map { .string($0) }
+      members["length"] = .integer(Int64(length))
+    case .failed(_, let reason): members["failure"] = .string(reason)
     }
+    return .object(members)
   }
 
-  var state: SourceState {
-    if let failure { return .failed(url: url, reason: failure) }
-    if let page { return .page(url: url, id: page) }
-    if let length { return .document(url: url, contentType: contentType, length: length) }
-    return .loading(url: url)
+  fileprivate init?(record: ScriptValue) {
+    guard let url = record["url"].string else { return nil }
+    if let failure = record["failure"].string {
+      self = .failed(url: url, reason: failure)
+    } else if let page = record["page"].string {
+      self = .page(url: url, id: page)
+    } else if let length = record["length"].int {
+      self = .document(url: url, contentType: record["contentType"].string, length: length)
+    } else {
+      self = .loading(url: url)
+    }
   }
 }

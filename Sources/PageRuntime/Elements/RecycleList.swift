@@ -8,28 +8,16 @@ extension ElementTree {
   /// The tree with cells in the place of the templates of each `recycle-list`. A tree without such lists is itself.
   ///
   /// A cell's refs are those of its template, with the item's index: `7@0`. At most 20,000 elements are made.
-  package var expanded: ElementTree { expansion.tree }
+  package var expanded: ElementTree { expansion?.tree ?? self }
 
-  /// The tree with cells, and the components with data of their own that are in them, the outer ones first.
-  var expansion: (tree: ElementTree, components: [CellComponent]) {
+  /// The tree with cells, and the components with data of their own that are in them, the outer ones first; `nil` for a
+  /// tree that stays as it is. It takes as long as all cells: a page has it in ``PageInstance/expandedTree``.
+  var expansion: (tree: ElementTree, components: [CellComponent])? {
     let lists = elements.values.filter { $0.isRecycleList(in: self) }
-    guard !lists.isEmpty else { return (self, []) }
+    guard !lists.isEmpty else { return nil }
     var maker = CellMaker(self)
     for list in lists.sorted(by: { $0.depth < $1.depth }) { maker.fill(list) }
-    guard let filled = try? maker.filled() else { return (self, []) }
-    return (filled, maker.components)
-  }
-
-  /// The ref of a cell's template, with the arguments that the template binds to an event, and the id of the component
-  /// that the cell's element belongs to.
-  ///
-  /// - Parameter ref: the ref of an element, or of a cell in ``expanded``.
-  func eventTarget(_ ref: String, _ type: String) -> (ref: String, arguments: ScriptValue?, component: String?) {
-    guard self[ref] == nil, let template = ref.split(separator: "@", maxSplits: 1).first.map(String.init),
-      self[template] != nil
-    else { return (ref, self[ref]?.eventArguments[type], nil) }
-    let cell = expanded[ref]
-    return (template, cell?.eventArguments[type], cell?.component)
+    return (try? maker.filled()).map { ($0, maker.components) }
   }
 }
 
@@ -83,7 +71,7 @@ private struct CellMaker {
   private var elements: [String: ElementTree.Element]
   private var made = 0
   private var steps = 0
-  private var room = BindingRoom(bytes: CellMaker.textLimit)
+  private var room = CellMaker.textLimit
   private(set) var components: [CellComponent] = []
   /// Parsed expressions, by their texts; `nil` for those that are invalid.
   private var expressions: [String: BindingExpression?] = [:]
@@ -231,12 +219,13 @@ private struct CellMaker {
       guard let expression = object["@binding"] else { return member }
       let value = value(of: expression.plainText ?? "", in: scope)
       // Each element has it, and is shown.
-      return room.takes(value.string?.utf8.count ?? 0) ? value : .undefined
+      return BindingExpression.takes(value.string?.utf8.count ?? 0, of: &room) ? value : .undefined
     case .array(let pieces) where pieces.contains(where: { $0["@binding"] != .undefined }):
       let values = pieces.map { bound($0, in: scope, joinsArrays) }
       guard joinsArrays else { return .array(values) }
       let texts = values.map(\.bindingText)
-      return room.takes(texts.reduce(0) { $0 + $1.utf8.count }) ? .string(texts.joined()) : .undefined
+      let length = texts.reduce(0) { $0 + $1.utf8.count }
+      return BindingExpression.takes(length, of: &room) ? .string(texts.joined()) : .undefined
     default: return member
     }
   }

@@ -26,6 +26,14 @@ public enum RenderCommand: Hashable, Sendable {
   /// The new data is rendered.
   case refreshFinish
 
+  /// `false` for a command that says something of the page and leaves its elements as they are.
+  var changesElements: Bool {
+    switch self {
+    case .createFinish, .updateFinish, .refreshFinish: false
+    default: true
+    }
+  }
+
   /// The number of elements that the command adds, without those below a child.
   var insertions: Int {
     switch self {

@@ -116,12 +116,12 @@
   }
 
   // A framework's module as the SDK describes it, whatever the framework does: a function that is assigned to a method is the
-  // method's argument (`socket.onmessage = …`), and a method that is not registered may be called, is noted, and does nothing.
+  // method's argument (`socket.onmessage = …`), and a method that is not registered may be called, is recorded, and does nothing.
   function complete (module, name, page) {
     return new Module(module, {
       get: function (target, member) {
         if (member in target || isProbe(member)) return target[member]
-        return function () { native.noteMethod(page, name, member) }
+        return function () { native.recordMethod(page, name, member) }
       },
       set: function (target, member, value) {
         if (typeof member !== 'string' || typeof target[member] !== 'function') return set(target, member, value)
@@ -132,14 +132,14 @@
     })
   }
 
-  // Completes the modules that the page asks for, and notes those that are not registered.
+  // Completes the modules that the page asks for, and records those that are not registered.
   function watchRequire (global, page) {
     var modules = new Modules()
     ;[global.weex, global].forEach(function (holder) {
       var original = holder && holder.requireModule
       if (typeof original !== 'function') return
       set(holder, 'requireModule', function requireModule (name) {
-        native.noteModule(page, name)
+        native.recordModule(page, name)
         var module = apply(original, holder, arguments)
         if (module === null || typeof module !== 'object') return module
         if (!modules.has(module)) modules.set(module, complete(module, name, page))

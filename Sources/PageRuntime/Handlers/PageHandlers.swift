@@ -22,7 +22,7 @@ public struct PageHandlers: Sendable {
   public var sockets: any WebSocketing
   /// Change the references that pages write, in this order, before handlers see the request. The loader's own rewriters
   /// come after them. The default is none.
-  public var rewriters: [any URLRewriting]
+  public var rewriters: [any URLRewriting] = []
   /// Describes the device and the app to the page. The default is the description that all of the host's pages get.
   public var configuration: DefaultConfiguration?
   /// Gives the places of elements. The default is none: `dom.getComponentRect` answers with an error, and for the whole
@@ -31,9 +31,7 @@ public struct PageHandlers: Sendable {
 
   package init(
     images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,
-    storage: any StorageProviding, modals: any ModalPresenting, sockets: any WebSocketing = NoWebSockets(),
-    monitor: (any Monitoring)? = nil, rewriters: [any URLRewriting] = [],
-    configuration: DefaultConfiguration? = nil, layout: (any LayoutProviding)? = nil
+    storage: any StorageProviding, modals: any ModalPresenting, sockets: any WebSocketing
   ) {
     self.images = images
     self.exceptions = exceptions
@@ -41,10 +39,6 @@ public struct PageHandlers: Sendable {
     self.storage = storage
     self.modals = modals
     self.sockets = sockets
-    self.monitor = monitor
-    self.rewriters = rewriters
-    self.configuration = configuration
-    self.layout = layout
   }
 }
 

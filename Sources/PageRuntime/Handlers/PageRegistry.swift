@@ -26,7 +26,8 @@ public final class PageRegistry: Sendable {
     var components = ComponentTable()
     /// The services, in the order of their registration.
     var services: [(name: String, source: String)] = []
-    var requests = ResourceHandlerChain()
+    /// The handlers of requests, and the requests that they are for, newest last.
+    var requestHandlers: [(matches: @Sendable (ResourceRequest, PageURL?) -> Bool, link: ResourceHandlerLink)] = []
   }
 
   private let defaults: Snapshot
@@ -37,7 +38,7 @@ public final class PageRegistry: Sendable {
   /// - Parameter defaults: the handlers of the slots for which none is registered.
   package init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
-    snapshot.modules = .builtIn()
+    snapshot.modules = .builtIn
     snapshot.components = .builtIn
     self.defaults = snapshot
     parent = nil
@@ -211,7 +212,8 @@ extension PageRegistry {
     passing handler: any ResourceRequestHandling, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
   ) -> Registration {
     register {
-      $0.requests.add(matches) { _, _, _, next in { request in handler.updates(for: request, next: next) } }
+      $0.requestHandlers.append(
+        (matches, { _, _, _, next in { request in handler.updates(for: request, next: next) } }))
     }
   }
 
@@ -220,7 +222,7 @@ extension PageRegistry {
     answering handler: any ResourceAnswering, where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool
   ) -> Registration {
     register {
-      $0.requests.add(matches) { page, index, loader, next in
+      let link: ResourceHandlerLink = { page, index, loader, next in
         { request in
           loader.updates(for: request, from: "\(page)/\(index)") { request in
             try await handler.response(
@@ -228,6 +230,7 @@ extension PageRegistry {
           }
         }
       }
+      $0.requestHandlers.append((matches, link))
     }
   }
 

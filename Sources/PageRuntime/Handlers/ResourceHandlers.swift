@@ -145,29 +145,24 @@ public struct RequestTransform: ResourceRequestHandling {
   }
 }
 
-/// The handlers of one request, newest first, and behind them the loader.
-struct ResourceHandlerChain: Sendable {
-  typealias Next = ResourceRequestHandling.Next
+/// Answers requests by a handler: gets the page's id, the handler's place, the loader, and what comes behind the handler.
+typealias ResourceHandlerLink =
+  @Sendable (
+    _ page: String, _ index: Int, _ loader: ResourceLoader, _ next: @escaping ResourceRequestHandling.Next
+  ) -> ResourceRequestHandling.Next
 
-  /// Answers requests by a handler: gets the page's id, the handler's place, the loader, and what comes behind the handler.
-  typealias Link = @Sendable (_ page: String, _ index: Int, _ loader: ResourceLoader, _ next: @escaping Next) -> Next
-
-  /// The registered handlers and the requests that they are for, newest last.
-  private(set) var entries: [(matches: @Sendable (ResourceRequest, PageURL?) -> Bool, link: Link)] = []
-
-  mutating func add(_ matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ link: @escaping Link) {
-    entries.append((matches, link))
-  }
-
-  /// Makes the function that answers a request: the matching handlers, and the loader behind them.
+extension PageRegistry.Snapshot {
+  /// Makes the function that answers a request: the matching handlers, newest first, and the loader behind them.
   ///
   /// - Parameters:
   ///   - target: the request's URL, if its reference has one.
   ///   - page: the page's id.
-  func start(_ request: ResourceRequest, _ target: PageURL?, page: String, _ loader: ResourceLoader) -> Next {
-    var next: Next = { loader.updates(for: $0) }
-    for (index, entry) in entries.enumerated() where entry.matches(request, target) {
-      next = entry.link(page, index, loader, next)
+  func answers(
+    to request: ResourceRequest, _ target: PageURL?, page: String, _ loader: ResourceLoader
+  ) -> ResourceRequestHandling.Next {
+    var next: ResourceRequestHandling.Next = { loader.updates(for: $0) }
+    for (index, handler) in requestHandlers.enumerated() where handler.matches(request, target) {
+      next = handler.link(page, index, loader, next)
     }
     return next
   }

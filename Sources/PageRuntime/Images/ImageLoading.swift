@@ -149,38 +149,33 @@ public enum ImageState: Hashable, Sendable {
 ///
 /// The format is read from the bytes. A file may have 32 MiB, and a picture 100 million pixels.
 public struct DefaultImageLoader: ImageLoading {
-  struct Limits: Hashable, Sendable {
-    /// The largest length of a file in bytes.
-    var bytes: Int64 = 32 << 20
-    /// The largest width times height.
-    var pixels = 100_000_000
-  }
-
   private let loader: ResourceLoader
-  private let limits: Limits
+  /// The largest length of a file in bytes.
+  private let byteLimit: Int64
+  /// The largest width times height.
+  private static let pixelLimit = 100_000_000
 
   /// A loader of pictures behind a host's loader of requests.
-  public init(_ loader: ResourceLoader) { self.init(loader, limits: Limits()) }
+  public init(_ loader: ResourceLoader) { self.init(loader, byteLimit: 32 << 20) }
 
-  init(_ loader: ResourceLoader, limits: Limits) {
-    self.loader = loader
-    self.limits = limits
-  }
+  init(_ loader: ResourceLoader, byteLimit: Int64) { (self.loader, self.byteLimit) = (loader, byteLimit) }
 
   /// Starts to load a picture, and returns at once.
   public func load(_ request: ImageRequest) -> ImageTask { load(request) { [loader] in loader.updates(for: $0) } }
 
   /// Starts to load a picture through the handlers of a page.
-  func load(_ request: ImageRequest, through next: @escaping ResourceHandlerChain.Next) -> ImageTask {
+  func load(
+    _ request: ImageRequest, through next: @escaping @Sendable (ResourceRequest) async -> AsyncStream<ResourceUpdate>
+  ) -> ImageTask {
     let resource = ResourceRequest(
       request.url, base: request.pageURL, type: .image, priority: request.priority)
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
     let work = Task {
       var hasImage = false
-      for await update in next(resource) {
+      for await update in await next(resource) {
         // A picture that was given and confirmed is not given again.
         if case .notModified = update, hasImage { continue }
-        for await result in results(of: update, request.url) {
+        await follow(update, request.url) { result in
           if case .image = result { hasImage = true }
           continuation.yield(result)
         }
@@ -200,39 +195,28 @@ public struct DefaultImageLoader: ImageLoading {
     }
   }
 
-  private func results(of update: ResourceUpdate, _ url: String) -> AsyncStream<ImageTask.Update> {
-    let limits = limits
-    return AsyncStream { continuation in
-      let work = Task {
-        defer { continuation.finish() }
-        let loaded: Resource
-        switch update {
-        case .cached(let found), .network(let found), .notModified(let found): loaded = found
-        case .failed(let failure):
-          if let answer = failure.answer {
-            continuation.yield(.failed(ImageError.status(answer.status, url: url)))
-          } else if let error = failure.error {
-            continuation.yield(.failed(error))
-          }
-          return
-        }
-        do {
-          let bytes = try await Self.collect(loaded, limits) { continuation.yield($0) }
-          continuation.yield(.image(try Self.image(bytes, loaded, url, limits)))
-        } catch {
-          continuation.yield(.failed(error))
-        }
+  /// Gives the progress of a picture, and the picture or its failure.
+  private func follow(
+    _ update: ResourceUpdate, _ url: String, _ give: (ImageTask.Update) -> Void
+  ) async {
+    do {
+      switch update {
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        let bytes = try await collect(loaded, give)
+        give(.image(try Self.image(bytes, loaded, url)))
+      case .failed(let failure):
+        if let answer = failure.answer { throw ImageError.status(answer.status, url: url) }
+        if let error = failure.error { throw error }
       }
-      continuation.onTermination = { _ in work.cancel() }
+    } catch {
+      give(.failed(error))
     }
   }
 
-  private static func collect(
-    _ loaded: Resource, _ limits: Limits, _ report: (ImageTask.Update) -> Void
-  ) async throws -> [UInt8] {
+  private func collect(_ loaded: Resource, _ give: (ImageTask.Update) -> Void) async throws -> [UInt8] {
     func check(_ count: Int) throws {
-      guard Int64(count) <= limits.bytes else {
-        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: limits.bytes)
+      guard Int64(count) <= byteLimit else {
+        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: byteLimit)
       }
     }
     if let bytes = loaded.body.bytesInMemory {
@@ -244,14 +228,12 @@ public struct DefaultImageLoader: ImageLoading {
     for try await chunk in loaded.body {
       bytes += chunk
       try check(bytes.count)
-      report(.progress(received: Int64(bytes.count), of: size))
+      give(.progress(received: Int64(bytes.count), of: size))
     }
     return bytes
   }
 
-  private static func image(
-    _ bytes: [UInt8], _ loaded: Resource, _ url: String, _ limits: Limits
-  ) throws -> LoadedImage {
+  private static func image(_ bytes: [UInt8], _ loaded: Resource, _ url: String) throws -> LoadedImage {
     guard (200..<300).contains(loaded.status) else { throw ImageError.status(loaded.status, url: url) }
     guard let format = ImageFormat(bytes) else {
       throw ImageError.notAnImage(url: url, contentType: loaded.response.headerFields[.contentType])
@@ -263,8 +245,8 @@ public struct DefaultImageLoader: ImageLoading {
     }
     if let size {
       let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)
-      guard !overflows, pixels <= limits.pixels else {
-        throw ImageError.tooManyPixels(url: url, pixels: overflows ? .max : pixels, limit: limits.pixels)
+      guard !overflows, pixels <= pixelLimit else {
+        throw ImageError.tooManyPixels(url: url, pixels: overflows ? .max : pixels, limit: pixelLimit)
       }
     }
     return LoadedImage(bytes: bytes, format: format.rawValue, size: size, cacheType: loaded.cacheType)

@@ -29,14 +29,15 @@ public struct ImageSize: Hashable, Sendable {
   ///   - bytes: the file, or its beginning; the first MiB is read.
   ///   - format: the format of the bytes.
   init?(of bytes: [UInt8], format: ImageFormat) {
-    let reader = HeadReader(bytes)
+    // A file has its picture's size near the beginning.
+    let head = bytes.prefix(1 << 20)
     let size: ImageSize? =
       switch format {
-      case .png: Self.png(reader)
-      case .jpeg: Self.jpeg(reader)
-      case .gif: Self.gif(reader)
-      case .webp: Self.webp(reader)
-      case .avif: Self.avif(reader)
+      case .png: Self.png(head)
+      case .jpeg: Self.jpeg(head)
+      case .gif: Self.gif(head)
+      case .webp: Self.webp(head)
+      case .avif: Self.avif(head)
       case .svg: Self.svg(bytes)
       }
     guard let size else { return nil }
@@ -44,17 +45,17 @@ public struct ImageSize: Hashable, Sendable {
   }
 
   /// PNG §11.2.2: the first chunk is IHDR.
-  private static func png(_ reader: HeadReader) -> ImageSize? {
-    guard reader.text(12, 4) == "IHDR", let width = reader.big(16, 4), let height = reader.big(20, 4) else {
+  private static func png(_ head: ArraySlice<UInt8>) -> ImageSize? {
+    guard head.text(12, 4) == "IHDR", let width = head.big(16, 4), let height = head.big(20, 4) else {
       return nil
     }
     return ImageSize(width: width, height: height)
   }
 
   /// ITU T.81 §B.2: segments up to the frame header.
-  private static func jpeg(_ reader: HeadReader) -> ImageSize? {
+  private static func jpeg(_ head: ArraySlice<UInt8>) -> ImageSize? {
     var position = 2
-    while let marker = reader.big(position, 2), marker >> 8 == 0xFF {
+    while let marker = head.big(position, 2), marker >> 8 == 0xFF {
       let code = marker & 0xFF
       if code == 0xFF {
         position += 1
@@ -62,7 +63,7 @@ public struct ImageSize: Hashable, Sendable {
       }
       // Frame headers, without those of tables that share their range.
       if (0xC0...0xCF).contains(code), ![0xC4, 0xC8, 0xCC].contains(code) {
-        guard let height = reader.big(position + 5, 2), let width = reader.big(position + 7, 2) else { return nil }
+        guard let height = head.big(position + 5, 2), let width = head.big(position + 7, 2) else { return nil }
         return ImageSize(width: width, height: height)
       }
       if code == 0xD9 || code == 0xDA { return nil }
@@ -70,40 +71,40 @@ public struct ImageSize: Hashable, Sendable {
         position += 2
         continue
       }
-      guard let length = reader.big(position + 2, 2), length >= 2 else { return nil }
+      guard let length = head.big(position + 2, 2), length >= 2 else { return nil }
       position += 2 + length
     }
     return nil
   }
 
   /// GIF89a §18.
-  private static func gif(_ reader: HeadReader) -> ImageSize? {
-    guard let width = reader.little(6, 2), let height = reader.little(8, 2) else { return nil }
+  private static func gif(_ head: ArraySlice<UInt8>) -> ImageSize? {
+    guard let width = head.little(6, 2), let height = head.little(8, 2) else { return nil }
     return ImageSize(width: width, height: height)
   }
 
   /// RFC 9649 §2.4 to §2.7.
-  private static func webp(_ reader: HeadReader) -> ImageSize? {
-    switch reader.text(12, 4) {
+  private static func webp(_ head: ArraySlice<UInt8>) -> ImageSize? {
+    switch head.text(12, 4) {
     case "VP8 ":
-      guard let width = reader.little(26, 2), let height = reader.little(28, 2) else { return nil }
+      guard let width = head.little(26, 2), let height = head.little(28, 2) else { return nil }
       return ImageSize(width: width & 0x3FFF, height: height & 0x3FFF)
     case "VP8L":
-      guard reader.big(20, 1) == 0x2F, let bits = reader.little(21, 4) else { return nil }
+      guard head.big(20, 1) == 0x2F, let bits = head.little(21, 4) else { return nil }
       return ImageSize(width: (bits & 0x3FFF) + 1, height: (bits >> 14 & 0x3FFF) + 1)
     case "VP8X":
-      guard let width = reader.little(24, 3), let height = reader.little(27, 3) else { return nil }
+      guard let width = head.little(24, 3), let height = head.little(27, 3) else { return nil }
       return ImageSize(width: width + 1, height: height + 1)
     default: return nil
     }
   }
 
   /// ISO/IEC 23008-12 §6.5.3: the largest `ispe`, which is that of the whole picture if it has tiles.
-  private static func avif(_ reader: HeadReader) -> ImageSize? {
+  private static func avif(_ head: ArraySlice<UInt8>) -> ImageSize? {
     var largest: ImageSize?
     var position = 0
-    while let found = reader.find("ispe", from: position) {
-      if let width = reader.big(found + 8, 4), let height = reader.big(found + 12, 4),
+    while let found = head.find("ispe", from: position) {
+      if let width = head.big(found + 8, 4), let height = head.big(found + 12, 4),
         let size = ImageSize(width: width, height: height),
         (largest?.width ?? 0) <= size.width
       {
@@ -144,29 +145,27 @@ public struct ImageSize: Hashable, Sendable {
   }
 }
 
-/// Reads numbers from the beginning of a file; `nil` beyond its end.
-private struct HeadReader {
-  /// A file has its picture's size near the beginning.
-  private static let limit = 1 << 20
-  private let bytes: ArraySlice<UInt8>
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes.prefix(Self.limit) }
-
+/// Reads numbers of a file's beginning; `nil` beyond its end.
+extension ArraySlice<UInt8> {
   private func part(_ position: Int, _ count: Int) -> ArraySlice<UInt8>? {
-    guard position >= 0, position <= bytes.count - count else { return nil }
-    return bytes[position..<(position + count)]
+    guard position >= 0, position <= self.count - count else { return nil }
+    return self[position..<(position + count)]
   }
 
-  func big(_ position: Int, _ count: Int) -> Int? { part(position, count)?.reduce(0) { $0 << 8 | Int($1) } }
-  func little(_ position: Int, _ count: Int) -> Int? {
+  fileprivate func big(_ position: Int, _ count: Int) -> Int? {
+    part(position, count)?.reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  fileprivate func little(_ position: Int, _ count: Int) -> Int? {
     part(position, count)?.reversed().reduce(0) { $0 << 8 | Int($1) }
   }
-  func text(_ position: Int, _ count: Int) -> String? {
+
+  fileprivate func text(_ position: Int, _ count: Int) -> String? {
     part(position, count).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  func find(_ name: String, from start: Int) -> Int? {
-    guard start < bytes.count else { return nil }
-    return bytes[start...].firstRange(of: Array(name.utf8))?.lowerBound
+  fileprivate func find(_ name: String, from start: Int) -> Int? {
+    guard start < count else { return nil }
+    return self[start...].firstRange(of: Array(name.utf8))?.lowerBound
   }
 }

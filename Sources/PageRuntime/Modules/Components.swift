@@ -26,7 +26,7 @@ extension ComponentTable {
     table.add(
       "image",
       methods: [
-        "save": .answering(at: 0) { _ in ["success": false, "errorDesc": "this host has no place for pictures"] }
+        "save": .answering(at: 0) { _, _ in ["success": false, "errorDesc": "this host has no place for pictures"] }
       ])
     table.add(
       "web",
@@ -59,13 +59,10 @@ extension ComponentTable {
     "getSelectionRange": selection, "getEditSelectionRange": selection,
   ]
 
-  private static let selection = ModuleMethod.deferred { call, page in
-    guard let callback = call.callback(at: 0) else { return }
+  private static let selection = ModuleMethod.answering(at: 0) { call, page in
     // Without the focus nothing is selected.
     let range = page.focusedInput == call.ref ? page.inputSelection : 0..<0
-    try await page.callback(
-      callback,
-      ["selectionStart": .number(Double(range.lowerBound)), "selectionEnd": .number(Double(range.upperBound))])
+    return ["selectionStart": .number(Double(range.lowerBound)), "selectionEnd": .number(Double(range.upperBound))]
   }
 }
 

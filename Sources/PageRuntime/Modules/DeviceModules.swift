@@ -1,143 +1,115 @@
 import ScriptEngine
 import Synchronization
 
-/// `locale`, `deviceInfo`, `meta`, `sdk-console-log`, `dark-scheme`, `voice-over`, `clipboard` and `instanceWrap`: the
-/// device, its user and the page itself.
+/// The device, its user and the page itself.
 extension ModuleTable {
-  static func addDevice(to table: inout ModuleTable) {
-    table.add(
-      "locale", "getLanguage",
-      .deferred { call, page in
-        if let callback = call.callback(at: 0) {
-          try await page.callback(callback, .string(page.configuration.language))
-        }
-      })
-    table.add("locale", "getLanguageSync", .immediate { _, configuration in .string(configuration.language) })
+  static let locale: [String: ModuleMethod] = [
+    "getLanguage": .answering(at: 0) { _, page in .string(page.configuration.language) },
+    "getLanguageSync": .immediate { _, configuration in .string(configuration.language) },
     // iOS returns the languages, and Android has both forms.
-    table.add(
-      "locale", "getLanguages",
-      .deferred(returning: { _, configuration in [.string(configuration.language)] }) { call, page in
-        if let callback = call.callback(at: 0) {
-          try await page.callback(callback, [.string(page.configuration.language)])
-        }
-      })
-    table.add(
-      "deviceInfo", "enableFullScreenHeight",
-      .deferred { call, page in
-        let height = page.configuration.environment["deviceHeight"]
-        if let callback = call.callback(at: 0) { try await page.callback(callback, ["fullScreenHeight": height]) }
-      })
-    table.add("meta", "setViewport", .deferred { call, page in page.viewport = call[0] })
-    table.add(
-      "meta", "getPageInfo",
-      .deferred { call, page in
-        if let callback = call.callback(at: 0) { try await page.callback(callback, page.viewport) }
-      })
-    table.add("meta", "openLog", .idle)
-    table.add(
-      "sdk-console-log", "switchLogLevel",
-      .answering(at: 1) { call in
-        let isKnown = ["off", "error", "warning", "info", "debug"].contains(call[0])
-        return ["status": isKnown ? "success" : "failure"]
-      })
-    table.add("sdk-console-log", "setPerfMode", .idle)
-    table.add("dark-scheme", "getCurrentScheme", .immediate { _, _ in "light" })
-    for name in ["registerSchemeChangeListener", "unregisterSchemeChangeListener"] {
-      table.add("dark-scheme", name, .idle)
+    "getLanguages": .deferred(returning: { _, configuration in [.string(configuration.language)] }) { call, page in
+      if let callback = call.callback(at: 0) {
+        try await page.callback(callback, [.string(page.configuration.language)])
+      }
+    },
+  ]
+
+  static let deviceInfo: [String: ModuleMethod] = [
+    "enableFullScreenHeight": .answering(at: 0) { _, page in
+      ["fullScreenHeight": page.configuration.environment["deviceHeight"]]
     }
-    table.add("voice-over", "isVoiceOverOn", .immediate { _, _ in false })
-    table.add(
-      "voice-over", "read",
-      .answering(at: 1) { call in
-        let isEmpty = call[0]["value"].isNothing
-        return [
-          "success": false,
-          "errorDesc": isEmpty ? "you didn't specify any value to read" : "please check the voice status",
-        ]
-      })
-    table.add("voice-over", "focusToElement", .idle)
-    table.add(
-      "clipboard", "setString",
-      .deferred { call, page in page.environment.clipboard.withLock { $0 = call[0].plainText ?? "" } })
-    table.add(
-      "clipboard", "getString",
-      .deferred { call, page in
-        let text = page.environment.clipboard.withLock(\.self)
-        guard let callback = call.callback(at: 0) else { return }
-        try await page.callback(callback, ["result": "success", "data": .string(text)])
-      })
-    table.add(
-      "instanceWrap", "error",
-      .deferred { call, page in
-        let texts = [call[0], call[1], call[2]].compactMap(\.plainText).filter { !$0.isEmpty }
-        _ = page.fail(.refused(texts.joined(separator: ", ")))
-      })
-    table.add(
-      "instanceWrap", "refresh", .deferred { _, page in try await page.reload() })
-  }
+  ]
+
+  static let meta: [String: ModuleMethod] = [
+    "setViewport": .deferred { call, page in page.viewport = call[0] },
+    "getPageInfo": .answering(at: 0) { _, page in page.viewport },
+    "openLog": .idle,
+  ]
+
+  static let consoleLog: [String: ModuleMethod] = [
+    "switchLogLevel": .answering(at: 1) { call, _ in
+      let isKnown = ["off", "error", "warning", "info", "debug"].contains(call[0])
+      return ["status": isKnown ? "success" : "failure"]
+    },
+    "setPerfMode": .idle,
+  ]
+
+  static let darkScheme: [String: ModuleMethod] = [
+    "getCurrentScheme": .immediate { _, _ in "light" }, "registerSchemeChangeListener": .idle,
+    "unregisterSchemeChangeListener": .idle,
+  ]
+
+  static let voiceOver: [String: ModuleMethod] = [
+    "isVoiceOverOn": .immediate { _, _ in false },
+    "read": .answering(at: 1) { call, _ in
+      let isEmpty = call[0]["value"].isNothing
+      return [
+        "success": false,
+        "errorDesc": isEmpty ? "you didn't specify any value to read" : "please check the voice status",
+      ]
+    },
+    "focusToElement": .idle,
+  ]
+
+  static let clipboard: [String: ModuleMethod] = [
+    "setString": .deferred { call, page in page.environment.clipboard.withLock { $0 = call[0].plainText ?? "" } },
+    "getString": .answering(at: 0) { _, page in
+      ["result": "success", "data": .string(page.environment.clipboard.withLock(\.self))]
+    },
+  ]
+
+  static let instanceWrap: [String: ModuleMethod] = [
+    "error": .deferred { call, page in
+      let texts = [call[0], call[1], call[2]].compactMap(\.plainText).filter { !$0.isEmpty }
+      _ = page.fail(.refused(texts.joined(separator: ", ")))
+    },
+    "refresh": .deferred { _, page in try await page.reload() },
+  ]
 }
 
-/// `dom`, `animation`, `webview`, `canvas` and `picker`, as a host without a screen has them.
+/// What is shown, as a host without a screen has it.
 extension ModuleTable {
-  static func addDisplay(to table: inout ModuleTable) {
-    table.add(
-      "dom", "addRule",
-      .deferred { call, page in
-        guard let kind = call[0].string else { return }
-        try await page.addRule(kind, call[1])
-      })
-    table.add(
-      "dom", "scrollToElement",
-      .deferred { call, page in
-        if let ref = call[0].reference { page.scrollTarget = ref }
-      })
-    table.add(
-      "dom", "getComponentRect",
-      .deferred { call, page in
-        guard let callback = call.callback(at: 1) else { return }
-        try await page.callback(callback, await page.rect(of: call[0].reference ?? ""))
-      })
-    table.add(
-      "dom", "getLayoutDirection",
-      .deferred { call, page in
-        guard let callback = call.callback(at: 1) else { return }
-        try await page.callback(callback, .string(page.tree.direction(of: call[0].reference ?? "")))
-      })
+  static let dom: [String: ModuleMethod] = [
+    "addRule": .deferred { call, page in
+      if let kind = call[0].string { await page.addRule(kind, call[1]) }
+    },
+    "scrollToElement": .deferred { call, page in
+      if let ref = call[0].reference { page.scrollTarget = ref }
+    },
+    "getComponentRect": .answering(at: 1) { call, page in await page.rect(of: call[0].reference ?? "") },
+    "getLayoutDirection": .answering(at: 1) { call, page in
+      .string(page.tree.direction(of: call[0].reference ?? ""))
+    },
     // Frameworks call it for a component in a cell whose data has changed.
-    table.add(
-      "dom", "updateComponentData",
-      .deferred { call, page in
-        if let id = call[0].reference, let data = call[1].object { await page.update(data, ofComponent: id) }
-        if let callback = call.callback(at: 2) { try await page.callback(callback, ["result": "success"]) }
-      })
-    for name in ["beginBatchMark", "endBatchMark"] { table.add("dom", name, .idle) }
-    table.add(
-      "animation", "transition",
-      .deferred { call, page in
-        // Pages animate elements that are gone, and $refs that are undefined: the SDK tells the callback alone.
-        let ref = call[0].reference ?? ""
-        let isThere = page.tree[ref] != nil
-        // Without a screen the animation is at its end at once.
-        if isThere, let styles = call[1]["styles"].object { page.settleAnimation(of: ref, styles) }
-        if let callback = call.callback(at: 2) {
-          let answer: ScriptValue =
-            isThere
-            ? ["result": "SUCCESS", "message": ""]
-            : ["result": "Fail", "message": .string("No component find for ref:\(ref)")]
-          try await page.callback(callback, answer)
-        }
-      })
-    for name in ["goBack", "goForward", "reload", "postMessage", "notifyWebview"] { table.add("webview", name, .idle) }
-    table.add("canvas", "addDrawActions", .idle)
-    table.add("canvas", "initTexture", .answering(at: 1) { ["url": $0[0], "width": 0, "height": 0] })
-    for name in ["pick", "pickDate", "pickTime"] {
-      table.add(
-        "picker", name,
-        .deferred { call, page in
-          if let callback = call.callback(at: 1) { try await page.callback(callback, ["result": "cancel"]) }
-        })
+    "updateComponentData": .answering(at: 2) { call, page in
+      if let id = call[0].reference, let data = call[1].object { await page.update(data, ofComponent: id) }
+      return ["result": "success"]
+    },
+    "beginBatchMark": .idle, "endBatchMark": .idle,
+  ]
+
+  static let animation: [String: ModuleMethod] = [
+    "transition": .answering(at: 2) { call, page in
+      // Pages animate elements that are gone, and $refs that are undefined: the SDK tells the callback alone.
+      let ref = call[0].reference ?? ""
+      guard page.tree[ref] != nil else {
+        return ["result": "Fail", "message": .string("No component find for ref:\(ref)")]
+      }
+      // Without a screen the animation is at its end at once.
+      if let styles = call[1]["styles"].object { page.endAnimation(of: ref, styles) }
+      return ["result": "SUCCESS", "message": ""]
     }
-  }
+  ]
+
+  static let webview = idle("goBack", "goForward", "reload", "postMessage", "notifyWebview")
+
+  static let canvas: [String: ModuleMethod] = [
+    "addDrawActions": .idle, "initTexture": .answering(at: 1) { call, _ in ["url": call[0], "width": 0, "height": 0] },
+  ]
+
+  static let picker: [String: ModuleMethod] = ["pick": cancelling, "pickDate": cancelling, "pickTime": cancelling]
+
+  private static let cancelling = ModuleMethod.answering(at: 1) { _, _ in ["result": "cancel"] }
 }
 
 extension ElementTree {

@@ -1,20 +1,21 @@
 import ScriptEngine
 
-/// `globalEvent`: events of the app.
 extension ModuleTable {
-  static func addGlobalEvents(to table: inout ModuleTable) {
-    table.add(
-      "globalEvent", "addEventListener",
-      .deferred { call, page in
-        guard let type = call[0].string, let callback = call.callback(at: 1) else { return }
-        page.globalListeners[type, default: []].append(callback)
-      })
-    table.add(
-      "globalEvent", "removeEventListener",
-      .deferred { call, page in
-        if let type = call[0].string { page.globalListeners[type] = nil }
-      })
-  }
+  /// `event`: opening a URL, as `navigator.push` does.
+  static let event: [String: ModuleMethod] = [
+    "openURL": .deferred { call, page in try await push(call, call[0], page, answering: call.callback(at: 1)) }
+  ]
+
+  /// `globalEvent`: events of the app.
+  static let globalEvent: [String: ModuleMethod] = [
+    "addEventListener": .deferred { call, page in
+      guard let type = call[0].string, let callback = call.callback(at: 1) else { return }
+      page.globalListeners[type, default: []].append(callback)
+    },
+    "removeEventListener": .deferred { call, page in
+      if let type = call[0].string { page.globalListeners[type] = nil }
+    },
+  ]
 }
 
 extension PageInstance {
@@ -29,67 +30,54 @@ extension PageInstance {
   }
 }
 
-/// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
-/// channels of one page stay in its script.
 extension ModuleTable {
-  static func addChannels(to table: inout ModuleTable) {
-    table.add(
-      "broadcastChannel", "open",
-      .deferred { call, page in if let name = call[0].string { page.environment.channels.open(name, page) } })
-    table.add(
-      "broadcastChannel", "close",
-      .deferred { call, page in if let name = call[0].string { page.environment.channels.close(name, page) } })
-    table.add(
-      "broadcastChannel", "post",
-      .deferred { call, page in
-        if let name = call[0].string { await page.environment.channels.post(call[1], to: name, from: page) }
-      })
-  }
+  /// The host's side of `BroadcastChannel`: messages between pages, which have script engines of their own. Those between
+  /// channels of one page stay in its script.
+  static let broadcastChannel: [String: ModuleMethod] = [
+    "open": .deferred { call, page in if let name = call[0].string { page.environment.openChannel(name, of: page) } },
+    "close": .deferred { call, page in
+      if let name = call[0].string { page.environment.closeChannel(name, of: page) }
+    },
+    "post": .deferred { call, page in
+      if let name = call[0].string { await page.environment.post(call[1], toChannel: name, from: page) }
+    },
+  ]
 }
 
-/// Passes messages on between the pages of one host that are in the same scope.
-@PageActor final class Channels {
-  /// The pages of a scope that have a channel of a name open.
-  private struct Key: Hashable {
-    let scope: String
-    let name: String
+/// Messages between the pages of one host that are in the same scope.
+@PageActor extension PageEnvironment {
+  fileprivate func openChannel(_ name: String, of page: PageInstance) {
+    closeChannel(name, of: page)
+    channels[page.channelScope, default: [:]][name, default: []].append { [weak page] in page }
   }
 
-  private struct Listener {
-    weak var page: PageInstance?
-  }
-
-  private var listeners: [Key: [Listener]] = [:]
-  private nonisolated let outlet: ChannelOutlet?
-
-  nonisolated init(outlet: ChannelOutlet?) { self.outlet = outlet }
-
-  func open(_ name: String, _ page: PageInstance) {
-    let key = Key(scope: page.channelScope, name: name)
-    listeners[key, default: []].removeAll { $0.page == nil || $0.page?.phase == .destroyed || $0.page === page }
-    listeners[key, default: []].append(Listener(page: page))
-  }
-
-  func close(_ name: String, _ page: PageInstance) {
-    let key = Key(scope: page.channelScope, name: name)
-    listeners[key]?.removeAll { $0.page == nil || $0.page === page }
-    if listeners[key]?.isEmpty == true { listeners[key] = nil }
+  fileprivate func closeChannel(_ name: String, of page: PageInstance) {
+    let left = (channels[page.channelScope]?[name] ?? []).filter { listener in
+      listener().map { $0 !== page && $0.phase != .destroyed } ?? false
+    }
+    channels[page.channelScope]?[name] = left.isEmpty ? nil : left
+    if channels[page.channelScope]?.isEmpty == true { channels[page.channelScope] = nil }
   }
 
   /// Ends all channels of a page.
-  func close(_ page: PageInstance) {
-    for key in listeners.keys where key.scope == page.channelScope { close(key.name, page) }
+  func closeChannels(of page: PageInstance) {
+    for name in Array((channels[page.channelScope] ?? [:]).keys) { closeChannel(name, of: page) }
   }
 
   /// Sends a message to all other pages that have a channel of the name open.
-  func post(_ message: ScriptValue, to name: String, from page: PageInstance) async {
-    await deliver(message, to: name, in: page.channelScope, except: page)
-    await outlet?(page, name, message)
+  fileprivate func post(_ message: ScriptValue, toChannel name: String, from page: PageInstance) async {
+    await deliver(message, toChannel: name, in: page.channelScope, except: page)
+    await channelOutlet?(page, name, message)
   }
 
-  /// Delivers a message to the pages of a scope. No page waits for another one's script.
-  func deliver(_ message: ScriptValue, to name: String, in scope: String, except sender: PageInstance? = nil) async {
-    let pages = (listeners[Key(scope: scope, name: name)] ?? []).compactMap(\.page).filter { $0 !== sender }
+  /// Delivers a message to the pages of a scope that have a channel of the name open. No page waits for another one's
+  /// script.
+  ///
+  /// - Parameter sender: the page that sent it; `nil` for one outside this process.
+  package func deliver(
+    _ message: ScriptValue, toChannel name: String, in scope: String, except sender: PageInstance? = nil
+  ) async {
+    let pages = (channels[scope]?[name] ?? []).compactMap { $0() }.filter { $0 !== sender }
     let deliveries = pages.map { page in Task { @PageActor in await page.receive(message, from: name) } }
     for delivery in deliveries { await delivery.value }
   }

@@ -16,10 +16,13 @@ enum ModuleMethod: Sendable {
   /// Does nothing: the part of a device that it is about does not exist.
   static let idle = ModuleMethod.deferred { _, _ in }
 
-  /// Calls the callback among its arguments with an answer that does not depend on the page.
-  static func answering(at index: Int, _ answer: @escaping @Sendable (ModuleCall) -> ScriptValue) -> ModuleMethod {
+  /// Calls the callback among its arguments, if there is one, with an answer.
+  static func answering(
+    at index: Int, _ answer: @escaping @PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue
+  ) -> ModuleMethod {
     .deferred { call, page in
-      if let callback = call.callback(at: index) { try await page.callback(callback, answer(call)) }
+      let answer = try await answer(call, page)
+      if let callback = call.callback(at: index) { try await page.callback(callback, answer) }
     }
   }
 }
@@ -39,18 +42,13 @@ struct ModuleTable: Sendable {
 
   /// Adds a method, or replaces it.
   mutating func add(_ module: String, _ method: String, _ body: ModuleMethod) {
-    modules[module, default: [:]][method] = body
-    noteNames(of: module)
+    set(module, (modules[module] ?? [:]).merging([method: body]) { $1 })
   }
 
   /// Adds a module, in the place of one of the same name.
   mutating func set(_ module: String, _ methods: [String: ModuleMethod]?) {
     modules[module] = methods
-    noteNames(of: module)
-  }
-
-  private mutating func noteNames(of module: String) {
-    names[module] = modules[module].map { .array($0.keys.sorted().map { .string($0) }) }
+    names[module] = methods.map { .array($0.keys.sorted().map { .string($0) }) }
   }
 }
 
@@ -162,26 +160,28 @@ extension ModuleCall {
 // MARK: - The built-in modules
 
 extension ModuleTable {
-  /// A table of the built-in modules.
-  static func builtIn() -> ModuleTable {
+  /// The built-in modules.
+  static let builtIn: ModuleTable = {
     var table = ModuleTable()
-    addTimers(to: &table)
-    addStream(to: &table)
-    addStorage(to: &table)
-    addModals(to: &table)
-    addNavigation(to: &table)
-    addGlobalEvents(to: &table)
-    addDevice(to: &table)
-    addDisplay(to: &table)
-    addChannels(to: &table)
-    addWebSockets(to: &table)
-    // Every module of the SDK may have events of its own. Here none fires one.
-    for module in table.modules.keys {
-      for name in common where table[module, name] == nil { table.add(module, name, .idle) }
+    let modules: [String: [String: ModuleMethod]] = [
+      "animation": animation, "broadcastChannel": broadcastChannel, "canvas": canvas, "clipboard": clipboard,
+      "dark-scheme": darkScheme, "deviceInfo": deviceInfo, "dom": dom, "event": event, "globalEvent": globalEvent,
+      "instanceWrap": instanceWrap, "locale": locale, "meta": meta, "modal": modal, "navigator": navigator,
+      "picker": picker, "sdk-console-log": consoleLog, "storage": storage, "stream": stream, "timer": timer,
+      "voice-over": voiceOver, "webSocket": webSocket, "webview": webview,
+    ]
+    for (name, methods) in modules {
+      // Every module of the SDK may have events of its own. Here none fires one.
+      table.set(name, methods.merging(common.map { ($0, ModuleMethod.idle) }) { own, _ in own })
     }
     return table
-  }
+  }()
 
   /// The methods that every module has.
   static let common = ["addEventListener", "removeAllEventListeners"]
+
+  /// Methods that do nothing.
+  static func idle(_ names: String...) -> [String: ModuleMethod] {
+    Dictionary(names.map { ($0, ModuleMethod.idle) }) { $1 }
+  }
 }

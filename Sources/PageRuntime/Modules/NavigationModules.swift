@@ -1,24 +1,19 @@
 import HTTPTransport
 import ScriptEngine
 
-/// `navigator`, and `event` with `openURL`: going from page to page. Their callbacks are called at once with a text, as in
-/// the SDK: the outcome of the navigation is not awaited.
 extension ModuleTable {
-  static func addNavigation(to table: inout ModuleTable) {
-    table.add(
-      "navigator", "push",
-      .deferred { call, page in try await push(call, call[0]["url"], page, answering: call.callback(at: 1)) })
-    table.add(
-      "navigator", "pop", .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1)) })
-    table.add("navigator", "open", .deferred { call, page in try await open(call, page) })
-    table.add(
-      "navigator", "close",
-      .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1), with: [:]) })
-    table.add(
-      "event", "openURL",
-      .deferred { call, page in try await push(call, call[0], page, answering: call.callback(at: 1)) })
-    for name in barMethods { table.add("navigator", name, .answering(at: 1, barAnswer)) }
-  }
+  /// `navigator`: going from page to page. Callbacks are called at once with a text, as in the SDK: the outcome of the
+  /// navigation is not awaited.
+  static let navigator: [String: ModuleMethod] = {
+    var methods: [String: ModuleMethod] = [
+      "push": .deferred { call, page in try await push(call, call[0]["url"], page, answering: call.callback(at: 1)) },
+      "pop": .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1)) },
+      "open": .deferred { call, page in try await open(call, page) },
+      "close": .deferred { call, page in try await pop(call, page, answering: call.callback(at: 1), with: [:]) },
+    ]
+    for name in barMethods { methods[name] = .answering(at: 1) { call, _ in barAnswer(call) } }
+    return methods
+  }()
 
   private static let success: ScriptValue = "WX_SUCCESS"
   private static let failure: ScriptValue = "WX_FAILED"
@@ -26,7 +21,8 @@ extension ModuleTable {
 
   // MARK: Going
 
-  @PageActor private static func push(
+  /// Goes to another page, after the callback has got its answer.
+  @PageActor static func push(
     _ call: ModuleCall, _ target: ScriptValue, _ page: PageInstance, answering callback: String?
   ) async throws {
     guard let text = target.string, !text.isEmpty, let url = page.resolve(text) else {
@@ -65,7 +61,7 @@ extension ModuleTable {
   }
 
   /// The answer of a device that has a navigation bar. This host draws none.
-  private static let barAnswer: @Sendable (ModuleCall) -> ScriptValue = { call in
+  private static func barAnswer(_ call: ModuleCall) -> ScriptValue {
     switch call.method {
     case "setNavBarHidden": ["0", "1", 0, 1].contains(call[0]["hidden"]) ? success : failure
     case "setNavBarBackgroundColor": call[0]["backgroundColor"].isNothing ? wrongArgument : success
@@ -93,41 +89,38 @@ extension PageInstance {
   }
 }
 
-/// `modal`: messages and questions.
 extension ModuleTable {
-  static func addModals(to table: inout ModuleTable) {
-    add(&table, .toast) { message, call, page in
+  /// `modal`: messages and questions.
+  static let modal: [String: ModuleMethod] = [
+    "toast": .deferred { call, page in
+      let message = page.show(.toast, call[0])
       await page.registry.handlers.modals.toast(message.text, seconds: call[0]["duration"].number ?? 3, from: page)
-      return nil
-    }
-    add(&table, .alert) { message, _, page in
+    },
+    "alert": .answering(at: 1) { call, page in
+      let message = page.show(.alert, call[0])
       let title = message.buttons.first ?? ""
       await page.registry.handlers.modals.alert(message.text, button: title, from: page)
       return .string(title)
-    }
-    add(&table, .confirm) { message, _, page in
-      .string(await page.registry.handlers.modals.confirm(message.text, buttons: message.buttons, from: page))
-    }
-    add(&table, .prompt) { message, _, page in
+    },
+    "confirm": .answering(at: 1) { call, page in
+      let message = page.show(.confirm, call[0])
+      return .string(await page.registry.handlers.modals.confirm(message.text, buttons: message.buttons, from: page))
+    },
+    "prompt": .answering(at: 1) { call, page in
+      let message = page.show(.prompt, call[0])
       let answer = await page.registry.handlers.modals.prompt(
         message.text, preset: message.preset ?? "", buttons: message.buttons, from: page)
       return ["result": .string(answer.button), "data": .string(answer.text)]
-    }
-  }
+    },
+  ]
+}
 
-  /// - Parameter body: shows the message; gives the argument of the script's callback, or `nil` if it is not called.
-  private static func add(
-    _ table: inout ModuleTable, _ kind: PageMessage.Kind,
-    _ body: @escaping @PageActor @Sendable (PageMessage, ModuleCall, PageInstance) async -> ScriptValue?
-  ) {
-    table.add(
-      "modal", kind.rawValue,
-      .deferred { call, page in
-        let message = PageMessage(kind, call[0])
-        page.show(message)
-        guard let answer = await body(message, call, page), let callback = call.callback(at: 1) else { return }
-        try await page.callback(callback, answer)
-      })
+extension PageInstance {
+  /// Shows a message that a script has given.
+  fileprivate func show(_ kind: PageMessage.Kind, _ options: ScriptValue) -> PageMessage {
+    let message = PageMessage(kind, options)
+    show(message)
+    return message
   }
 }
 

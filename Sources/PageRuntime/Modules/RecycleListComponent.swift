@@ -36,15 +36,14 @@ extension ComponentTable {
     "scrollTo": scroll, "scrollToElement": scroll,
     "queryElement": query { $0.first ?? [:] },
     "queryElementAll": query { .array($0) },
-    "closest": .deferred { call, page in
-      guard let callback = call.callback(at: 2) else { return }
-      let tree = page.tree.expanded
+    "closest": .answering(at: 2) { call, page in
+      let tree = page.expandedTree.tree
       var next = call[0].reference.flatMap { tree[$0] }?.parent.flatMap { tree[$0] }
-      let selector = AttributeSelector(call[1].string ?? "")
-      while let element = next, selector?.matches(element) != true {
+      let matches = selector(call[1].string ?? "")
+      while let element = next, !matches(element) {
         next = element.type == "recycle-list" ? nil : element.parent.flatMap { tree[$0] }
       }
-      try await page.callback(callback, next?.queryResult ?? [:])
+      return next?.queryResult ?? [:]
     },
   ]
 
@@ -64,42 +63,33 @@ extension ComponentTable {
   private static let scroll = ModuleMethod.deferred { call, page in
     guard let ref = call.ref else { return }
     if let index = call.index(at: 0) {
-      let tree = page.tree.expanded
+      let tree = page.expandedTree.tree
       let cells = tree[ref]?.children.filter { tree[$0]?.type == "cell" } ?? []
       if cells.indices.contains(index) { page.scrollTarget = cells[index] }
-    } else if let target = call[0].string, page.tree.expanded[target] != nil {
+    } else if let target = call[0].string, page.expandedTree.tree[target] != nil {
       page.scrollTarget = target
     }
   }
 
   /// Answers with the elements below one of a cell that a selector names.
   private static func query(_ answer: @escaping @Sendable ([ScriptValue]) -> ScriptValue) -> ModuleMethod {
-    .deferred { call, page in
-      guard let callback = call.callback(at: 2) else { return }
-      let selector = AttributeSelector(call[1].string ?? "")
-      let below = page.tree.expanded.preorder(from: call[0].reference ?? "").dropFirst()
-      let found = below.filter { selector?.matches($0) == true }
-      try await page.callback(callback, answer(found.map(\.queryResult)))
+    .answering(at: 2) { call, page in
+      let below = page.expandedTree.tree.preorder(from: call[0].reference ?? "").dropFirst()
+      return answer(below.filter(selector(call[1].string ?? "")).map(\.queryResult))
     }
   }
-}
 
-/// `[name]` or `[name=value]`: all that both SDKs know of selectors.
-private struct AttributeSelector {
-  let name: String
-  let value: String?
-
-  init?(_ text: String) {
-    guard text.hasPrefix("["), text.hasSuffix("]"), text.utf8.count > 2 else { return nil }
+  /// Reads `[name]` or `[name=value]`: all that both SDKs know of selectors. Other texts match no element.
+  private static func selector(_ text: String) -> (ElementTree.Element) -> Bool {
     let parts = text.dropFirst().dropLast().split(separator: "=", maxSplits: 1)
-    guard let first = parts.first else { return nil }
-    name = String(first)
-    value = parts.dropFirst().first.map { $0.filter { $0 != "\"" && $0 != "'" } }
-  }
-
-  func matches(_ element: ElementTree.Element) -> Bool {
-    guard let found = element.attributes[name] else { return false }
-    return value == nil || found.plainText == value
+    guard text.hasPrefix("["), text.hasSuffix("]"), let name = parts.first.map(String.init) else {
+      return { _ in false }
+    }
+    let value = parts.dropFirst().first.map { $0.filter { $0 != "\"" && $0 != "'" } }
+    return { element in
+      guard let found = element.attributes[name] else { return false }
+      return value == nil || found.plainText == value
+    }
   }
 }
 
@@ -145,6 +135,29 @@ extension PageInstance {
     if isTooLong { throw DescribedError("a list has at most \(limit) items: the last ones are left out") }
   }
 
+  // MARK: Cells
+
+  /// The tree with cells, and the components in them. It is made once after each change of the tree.
+  var expandedTree: (tree: ElementTree, components: [CellComponent]) {
+    if let expansion { return expansion }
+    // A tree without cells is not kept: its next change would copy it.
+    guard let made = tree.expansion else { return (tree, []) }
+    (expansion, expansionCount) = (made, expansionCount + 1)
+    return made
+  }
+
+  /// The ref of a cell's template, with the arguments that the template binds to an event, and the id of the component
+  /// that the cell's element belongs to.
+  ///
+  /// - Parameter ref: the ref of an element, or of a cell.
+  func eventTarget(_ ref: String, _ type: String) -> (ref: String, arguments: ScriptValue?, component: String?) {
+    guard tree[ref] == nil, let template = ref.split(separator: "@", maxSplits: 1).first.map(String.init),
+      tree[template] != nil
+    else { return (ref, tree[ref]?.eventArguments[type], nil) }
+    let cell = expandedTree.tree[ref]
+    return (template, cell?.eventArguments[type], cell?.component)
+  }
+
   // MARK: Components in cells
 
   /// Makes, updates and ends the components that are in cells, one step at a time, until they are those of the tree.
@@ -174,7 +187,7 @@ extension PageInstance {
   /// The hooks that are due, after which the components are those of the tree: what has gone is detached, what is new is
   /// created, and attached when its data is there, and what has other properties gets them.
   private func dueHooks() -> [FrameworkGroup.ComponentHook] {
-    let (cells, components) = tree.expansion
+    let (cells, components) = expandedTree
     var hooks: [FrameworkGroup.ComponentHook] = []
     let present = Set(components.map(\.id))
     let gone = cellComponents.keys.sorted().filter { !present.contains($0) }

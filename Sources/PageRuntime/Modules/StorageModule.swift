@@ -1,44 +1,38 @@
 import ScriptEngine
 
-/// `storage`: texts by key. The calls of all pages of a host run one after the other, as on devices.
 extension ModuleTable {
-  static func addStorage(to table: inout ModuleTable) {
-    let turns = StorageTurns()
-    add(&table, turns, "getItem", callbackAt: 1) { call, storage in
+  /// `storage`: texts by key. The calls of all pages of a host run one after the other, as on devices.
+  static let storage: [String: ModuleMethod] = [
+    "getItem": storing(callbackAt: 1) { call, storage in
       guard let value = try await storage.value(for: try key(call)) else { return failed("undefined") }
       return success(.string(value))
-    }
-    for name in ["setItem", "setItemPersistent"] {
-      add(&table, turns, name, callbackAt: 2) { call, storage in
-        try await storage.setValue(call[1].plainText ?? call[1].jsonText, for: try key(call))
-        return success("undefined")
-      }
-    }
-    add(&table, turns, "removeItem", callbackAt: 1) { call, storage in
+    },
+    "setItem": setting, "setItemPersistent": setting,
+    "removeItem": storing(callbackAt: 1) { call, storage in
       try await storage.removeValue(for: try key(call)) ? success("undefined") : failed("undefined")
-    }
-    add(&table, turns, "length", callbackAt: 0) { _, storage in success(.number(Double(try await storage.keys().count)))
-    }
-    add(&table, turns, "getAllKeys", callbackAt: 0) { _, storage in success(try await storage.keys().scriptValue) }
+    },
+    "length": storing(callbackAt: 0) { _, storage in success(.number(Double(try await storage.keys().count))) },
+    "getAllKeys": storing(callbackAt: 0) { _, storage in success(try await storage.keys().scriptValue) },
+  ]
+
+  private static let setting = storing(callbackAt: 2) { call, storage in
+    try await storage.setValue(call[1].plainText ?? call[1].jsonText, for: try key(call))
+    return success("undefined")
   }
 
-  private static func add(
-    _ table: inout ModuleTable, _ turns: StorageTurns, _ name: String, callbackAt index: Int,
-    _ body: @escaping @Sendable (ModuleCall, any StorageProviding) async throws -> ScriptValue
-  ) {
-    table.add(
-      "storage", name,
-      .deferred { call, page in
-        let storage = page.registry.handlers.storage.values(of: page.partition)
-        let answer = await turns.take {
-          do {
-            return try await body(call, storage)
-          } catch {
-            return failed(.string("\(error)"))
-          }
+  private static func storing(
+    callbackAt index: Int, _ body: @escaping @Sendable (ModuleCall, any StorageProviding) async throws -> ScriptValue
+  ) -> ModuleMethod {
+    .answering(at: index) { call, page in
+      let storage = page.registry.handlers.storage.values(of: page.partition)
+      return await page.environment.inTurn {
+        do {
+          return try await body(call, storage)
+        } catch {
+          return failed(.string("\(error)"))
         }
-        if let callback = call.callback(at: index) { try await page.callback(callback, answer) }
-      })
+      }
+    }
   }
 
   private static func key(_ call: ModuleCall) throws -> String {
@@ -52,20 +46,15 @@ extension ModuleTable {
   private static func failed(_ data: ScriptValue) -> ScriptValue { ["result": "failed", "data": data] }
 }
 
-/// Runs calls one after the other, in the order in which they came.
-@PageActor private final class StorageTurns: Sendable {
-  private var last: Task<ScriptValue, Never>?
-
-  nonisolated init() {}
-
-  /// Runs a call after the earlier ones. It goes on when the task that waits for it is cancelled: a page that was closed
-  /// has stored what it set.
-  func take(_ call: @escaping @Sendable () async -> ScriptValue) async -> ScriptValue {
-    let turn = Task { [last] in
+extension PageEnvironment {
+  /// Runs a call of the storage after the earlier ones, in the order in which they came. It goes on when the task that
+  /// waits for it is cancelled: a page that was closed has stored what it set.
+  @PageActor fileprivate func inTurn(_ call: @escaping @Sendable () async -> ScriptValue) async -> ScriptValue {
+    let turn = Task { [last = lastStorageCall] in
       _ = await last?.value
       return await call()
     }
-    last = turn
+    lastStorageCall = turn
     return await turn.value
   }
 }

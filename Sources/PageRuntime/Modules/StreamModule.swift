@@ -4,40 +4,34 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// `stream`: the requests of scripts.
 extension ModuleTable {
-  static func addStream(to table: inout ModuleTable) {
-    table.add("stream", "fetch", .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) })
-    table.add(
-      "stream", "fetchWithArrayBuffer",
-      .deferred { call, page in
-        var options = call[1].object ?? [:]
-        if let bytes = call[0].bytes { options["body"] = .data(bytes) }
-        try await fetch(.object(options), call.callback(at: 2), call.callback(at: 3), page)
-      })
-    table.add("stream", "sendHttp", .deferred { try await sendHTTP($0, $1) })
-  }
+  /// `stream`: the requests of scripts.
+  static let stream: [String: ModuleMethod] = [
+    "fetch": .deferred { try await fetch($0[0], $0.callback(at: 1), $0.callback(at: 2), $1) },
+    "fetchWithArrayBuffer": .deferred { call, page in
+      var options = call[1].object ?? [:]
+      if let bytes = call[0].bytes { options["body"] = .data(bytes) }
+      try await fetch(.object(options), call.callback(at: 2), call.callback(at: 3), page)
+    },
+    "sendHttp": .answering(at: 1) { call, page in .string(try await sendHTTP(call[0], page)) },
+  ]
 
-  /// The older form of `fetch`: its callback gets the body as text, empty if there was no answer.
-  @PageActor private static func sendHTTP(_ call: ModuleCall, _ page: PageInstance) async throws {
-    let callback = call.callback(at: 1)
-    var options = call[0].object ?? [:]
+  /// The older form of `fetch`: gives the body as text, empty if there was no answer.
+  @PageActor private static func sendHTTP(_ given: ScriptValue, _ page: PageInstance) async throws -> String {
+    var options = given.object ?? [:]
     options["headers"] = options["header"] ?? options["headers"]
     var text = ""
-    if let request = try? makeRequest(.object(options), page) {
-      do {
-        for try await update in page.updates(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
-          switch update {
-          case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-            text = try await loaded.text()
-          case .failed(let failure):
-            guard text.isEmpty, let loaded = failure.answer else { break }
-            text = try await loaded.text()
-          }
-        }
-      } catch is PageTimeout {}
+    guard let request = try? makeRequest(.object(options), page) else { return text }
+    for await update in page.counted(for: request, within: timeout(in: given) ?? .seconds(60)) {
+      switch update {
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        text = try await loaded.text()
+      case .failed(let failure):
+        guard text.isEmpty, let loaded = failure.answer else { break }
+        text = try await loaded.text()
+      }
     }
-    if let callback { try await page.callback(callback, .string(text)) }
+    return text
   }
 
   /// The script's time limit.
@@ -65,34 +59,29 @@ extension ModuleTable {
       return try await answer(failed("\(error)"))
     }
     if let progress { try await page.callback(progress, ["readyState": 1], keepAlive: true) }
-    let timeout = timeout(in: options)
-    let kind = Kind(options["type"].string)
+    let type = options["type"].string?.lowercased()
     let isTwofold = page.environment.resources.behavior(for: page.rewritten(request)).refresh == .always
     var hasAnswered = false
-    do {
-      for try await update in page.updates(for: request, within: timeout) {
-        switch update {
-        case .cached(let loaded) where isTwofold:
-          try await answer(try await kind.payload(loaded, fromCache: true), keepAlive: true)
-          hasAnswered = true
-        case .notModified where hasAnswered: break
-        case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-          if let progress { try await page.callback(progress, Self.state(of: loaded), keepAlive: true) }
-          try await answer(try await kind.payload(loaded, fromCache: isTwofold ? false : nil))
-          hasAnswered = true
-        case .failed(let failure):
-          // An answer that was given stays valid.
-          if hasAnswered { break }
-          if let loaded = failure.answer {
-            try await answer(try await kind.payload(loaded, fromCache: isTwofold ? false : nil))
-          } else {
-            try await answer(failed(failure.description))
-          }
-          hasAnswered = true
+    for await update in page.counted(for: request, within: timeout(in: options)) {
+      switch update {
+      case .cached(let loaded) where isTwofold:
+        try await answer(try await payload(loaded, as: type, fromCache: true), keepAlive: true)
+        hasAnswered = true
+      case .notModified where hasAnswered: break
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        if let progress { try await page.callback(progress, Self.state(of: loaded), keepAlive: true) }
+        try await answer(try await payload(loaded, as: type, fromCache: isTwofold ? false : nil))
+        hasAnswered = true
+      case .failed(let failure):
+        // An answer that was given stays valid.
+        if hasAnswered { break }
+        if let loaded = failure.answer {
+          try await answer(try await payload(loaded, as: type, fromCache: isTwofold ? false : nil))
+        } else {
+          try await answer(failed(failure.description))
         }
+        hasAnswered = true
       }
-    } catch is PageTimeout {
-      if !hasAnswered { try await answer(failed("the request took longer than its timeout")) }
     }
   }
 
@@ -104,7 +93,7 @@ extension ModuleTable {
     ]
   }
 
-  fileprivate static func headers(of loaded: Resource) -> ScriptValue {
+  private static func headers(of loaded: Resource) -> ScriptValue {
     var values: [String: String] = [:]
     for field in loaded.response.headerFields {
       let name = field.name.rawName
@@ -142,46 +131,27 @@ extension ModuleTable {
   /// The argument of the script's callback, and its member `data` as JSON; `nil` if the value has it.
   private typealias Payload = (value: ScriptValue, json: String?)
 
-  /// The form in which the script wants the answer's body.
-  private enum Kind {
-    case json
-    case jsonp
-    case text
-
-    init(_ name: String?) {
-      switch name?.lowercased() {
-      case "json": self = .json
-      case "jsonp": self = .jsonp
-      default: self = .text
-      }
+  /// - Parameter type: the form in which the script wants the answer's body: `json`, `jsonp`, or text.
+  private static func payload(_ loaded: Resource, as type: String?, fromCache: Bool?) async throws -> Payload {
+    let text = try await loaded.text()
+    var value: [String: ScriptValue] = [
+      "status": .number(Double(loaded.status)), "ok": .bool((200..<300).contains(loaded.status)),
+      "statusText": .string(loaded.response.status.standardPhrase), "headers": headers(of: loaded),
+    ]
+    if let fromCache { value["fromCache"] = .bool(fromCache) }
+    if type == "json" { return (.object(value), text) }
+    // Text that is not a call is given as text.
+    if type == "jsonp", let json = jsonpArgument(of: text), ScriptValue(json: json) != nil {
+      return (.object(value), json)
     }
+    value["data"] = .string(text)
+    return (.object(value), nil)
+  }
 
-    func payload(_ loaded: Resource, fromCache: Bool?) async throws -> Payload {
-      let text = try await loaded.text()
-      let isGood = (200..<300).contains(loaded.status)
-      var value: [String: ScriptValue] = [
-        "status": .number(Double(loaded.status)), "ok": .bool(isGood),
-        "statusText": .string(loaded.response.status.standardPhrase), "headers": ModuleTable.headers(of: loaded),
-      ]
-      if let fromCache { value["fromCache"] = .bool(fromCache) }
-      switch self {
-      case .json: return (.object(value), text)
-      case .jsonp:
-        // Text that is not a call is given as text.
-        if let json = Self.argument(of: text), ScriptValue(json: json) != nil {
-          return (.object(value), json)
-        }
-      case .text: break
-      }
-      value["data"] = .string(text)
-      return (.object(value), nil)
-    }
-
-    /// `name({…});`
-    private static func argument(of text: String) -> String? {
-      guard let start = text.firstIndex(of: "("), let end = text.lastIndex(of: ")"), start < end else { return nil }
-      return String(text[text.index(after: start)..<end])
-    }
+  /// `name({…});`
+  private static func jsonpArgument(of text: String) -> String? {
+    guard let start = text.firstIndex(of: "("), let end = text.lastIndex(of: ")"), start < end else { return nil }
+    return String(text[text.index(after: start)..<end])
   }
 }
 
@@ -192,47 +162,40 @@ extension Resource {
   /// charset, or if the charset is unknown or does not fit the bytes.
   fileprivate func text() async throws -> String {
     let bytes = try await body.collect()
-    return response.headerFields[.contentType].flatMap(Charset.init(of:))?.text(bytes)
+    return response.headerFields[.contentType].flatMap(String.Encoding.init(of:))?.text(bytes)
       ?? String(decoding: bytes, as: UTF8.self)
   }
 }
 
-/// A charset of those that pages' servers use, by the names of IANA and their usual aliases.
-private enum Charset {
-  case foundation(String.Encoding)
-  case eucJP
-
+/// The charsets that pages' servers use, by the names of IANA and their usual aliases.
+extension String.Encoding {
   /// Reads the parameter `charset` of a media type, such as `text/html; charset="GBK"`; `nil` if there is none that is
   /// known.
-  init?(of mediaType: String) {
+  fileprivate init?(of mediaType: String) {
     let lowercased = mediaType.lowercased()
     guard let start = lowercased.firstRange(of: "charset=")?.upperBound else { return nil }
     let rest = lowercased[start...].drop { $0 == "\"" || $0 == "'" }
     let name = String(rest.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.:".contains($0)) })
       .replacing("_", with: "-")
     if let part = Self.number(in: name, after: "iso-8859-"), 1...16 ~= part, part != 12 {
-      self = .foundation(.init(rawValue: 0x8000_0200 + UInt(part)))
+      self.init(rawValue: 0x8000_0200 + UInt(part))
     } else if let page = Self.number(in: name, after: "windows-") ?? Self.number(in: name, after: "cp"),
       1250...1258 ~= page
     {
       // Foundation's numbers of the first three are in another order.
       let number = [1250: 1, 1251: 2, 1252: 0][page] ?? page - 1250
-      self = .foundation(.init(rawValue: 0x8000_0500 + UInt(number)))
-    } else if let encoding = Self.encodings[name] {
-      self = .foundation(encoding)
-    } else if ["euc-jp", "eucjp", "x-euc-jp"].contains(name) {
-      self = .eucJP
+      self.init(rawValue: 0x8000_0500 + UInt(number))
+    } else if let known = Self.named[name] {
+      self = known
     } else {
       return nil
     }
   }
 
   /// Returns `nil` if the bytes are not text in this charset.
-  func text(_ bytes: [UInt8]) -> String? {
-    switch self {
-    case .foundation(let encoding): String(data: Data(bytes), encoding: encoding)
-    case .eucJP: Self.iso2022(fromEUCJP: bytes).flatMap { String(data: $0, encoding: .init(rawValue: 0x8000_0822)) }
-    }
+  fileprivate func text(_ bytes: [UInt8]) -> String? {
+    guard self == .japaneseEUC else { return String(data: Data(bytes), encoding: self) }
+    return Self.iso2022(fromEUCJP: bytes).flatMap { String(data: $0, encoding: .init(rawValue: 0x8000_0822)) }
   }
 
   private static func number(in name: String, after prefix: String) -> Int? {
@@ -277,7 +240,7 @@ private enum Charset {
     return result
   }
 
-  private static let encodings: [String: String.Encoding] = {
+  private static let named: [String: String.Encoding] = {
     let gb18030 = String.Encoding(rawValue: 0x8000_0632)
     let big5 = String.Encoding(rawValue: 0x8000_0A03)
     let hongKong = String.Encoding(rawValue: 0x8000_0A06)
@@ -291,7 +254,8 @@ private enum Charset {
       "gb-2312-80": gb18030, "euc-cn": gb18030,
       "big5": big5, "x-x-big5": big5, "cn-big5": big5, "csbig5": big5, "cp950": big5, "big5-hkscs": hongKong,
       "shift-jis": .shiftJIS, "sjis": .shiftJIS, "x-sjis": .shiftJIS, "ms-kanji": .shiftJIS, "cp932": .shiftJIS,
-      "windows-31j": .shiftJIS, "iso-2022-jp": .iso2022JP,
+      "windows-31j": .shiftJIS, "iso-2022-jp": .iso2022JP, "euc-jp": .japaneseEUC, "eucjp": .japaneseEUC,
+      "x-euc-jp": .japaneseEUC,
       "euc-kr": korean, "ks-c-5601-1987": korean, "ksc5601": korean, "windows-949": korean, "cp949": korean,
       "latin1": .isoLatin1, "latin2": .isoLatin2, "tis-620": thai, "windows-874": thai,
       "koi8-r": .init(rawValue: 0x8000_0A02), "koi8-u": .init(rawValue: 0x8000_0A08),

@@ -2,40 +2,32 @@ import Foundation
 import HTTPTransport
 import HTTPTypes
 import ScriptEngine
-import Synchronization
 
-/// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
 extension ModuleTable {
-  static func addWebSockets(to table: inout ModuleTable) {
-    table.add(
-      "webSocket", "WebSocket",
-      .deferred { call, page in
-        page.socket?.cancel()
-        let names = call[1].array?.compactMap(\.string) ?? call[1].string?.split(separator: ",").map(String.init) ?? []
-        let protocols = names.map { $0.filter { $0 != " " } }.filter { !$0.isEmpty }
-        let url = page.socketURL(call[0].string ?? "")
-        page.socket = PageSocket(WebSocketRequest(url: url, protocols: protocols, page: page.id), of: page)
-      })
-    table.add(
-      "webSocket", "send",
-      .deferred { call, page in
-        guard let message = WebSocketMessage(call[0]) else {
-          throw ScriptError.wrongArgument(index: 0, expected: "text or binary data", found: call[0].kind)
-        }
-        try page.socket?.send(message)
-      })
-    table.add(
-      "webSocket", "close",
-      .deferred { call, page in
-        try page.socket?.close(call[0].int ?? call[0].string.flatMap { Int($0) }, call[1].string ?? "")
-      })
-    for occasion in PageSocket.EventKind.allCases {
-      table.add(
-        "webSocket", occasion.rawValue,
-        .deferred { call, page in
-          if let callback = call.callback(at: 0) { page.socketListeners[occasion] = callback }
-        })
-    }
+  /// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before and has its listeners.
+  static let webSocket: [String: ModuleMethod] = [
+    "WebSocket": .deferred { call, page in
+      page.socket?.cancel()
+      let names = call[1].array?.compactMap(\.string) ?? call[1].string?.split(separator: ",").map(String.init) ?? []
+      let protocols = names.map { $0.filter { $0 != " " } }.filter { !$0.isEmpty }
+      let url = page.socketURL(call[0].string ?? "")
+      page.socket = PageSocket(WebSocketRequest(url: url, protocols: protocols, page: page.id), of: page)
+    },
+    "send": .deferred { call, page in
+      guard let message = WebSocketMessage(call[0]) else {
+        throw ScriptError.wrongArgument(index: 0, expected: "text or binary data", found: call[0].kind)
+      }
+      try page.socket?.send(message)
+    },
+    "close": .deferred { call, page in
+      try page.socket?.close(call[0].int ?? call[0].string.flatMap { Int($0) }, call[1].string ?? "")
+    },
+    "onopen": listening, "onmessage": listening, "onerror": listening, "onclose": listening,
+  ]
+
+  /// Takes the script's callback for the event of the method's name.
+  private static let listening = ModuleMethod.deferred { call, page in
+    if let callback = call.callback(at: 0) { page.socketListeners[call.method] = callback }
   }
 }
 
@@ -123,9 +115,7 @@ public enum WebSocketEvent: Hashable, Sendable {
 package struct NoWebSockets: WebSocketing {
   private let advice: String
 
-  package init() { advice = "" }
-
-  /// - Parameter advice: tells how to enable web sockets, in terms of the program.
+  /// - Parameter advice: tells how to enable web sockets, in terms of the program; may be empty.
   package init(advice: String) { self.advice = advice.isEmpty ? "" : "; \(advice)" }
 
   package func run(
@@ -139,35 +129,37 @@ package struct NoWebSockets: WebSocketing {
 
 /// The web socket of a page: sends the script's messages, and calls its listeners.
 @PageActor final class PageSocket {
-  /// The events that a script can listen to, by the names of the methods that take its callbacks.
-  enum EventKind: String, CaseIterable {
-    case open = "onopen"
-    case message = "onmessage"
-    case error = "onerror"
-    case close = "onclose"
-  }
-
-  /// The number of bytes that may wait to be sent.
-  private static let limit = 16 << 20
-
   private weak var page: PageInstance?
-  private let outbox = SocketOutbox(limit: PageSocket.limit)
   private var work: Task<Void, Never>?
+  /// The commands that the connection has not asked for yet.
+  private var waiting: [(command: WebSocketCommand, bytes: Int)] = []
+  private var waitingBytes = 0
+  private let byteLimit: Int
+  /// The connection, while it waits for a command.
+  private var reader: CheckedContinuation<WebSocketCommand?, Never>?
+  private var hasEnded = false
 
-  init(_ request: WebSocketRequest, of page: PageInstance) {
+  /// - Parameter byteLimit: the number of bytes that may wait to be sent.
+  init(_ request: WebSocketRequest, of page: PageInstance, byteLimit: Int = 16 << 20) {
     self.page = page
-    let (sockets, outbox) = (page.registry.handlers.sockets, outbox)
+    self.byteLimit = byteLimit
+    let sockets = page.registry.handlers.sockets
+    let commands = AsyncStream<WebSocketCommand> { [weak self] in
+      await self?.nextCommand() ?? nil
+    } onCancel: { [weak self] in
+      Task { @PageActor in self?.finish() }
+    }
     work = Task { [weak self] in
-      await sockets.run(request, commands: outbox.commands) { [weak self] event in await self?.receive(event) }
-      outbox.finish()
+      await sockets.run(request, commands: commands) { [weak self] event in await self?.receive(event) }
+      self?.finish()
     }
   }
 
   /// - Throws: ``ScriptError`` if more than the limit waits; the web socket is then closed.
   func send(_ message: WebSocketMessage) throws {
-    guard outbox.add(.send(message), bytes: message.count) else {
+    guard add(.send(message), bytes: message.count) else {
       cancel()
-      throw ScriptError.engine("more than \(Self.limit) bytes wait to be sent: the web socket is closed")
+      throw ScriptError.engine("more than \(byteLimit) bytes wait to be sent: the web socket is closed")
     }
   }
 
@@ -181,14 +173,14 @@ package struct NoWebSockets: WebSocketing {
     guard reason.utf8.count <= 123 else {
       throw ScriptError.engine("the reason for closing a web socket has more than 123 bytes")
     }
-    _ = outbox.add(.close(code: code ?? (reason.isEmpty ? nil : 1000), reason: reason), bytes: 0)
+    _ = add(.close(code: code ?? (reason.isEmpty ? nil : 1000), reason: reason), bytes: 0)
   }
 
   /// Ends the connection. Listeners are no longer called.
   func cancel() {
     page = nil
     work?.cancel()
-    outbox.finish()
+    finish()
   }
 
   /// Waits for the end of the connection.
@@ -196,18 +188,50 @@ package struct NoWebSockets: WebSocketing {
 
   private func receive(_ event: WebSocketEvent) async {
     switch event {
-    case .opened: await tell(.open, [:])
-    case .message(let message): await tell(.message, ["data": message.scriptValue])
-    case .failed(let reason): await tell(.error, ["data": .string(reason)])
+    case .opened: await tell("onopen", [:])
+    case .message(let message): await tell("onmessage", ["data": message.scriptValue])
+    case .failed(let reason): await tell("onerror", ["data": .string(reason)])
     case .closed(let code, let reason, let wasClean):
       await tell(
-        .close, ["code": .number(Double(code)), "reason": .string(reason), "wasClean": .bool(wasClean)])
+        "onclose", ["code": .number(Double(code)), "reason": .string(reason), "wasClean": .bool(wasClean)])
     }
   }
 
-  private func tell(_ occasion: EventKind, _ value: ScriptValue) async {
-    guard let page, let callback = page.socketListeners[occasion] else { return }
+  private func tell(_ event: String, _ value: ScriptValue) async {
+    guard let page, let callback = page.socketListeners[event] else { return }
     try? await page.callback(callback, value, keepAlive: true)
+  }
+
+  // MARK: Commands that wait
+
+  /// - Returns: `false` if more than the limit would wait.
+  private func add(_ command: WebSocketCommand, bytes: Int) -> Bool {
+    if hasEnded { return true }
+    if let reader {
+      self.reader = nil
+      reader.resume(returning: command)
+      return true
+    }
+    guard waitingBytes + bytes <= byteLimit, waiting.count < 100_000 else { return false }
+    waiting.append((command, bytes))
+    waitingBytes += bytes
+    return true
+  }
+
+  /// Drops the waiting commands, and ends the connection's stream of them.
+  private func finish() {
+    hasEnded = true
+    (waiting, waitingBytes) = ([], 0)
+    reader?.resume(returning: nil)
+    reader = nil
+  }
+
+  private func nextCommand() async -> WebSocketCommand? {
+    if hasEnded { return nil }
+    guard !waiting.isEmpty else { return await withCheckedContinuation { reader = $0 } }
+    let first = waiting.removeFirst()
+    waitingBytes -= first.bytes
+    return first.command
   }
 }
 
@@ -243,74 +267,5 @@ extension ScriptValue {
   var bytes: [UInt8]? {
     if case .data(let bytes) = self { return bytes }
     return self["@type"] == "binary" ? self["base64"].string.flatMap { [UInt8](base64: $0) } : nil
-  }
-}
-
-/// The commands of a page that its web socket has not taken yet.
-final class SocketOutbox: Sendable {
-  private struct State {
-    var waiting: [(command: WebSocketCommand, bytes: Int)] = []
-    var bytes = 0
-    var taker: CheckedContinuation<WebSocketCommand?, Never>?
-    var hasEnded = false
-  }
-
-  private let limit: Int
-  private let state = Mutex(State())
-
-  /// - Parameter limit: the number of bytes that may wait.
-  init(limit: Int) { self.limit = limit }
-
-  /// The commands, for one reader. A command waits here until the reader asks for it.
-  var commands: AsyncStream<WebSocketCommand> {
-    AsyncStream {
-      await self.next()
-    } onCancel: {
-      self.finish()
-    }
-  }
-
-  /// - Returns: `false` if more than the limit would wait.
-  func add(_ command: WebSocketCommand, bytes: Int) -> Bool {
-    let (isTaken, taker): (Bool, CheckedContinuation<WebSocketCommand?, Never>?) = state.withLock { state in
-      if state.hasEnded { return (true, nil) }
-      if let taker = state.taker {
-        state.taker = nil
-        return (true, taker)
-      }
-      guard state.bytes + bytes <= limit, state.waiting.count < 100_000 else { return (false, nil) }
-      state.waiting.append((command, bytes))
-      state.bytes += bytes
-      return (true, nil)
-    }
-    taker?.resume(returning: command)
-    return isTaken
-  }
-
-  /// Drops the waiting commands, and ends the stream.
-  func finish() {
-    let taker = state.withLock { state in
-      state.hasEnded = true
-      (state.waiting, state.bytes) = ([], 0)
-      defer { state.taker = nil }
-      return state.taker
-    }
-    taker?.resume(returning: nil)
-  }
-
-  private func next() async -> WebSocketCommand? {
-    await withCheckedContinuation { continuation in
-      let ready: WebSocketCommand?? = state.withLock { state in
-        if state.hasEnded { return .some(nil) }
-        guard !state.waiting.isEmpty else {
-          state.taker = continuation
-          return nil
-        }
-        let first = state.waiting.removeFirst()
-        state.bytes -= first.bytes
-        return .some(first.command)
-      }
-      if let ready { continuation.resume(returning: ready) }
-    }
   }
 }

@@ -78,8 +78,8 @@ import ScriptEngine
     _ loaded: LoadedBundle, options: PageOptions, data: ScriptValue, _ trial: OpeningTrial
   ) async throws {
     do {
-      holdsFailures = true
-      defer { if self.trial === trial { holdsFailures = false } }
+      survivesFailures = true
+      defer { if self.trial === trial { survivesFailures = false } }
       try await show(loaded, options: options, data: data)
     } catch {
       guard self.trial === trial, let error = error as? PageError else { throw error }

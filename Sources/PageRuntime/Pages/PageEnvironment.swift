@@ -24,7 +24,11 @@ public final class PageEnvironment: Sendable {
   public let registry: PageRegistry
   let configuration: DefaultConfiguration
   let clipboard = Mutex("")
-  let channels: Channels
+  /// The pages that have channels open, by their scopes and the channels' names.
+  @PageActor var channels: [String: [String: [() -> PageInstance?]]] = [:]
+  let channelOutlet: ChannelOutlet?
+  /// The call of the module `storage` that came last: the calls of all pages run one after the other.
+  @PageActor var lastStorageCall: Task<ScriptValue, Never>?
   package let frameworks: FrameworkPool
   /// The elements of pages' last runs; `nil` if none are stored.
   let snapshots: PageSnapshots?
@@ -57,7 +61,7 @@ public final class PageEnvironment: Sendable {
     self.trials = trials
     (self.snapshots, self.snapshotUse) = (snapshots, snapshotUse)
     self.fallback = fallback
-    channels = Channels(outlet: channelOutlet)
+    self.channelOutlet = channelOutlet
     self.factory = factory
   }
 
@@ -65,11 +69,6 @@ public final class PageEnvironment: Sendable {
   ///
   /// - Parameter registry: the registry of this page and of those that it embeds; `nil` for the host's.
   @PageActor package func page(registry: PageRegistry? = nil) -> PageInstance { factory(self, registry) }
-
-  /// Delivers a message from outside this process to the pages of a scope that have a channel of the name open.
-  @PageActor package func deliver(_ message: ScriptValue, toChannel name: String, in scope: String) async {
-    await channels.deliver(message, to: name, in: scope)
-  }
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
 }

@@ -128,12 +128,12 @@ package struct PageRule: Hashable, Sendable {
 
 extension PageInstance {
   /// Adds a rule. The file of a font is loaded as a request of the page.
-  func addRule(_ kind: String, _ values: ScriptValue) async throws {
+  func addRule(_ kind: String, _ values: ScriptValue) async {
     var rule = PageRule(kind: kind, values: values)
     let index = rules.count
     rules.append(rule)
     guard let source = rule.source else { return }
-    for try await update in updates(for: ResourceRequest(source, type: .font), within: nil) {
+    for await update in counted(for: ResourceRequest(source, type: .font)) {
       switch update {
       case .cached, .network, .notModified: rule.isLoaded = true
       case .failed(let failure) where !rule.isLoaded: rule.failure = failure.description

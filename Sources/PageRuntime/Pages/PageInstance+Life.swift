@@ -62,10 +62,9 @@ extension PageInstance {
 
   func cancelWork() {
     for timer in timers.values { timer.task.cancel() }
-    for timer in callbackTimers.values { timer.task.cancel() }
     for call in calls.values { call.task.cancel() }
     for task in sourceTasks.values { task.cancel() }
-    (timers, callbackTimers, calls, sourceTasks) = ([:], [:], [:], [:])
+    (timers, calls, sourceTasks) = ([:], [:], [:])
     socket?.cancel()
     (socket, socketListeners) = (nil, [:])
   }
@@ -76,8 +75,8 @@ extension PageInstance {
   package func fail(_ error: PageError) -> PageError {
     if case .destroyed = phase { return error }
     failure = error
-    if holdsFailures { return error }
-    noteFailure(error)
+    if survivesFailures { return error }
+    recordFailure(error)
     dropSnapshot()
     _ = move(to: .failed)
     feed.send(.failed(error))
@@ -111,7 +110,7 @@ extension PageInstance {
   /// Frees the page's script and its embedded pages, before another opening or at the end.
   func closeScript() async throws {
     cancelWork()
-    environment.channels.close(self)
+    environment.closeChannels(of: self)
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
@@ -137,11 +136,11 @@ extension PageInstance {
   /// Ends the trial of an opening that is over.
   func endTrial() {
     trial?.abandon()
-    (trial, holdsFailures) = (nil, false)
+    (trial, survivesFailures) = (nil, false)
   }
 
   /// Records a failure after the page had its tree.
-  func noteFailure(_ error: PageError) {
+  func recordFailure(_ error: PageError) {
     guard let trial, let failure = TrialFailure(error, page: trial.url) else { return }
     Task { _ = await trial.failed(failure) }
   }
@@ -199,7 +198,7 @@ extension PageInstance {
     var found = sourceTasks.values.map { (item: PendingWork.Item.request, task: $0) }
     found += calls.values.map { ($0.isRequest ? .request : .call, $0.task) }
     for child in embedded.values { found += child.underway(at: now) }
-    for timer in [PageTimer](timers.values) + callbackTimers.values {
+    for timer in timers.values {
       found.append((timer.repeats ? .interval : .timer(remaining: timer.due - now), timer.task))
     }
     return found
@@ -207,19 +206,7 @@ extension PageInstance {
 
   /// Waits for a task until a deadline. The task goes on after it.
   static func wait(for task: Task<Void, Never>, until deadline: ContinuousClock.Instant) async {
-    let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
-    let relay = Task {
-      await task.value
-      continuation.yield()
-    }
-    let alarm = Task {
-      try? await Task.sleep(until: deadline)
-      continuation.yield()
-    }
-    defer {
-      relay.cancel()
-      alarm.cancel()
-    }
-    for await _ in ends { return }
+    let end = Task<Void, any Error> { await task.value }
+    _ = try? await within(deadline - .now) { try await end.valueForWaiter() }
   }
 }

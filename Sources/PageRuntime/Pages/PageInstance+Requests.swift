@@ -4,9 +4,6 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// A request took longer than the script's limit.
-struct PageTimeout: Error {}
-
 /// An error that is its sentence.
 package struct DescribedError: Error, CustomStringConvertible {
   package let description: String
@@ -31,7 +28,7 @@ extension PageInstance {
     request.snapshot = request.snapshot ?? view
     let target = resolve(SchemeRelativeRewriter().rewrite(request.reference, for: request))
     timings.requests += 1
-    return registry.requests.start(request, target, page: id, environment.resources)(request)
+    return registry.answers(to: request, target, page: id, environment.resources)(request)
   }
 
   /// Applies the app's rewriters to a request.
@@ -48,35 +45,10 @@ extension PageInstance {
   /// The description of the device and the app that the page's scripts get.
   var configuration: DefaultConfiguration { registry.handlers.configuration ?? environment.configuration }
 
-  /// Sends a request, counts its answers in ``timings``, and gives it up after a time.
+  /// Sends a request, and counts its answers in ``timings``.
   ///
-  /// - Parameter limit: `nil` for no limit.
-  /// - Throws: ``PageTimeout`` after the limit.
-  func updates(
-    for request: ResourceRequest, within limit: Duration?
-  ) -> AsyncThrowingStream<ResourceUpdate, any Error> {
-    let source = counted(for: request)
-    return AsyncThrowingStream { continuation in
-      let relay = Task {
-        for await update in source { continuation.yield(update) }
-        continuation.finish()
-      }
-      let alarm = limit.map { limit in
-        Task {
-          try await Task.sleep(for: limit)
-          relay.cancel()
-          continuation.finish(throwing: PageTimeout())
-        }
-      }
-      continuation.onTermination = { _ in
-        relay.cancel()
-        alarm?.cancel()
-      }
-    }
-  }
-
-  /// Sends a request and counts its answers in ``timings``.
-  func counted(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
+  /// - Parameter limit: the time after which the request fails and is given up; `nil` for no limit.
+  func counted(for request: ResourceRequest, within limit: Duration? = nil) -> AsyncStream<ResourceUpdate> {
     let source = updates(for: request)
     return AsyncStream { continuation in
       let relay = Task { @PageActor [weak self] in
@@ -86,7 +58,18 @@ extension PageInstance {
         }
         continuation.finish()
       }
-      continuation.onTermination = { _ in relay.cancel() }
+      let alarm = limit.map { limit in
+        Task {
+          try await Task.sleep(for: limit)
+          relay.cancel()
+          continuation.yield(.failed(LoadFailure(DescribedError("the request took longer than its timeout"))))
+          continuation.finish()
+        }
+      }
+      continuation.onTermination = { _ in
+        relay.cancel()
+        alarm?.cancel()
+      }
     }
   }
 

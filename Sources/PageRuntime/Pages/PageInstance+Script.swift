@@ -39,9 +39,9 @@ extension PageInstance {
     }
     if !outcome.componentData.isEmpty { setComponentData(outcome.componentData) }
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
-    for part in outcome.missing { note(part) }
+    for part in outcome.missing { record(part) }
     for exception in outcome.exceptions { report(exception) }
-    for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.task.cancel() }
+    for id in outcome.cancelledTimers { cancelTimer(id) }
     for timer in outcome.timers { start(timer) }
     for (call, ticket) in outcome.calls { dispatch(call, ticket: ticket) }
     if let failure = outcome.failure { end(with: failure) }
@@ -58,7 +58,7 @@ extension PageInstance {
     guard !commands.isEmpty else { return }
     tree.reserve(commands.reduce(0) { $0 + $1.insertions })
     var refusals: Set<Int> = []
-    for (index, command) in commands.enumerated() {
+    for (index, command) in commands.enumerated() where command.changesElements {
       do {
         try tree.apply(command)
       } catch {
@@ -90,7 +90,7 @@ extension PageInstance {
   }
 
   /// Puts an element where its animation would end.
-  func settleAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
+  func endAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
 
   /// Moves the page to the phase `live`, if it has a body: a framework may call createFinish without one.
   func finishCreation() {
@@ -140,7 +140,7 @@ extension PageInstance {
   func dispatch(_ call: ModuleCall, ticket: Int?) {
     guard let method = registry.method(of: call, in: tree) else {
       let type = call.ref.flatMap { tree[$0]?.type }
-      note(type.map { .method(of: $0, call.method) } ?? registry.modules.missing(call.module, call.method))
+      record(type.map { .method(of: $0, call.method) } ?? registry.modules.missing(call.module, call.method))
       return
     }
     let key = UUID()
@@ -213,7 +213,7 @@ extension PageInstance {
     let live = await liveRef(of: ref)
     guard group != nil else { throw ScriptError.closed }
     // An event of a cell that a template made is the template's; its arguments are the cell's.
-    let target = live.map { tree.eventTarget($0, type) }
+    let target = live.map { eventTarget($0, type) }
     guard let live, let target, let element = tree[target.ref] else { throw EventError(ref: ref, type: type) }
     let isOwn = target.ref == live
     let changes = isOwn && changes.isNothing ? element.changes(by: type, event) : changes

@@ -27,7 +27,7 @@ extension PageInstance {
     var waiting = [description]
     while let next = waiting.popLast() {
       if Self.sourceTypes.contains(next.type) { loadSource(of: next.ref) }
-      if !registry.components.has(next.type) { note(.component(next.type)) }
+      if !registry.components.has(next.type) { record(.component(next.type)) }
       if next.attributes["@templateId"] != nil { hasCellComponents = true }
       waiting += next.children
     }
@@ -37,7 +37,7 @@ extension PageInstance {
   private static let missingLimit = 200
 
   /// Reports a part that is not registered, once.
-  func note(_ part: MissingPart) {
+  func record(_ part: MissingPart) {
     guard missing.count < Self.missingLimit, missing.insert(part).inserted else { return }
     feed.send(.missing(part))
   }
@@ -105,17 +105,7 @@ extension PageInstance {
     let loader = registry.handlers.images
     let task: ImageTask
     if let standard = loader as? DefaultImageLoader {
-      task = standard.load(request) { [weak self] resource in
-        AsyncStream { continuation in
-          let relay = Task { @PageActor in
-            if let updates = self?.counted(for: resource) {
-              for await update in updates { continuation.yield(update) }
-            }
-            continuation.finish()
-          }
-          continuation.onTermination = { _ in relay.cancel() }
-        }
-      }
+      task = standard.load(request) { [weak self] in await self?.counted(for: $0) ?? AsyncStream { $0.finish() } }
     } else {
       request.url = rewritten(ResourceRequest(source, type: .image)).reference
       task = loader.load(request)

@@ -50,12 +50,12 @@ public enum PagePhase: String, Hashable, Sendable {
 ///     print(await page.tree.outline)
 ///     await page.destroy()
 @PageActor open class PageInstance {
-  // The states of a page, and who changes them. All are changed on the actor of pages. `closeScript` in
-  // `PageInstance+Life.swift` resets what belongs to a script: before each opening, and at the end. An opening whose phase
-  // is no longer `evaluating` when it goes on was superseded, and changes nothing.
+  // The states of a page, and what changes them. All are changed on the actor of pages. `closeScript` in
+  // `PageInstance+Life.swift` resets all that belongs to a script: before each opening, and at the end. An opening whose
+  // phase is no longer `evaluating` when it goes on was superseded, and changes nothing.
 
   // MARK: What the page is
-  // Set when it is made.
+  // Set when it is made, by its initializer or by whom it is made for.
 
   /// The id, unique among the pages of the host.
   public nonisolated let id: String
@@ -72,9 +72,19 @@ public enum PagePhase: String, Hashable, Sendable {
   /// tree has the result of all commands.
   nonisolated let feed = Broadcast<PageEvent>(.newest(10_000), replayLimit: 10_000)
 
+  /// The user whose cache, cookies and stored values the page has, also after the host has turned to another user. Pages
+  /// that are pushed or embedded have that of the page that asks.
+  public internal(set) var partition: CachePartition
+  /// The release that the embedding page sees.
+  var inheritedView: ReleaseView?
+  /// The number of pages that the page is embedded in, one in the other.
+  var embeddingDepth = 0
+
   // MARK: Its opening
-  // Changed by `begin` and `render` here, by `CachingPageInstance`, and by `fail` in `PageInstance+Life.swift`; the phase by
-  // `move(to:)` alone.
+  // Changed by `begin` and `render` here, by `CachingPageInstance` and its fallback, and by `fail` and `endTrial` in
+  // `PageInstance+Life.swift`; the phase by `move(to:)` there alone, the loads by `loading` in
+  // `PageInstance+Requests.swift`. The times are also counted there, and by `apply` and `finishCreation` in
+  // `PageInstance+Script.swift`, which says that the page has rendered.
 
   /// The phase of the page's life.
   public internal(set) var phase: PagePhase = .idle
@@ -86,12 +96,6 @@ public enum PagePhase: String, Hashable, Sendable {
   public internal(set) var failure: PageError?
   /// The fallback that replaces the page, and the error because of which it could not open; `nil` if there is none.
   public internal(set) var shownFallback: (fallback: PageFallback, reason: PageError)?
-  /// The user whose cache, cookies and stored values the page has, also after the host has turned to another user.
-  public internal(set) var partition: CachePartition
-  /// The release that the embedding page sees.
-  var inheritedView: ReleaseView?
-  /// The number of pages that the page is embedded in, one in the other.
-  var embeddingDepth = 0
   /// The options of the latest opening.
   var lastOptions = PageOptions()
   private(set) var lastData: ScriptValue = [:]
@@ -102,7 +106,7 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The trial of the opening; `nil` if the opening does not decide about a release.
   var trial: OpeningTrial?
   /// `true` while a failure does not end the page, since its opening may go on with another release.
-  var holdsFailures = false
+  var survivesFailures = false
   /// Listens for bytes that are newer than those of the page.
   var newsTask: Task<Void, Never>?
   /// Cancel what the page opens from, by the loads' keys.
@@ -119,17 +123,18 @@ public enum PagePhase: String, Hashable, Sendable {
   var visibilityTask: Task<Void, Never>?
 
   // MARK: Its script
-  // Changed by `render` here and `enter` in `PageInstance+Script.swift`; ended by `closeScript` and `fail`.
+  // Changed by `render` here, by `enter`, `dispatch` and `receive` in `PageInstance+Script.swift`, and by
+  // `TimerModule.swift`; the missing parts by `record` in `PageInstance+Sources.swift`. Ended by `closeScript` and `fail`.
 
   var group: FrameworkGroup?
   /// The purpose that the group was taken for.
   var purpose: FrameworkPool.Purpose?
   var entries: Task<Void, Never>?
-  /// The timers that scripts have set, by the script group's numbers.
-  var timers: [Int: PageTimer] = [:]
-  /// The timers of the `timer` module, by the callbacks that they call.
-  var callbackTimers: [String: PageTimer] = [:]
-  /// The calls of modules and components that have not ended; `true` for HTTP requests.
+  /// The timers: those of the `timer` module by the callbacks that they call, and those that scripts have set by `#` and
+  /// the script group's numbers.
+  var timers: [String: PageTimer] = [:]
+  /// The calls of modules and components that have not ended, and other calls of the script that are waited for as these
+  /// are; `true` for HTTP requests.
   var calls: [UUID: (task: Task<Void, Never>, isRequest: Bool)] = [:]
   /// The parts that were reported as not registered.
   var missing: Set<MissingPart> = []
@@ -143,7 +148,7 @@ public enum PagePhase: String, Hashable, Sendable {
   // (`PageInstance+Sources.swift`).
 
   /// The elements.
-  public internal(set) var tree = ElementTree()
+  public internal(set) var tree = ElementTree() { didSet { expansion = nil } }
   /// The loads of pictures, pages and documents of elements, by the elements' refs.
   var sourceTasks: [String: Task<Void, Never>] = [:]
   /// The pages that `embed` elements show, by the elements' refs.
@@ -152,8 +157,12 @@ public enum PagePhase: String, Hashable, Sendable {
   var documents: [String: [UInt8]] = [:]
 
   // MARK: Cells of `recycle-list` elements
-  // Changed in `RecycleListComponent.swift`.
+  // Changed in `RecycleListComponent.swift`, and by `followSources` in `PageInstance+Sources.swift`.
 
+  /// The tree with cells, and the components in them; `nil` after a change of the tree, and without cells.
+  var expansion: (tree: ElementTree, components: [CellComponent])?
+  /// The number of times that lists were filled with cells.
+  var expansionCount = 0
   /// `true` if a template has components with data of their own.
   var hasCellComponents = false
   /// The components in cells that the script knows, by their ids, and whether they are attached.
@@ -178,13 +187,14 @@ public enum PagePhase: String, Hashable, Sendable {
   var snapshotWaiters: [(ref: String, CheckedContinuation<String?, Never>)] = []
 
   // MARK: What the script has set by modules
-  // Each is changed by its module.
+  // Each is changed by its module or component; `forgetSources` in `PageInstance+Sources.swift` takes the focus from an
+  // input that has gone.
 
   /// The callback ids, by the type of the app's event that they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
-  /// The callback ids, by the event of the web socket that they wait for.
-  var socketListeners: [PageSocket.EventKind: String] = [:]
+  /// The callback ids, by the event of the web socket that they wait for, such as `onopen`.
+  var socketListeners: [String: String] = [:]
   /// The argument of the latest `meta.setViewport`.
   public internal(set) var viewport: ScriptValue = [:]
   /// The latest messages and questions that the page has shown, at most 100.
@@ -305,11 +315,13 @@ public enum PagePhase: String, Hashable, Sendable {
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
     config["env"] = configuration.environment
-    let opening = FrameworkGroup.Opening(
-      id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules,
-      configuration: configuration, prelude: frameworks.prelude(for: type))
+    let (id, shownConfig, configuration) = (id, ScriptValue.object(config), configuration)
     do {
-      try await enter { try await $0.open(opening) }
+      try await enter {
+        try await $0.open(
+          id, purpose, config: shownConfig, data: data, configuration: configuration,
+          prelude: frameworks.prelude(for: type))
+      }
     } catch let error as ScriptError {
       throw self.group === group ? fail(scriptError(error)) : superseded
     }

@@ -1,6 +1,5 @@
 import Bundles
 import Containers
-import Foundation
 import HTTPCache
 import HTTPCaching
 import HTTPTransport
@@ -46,7 +45,7 @@ package final class PageSnapshots: Sendable {
     guard let region = try? region(), let found = await region.response(forKey: name, in: partition),
       let body = await region.body(of: found), body.count <= Self.byteLimit,
       let text = try? body.read(at: 0, upTo: Int(body.count)),
-      let tree = try? await ElementTree.Record.decode(text).tree()
+      let tree = try? await ElementTree.read(record: text)
     else { return nil }
     remember(tree, key)
     return tree
@@ -59,9 +58,8 @@ package final class PageSnapshots: Sendable {
     guard tree.body != nil, tree.count <= Self.elementLimit, trees[key] != tree, let region = try? region() else {
       return
     }
-    guard let text = try? Array(JSONEncoder().encode(ElementTree.Record(tree))), text.count <= Self.byteLimit else {
-      return
-    }
+    let text = tree.record
+    guard text.count <= Self.byteLimit else { return }
     remember(tree, key)
     _ = await region.store(text, forKey: name, in: partition, at: .now)
   }

@@ -16,35 +16,15 @@ import ScriptEngine
     package init() {}
   }
 
-  /// The outcome for a page, by its URL.
-  package enum Event: Hashable, Sendable {
-    /// The page is ready.
-    case ready(String)
-    /// The page was opened.
-    case taken(String)
-    /// The page could not open.
-    case failed(String, reason: String)
-    /// The page was not opened in time.
-    case expired(String)
-    /// The page was dropped: a new release, launch or user began, or memory was released.
-    case outdated(String)
-  }
-
-  private struct Key: Hashable {
-    let url: String
-    let options: PageOptions
-    let data: ScriptValue
-  }
-
   private let limits: Limits
-  /// The pages with the tasks that open them, and that end their waiting.
-  private var entries: [Key: (page: PageInstance, opening: Task<Void, any Error>, expiry: Task<Void, Never>)] = [:]
-  private let broadcast = Broadcast<Event>()
+  /// The pages by their URLs, options and data, with the tasks that open them, and that end their waiting.
+  private var entries:
+    [(
+      url: String, options: PageOptions, data: ScriptValue, page: PageInstance, opening: Task<Void, any Error>,
+      expiry: Task<Void, Never>
+    )] = []
 
   package nonisolated init(limits: Limits = Limits()) { self.limits = limits }
-
-  /// The events from now on. A reader that falls behind by more than 1,000 loses the oldest.
-  package var events: AsyncStream<Event> { broadcast.listen() }
 
   /// The number of pages that wait or are being rendered.
   package var count: Int { entries.count }
@@ -56,8 +36,7 @@ import ScriptEngine
   package func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:], make: () -> PageInstance
   ) async throws {
-    let key = Key(url: url, options: options, data: data)
-    if let entry = entries[key] {
+    if let entry = place(url, options, data).map({ entries[$0] }) {
       try await entry.opening.value
       await entry.page.settle(within: limits.timeToLive, timers: .zero)
       return
@@ -68,15 +47,14 @@ import ScriptEngine
     let limit = limits.timeToLive
     let expiry = Task { [weak self] in
       do { try await Task.sleep(for: limit) } catch { return }
-      await self?.drop(key, page, .expired(url))
+      await self?.drop(page)
     }
-    entries[key] = (page, opening, expiry)
+    entries.append((url, options, data, page, opening, expiry))
     do {
       try await opening.value
       await page.settle(within: limit, timers: .zero)
-      if entries[key]?.page === page { tell(.ready(url)) }
     } catch {
-      await drop(key, page, .failed(url, reason: "\(error)"))
+      await drop(page)
       throw error
     }
   }
@@ -84,10 +62,10 @@ import ScriptEngine
   /// Hands the page that was rendered ahead over to the caller, or returns `nil` if there is none.
   ///
   /// - Throws: ``PageError`` if the page is still being opened, and fails.
-  package func take(_ url: String, options: PageOptions, data: ScriptValue) async throws -> PageInstance? {
-    guard let entry = entries.removeValue(forKey: Key(url: url, options: options, data: data)) else { return nil }
+  package func remove(_ url: String, options: PageOptions, data: ScriptValue) async throws -> PageInstance? {
+    guard let index = place(url, options, data) else { return nil }
+    let entry = entries.remove(at: index)
     entry.expiry.cancel()
-    tell(.taken(url))
     try await entry.opening.value
     return entry.page.phase == .live ? entry.page : nil
   }
@@ -95,22 +73,22 @@ import ScriptEngine
   /// Drops all pages, since they may be out of date.
   package func empty() async {
     let gone = entries
-    entries = [:]
-    for (key, entry) in gone {
+    entries = []
+    for entry in gone {
       entry.expiry.cancel()
-      tell(.outdated(key.url))
       await entry.page.destroy()
     }
   }
 
-  private func drop(_ key: Key, _ page: PageInstance, _ event: Event) async {
-    guard entries[key]?.page === page else { return }
-    entries.removeValue(forKey: key)?.expiry.cancel()
-    tell(event)
-    await page.destroy()
+  private func place(_ url: String, _ options: PageOptions, _ data: ScriptValue) -> Int? {
+    entries.firstIndex { $0.url == url && $0.options == options && $0.data == data }
   }
 
-  private func tell(_ event: Event) { broadcast.send(event) }
+  private func drop(_ page: PageInstance) async {
+    guard let index = entries.firstIndex(where: { $0.page === page }) else { return }
+    entries.remove(at: index).expiry.cancel()
+    await page.destroy()
+  }
 }
 
 /// An error of rendering a page ahead.

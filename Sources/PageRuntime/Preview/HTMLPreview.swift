@@ -76,35 +76,28 @@ package struct HTMLPreview: Sendable {
   private func elements(below path: String) -> String {
     guard let root = tree.root else { return "" }
     var output = ""
-    // The steps that are left, the next one last. No recursion: scripts decide how deep the tree is.
-    var waiting: [Step] = [.element(root)]
-    while let step = waiting.popLast() {
-      switch step {
-      case .end(let text): output += text
-      case .element(let ref):
-        guard let element = tree[ref] else { continue }
-        let shown = PreviewElement(element: element, tree: tree, screen: screen, path: path, resource: resource)
-        output += shown.start
-        if shown.isVoid { continue }
-        if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }
-        waiting.append(.end(shown.end))
-        waiting += element.children.reversed().map { .element($0) }
-      }
+    // The elements that are left, the next one last, and the ends of elements. No recursion: scripts decide how deep the
+    // tree is.
+    var waiting: [(ref: String?, end: String)] = [(root, "")]
+    while let (ref, end) = waiting.popLast() {
+      output += end
+      guard let ref, let element = tree[ref] else { continue }
+      let shown = PreviewElement(element: element, tree: tree, screen: screen, path: path, resource: resource)
+      output += shown.start
+      if shown.isVoid { continue }
+      if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }
+      waiting.append((nil, shown.end))
+      waiting += element.children.reversed().map { ($0, "") }
     }
     return output
-  }
-
-  private enum Step {
-    case element(String)
-    case end(String)
   }
 
   private var fonts: String {
     let own = rules.compactMap { rule -> String? in
       guard rule.kind.lowercased() == "fontface", let family = rule.values["fontFamily"].string,
-        let name = InlineStyle.family(family), let url = rule.source.flatMap(resource).flatMap(PreviewURL.safe)
+        let name = InlineStyle.family(family), let url = rule.source.flatMap(resource)?.safeURL
       else { return nil }
-      return "@font-face{font-family:\(name);src:url(\"\(PreviewURL.quoted(url))\")}\n"
+      return "@font-face{font-family:\(name);src:url(\"\(url.quotedForStyles)\")}\n"
     }
     return (own + embedded.values.map(\.fonts).sorted()).joined()
   }

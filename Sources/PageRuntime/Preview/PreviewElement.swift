@@ -152,7 +152,7 @@ struct PreviewElement {
   private func text(_ name: String) -> String { element.attributes[name]?.plainText ?? "" }
   private func isOn(_ name: String) -> Bool { text(name) == "true" }
   private func url(_ name: String) -> String? {
-    text(name).isEmpty ? nil : resource(text(name)).flatMap { PreviewURL.safe($0) }
+    text(name).isEmpty ? nil : resource(text(name)).flatMap(\.safeURL)
   }
 }
 
@@ -167,28 +167,28 @@ extension String {
   fileprivate var classSafe: String { filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") } }
 }
 
-/// Checks URLs of pictures and fonts in a preview.
-enum PreviewURL {
-  /// Returns `nil` for a URL that would run, or that a browser cannot load by itself.
-  static func safe(_ text: String) -> String? {
+extension String {
+  /// The text as the URL of a picture or a font in a preview; `nil` for a URL that would run, or that a browser cannot load
+  /// by itself.
+  var safeURL: String? {
     // Browsers remove these bytes before they read the scheme.
-    guard !text.isEmpty, !text.utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
-    guard let colon = text.firstIndex(of: ":") else { return text }
-    let scheme = text[..<colon].lowercased()
-    if scheme.contains("/") || scheme.contains("?") || scheme.contains("#") { return text }
+    guard !isEmpty, !utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
+    guard let colon = firstIndex(of: ":") else { return self }
+    let scheme = self[..<colon].lowercased()
+    if scheme.contains("/") || scheme.contains("?") || scheme.contains("#") { return self }
     switch scheme {
-    case "http", "https", "file": return text
+    case "http", "https", "file": return self
     case "data":
-      let type = text[text.index(after: colon)...].prefix { $0 != ";" && $0 != "," }.lowercased()
+      let type = self[index(after: colon)...].prefix { $0 != ";" && $0 != "," }.lowercased()
       return ["image/", "font/", "application/font", "application/x-font", "application/octet-stream"]
-        .contains { type.hasPrefix($0) } ? text : nil
+        .contains { type.hasPrefix($0) } ? self : nil
     default: return nil
     }
   }
 
   /// The URL for `url("…")` in a style sheet, escaped so that it cannot end the string, the rule or the element.
-  static func quoted(_ text: String) -> String {
-    text.utf8.reduce(into: "") { result, byte in
+  var quotedForStyles: String {
+    utf8.reduce(into: "") { result, byte in
       if byte >= 0x80 || "\"'\\<>".utf8.contains(byte) || byte <= 32 {
         let digits = String(byte, radix: 16, uppercase: true)
         result += digits.count == 1 ? "%0\(digits)" : "%\(digits)"

@@ -13,12 +13,8 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
   /// The oldest type, which names no framework.
   case weex = "Weex"
 
-  /// Reads the bundle's first line, the `bundleType` of its URL, or a `"use weex:…"` directive, in this order.
-  init(of source: String, url: PageURL?) {
-    self = Self.declared(in: source, url: url) ?? .weex
-  }
-
-  /// The type that the bundle or its URL names; `nil` if they name none.
+  /// The type that the bundle's first line, the `bundleType` of its URL, or a `"use weex:…"` directive names, in this order;
+  /// `nil` if they name none.
   static func declared(in source: String, url: PageURL?) -> BundleType? {
     fromComment(source) ?? fromQuery(url) ?? fromDirective(source)
   }

@@ -5,7 +5,8 @@ import Synchronization
 /// A script group with a framework booted in it, ready for pages.
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
-  let framework: ScriptGroup.ContextID
+  /// The id of the framework's context.
+  let framework: Int
   /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
   private let observer: EntryObserver?
@@ -19,7 +20,7 @@ final class FrameworkGroup: Sendable {
   typealias Source = [(name: String, text: String)]
 
   private init(
-    group: ScriptGroup, framework: ScriptGroup.ContextID, isReusable: Bool, turns: FairGate<String>,
+    group: ScriptGroup, framework: Int, isReusable: Bool, turns: FairGate<String>,
     observer: EntryObserver?
   ) {
     self.group = group
@@ -45,13 +46,13 @@ final class FrameworkGroup: Sendable {
     let turn = await turns.enter(for: "")
     defer { turns.leave(turn) }
     let group = try ScriptGroup.make(limits: limits)
-    let framework = try await group.perform { group -> ScriptGroup.ContextID in
+    let framework = try await group.perform { group -> Int in
       let context = try group.makeContext(named: "framework")
       let state = FrameworkState()
       context.attachment = state
       context.onClose = { [weak state] in state?.contextCloses() }
       try context.global.set("WXEnvironment", Self.withNativePromises(environment))
-      try NativeFunctions(context, state).define()
+      try state.defineFunctions(in: context)
       let handler = context.makeRejectionHandler { [weak state] exception in
         state?.current?.report(unhandled: exception)
       }
@@ -63,8 +64,7 @@ final class FrameworkGroup: Sendable {
       // The functions that a page reaches must not give it the framework's global. Older frameworks make code of the
       // bundle's text themselves.
       context.setEvalAllowed(!opener.makesContext)
-      guard let id = context.id else { throw ScriptError.closed }
-      return id
+      return context.id
     }
     return FrameworkGroup(group: group, framework: framework, isReusable: isReusable, turns: turns, observer: observer)
   }
@@ -111,9 +111,9 @@ final class FrameworkGroup: Sendable {
 
   /// Opens and ends a page that is not shown.
   func prime(_ source: String) async {
-    let opening = Opening(
-      id: "primer", source: source, url: "primer.js", type: .vanilla, config: [:], data: [:], modules: ModuleTable())
-    _ = try? await open(opening)
+    let purpose = FrameworkPool.Purpose(
+      type: .vanilla, url: "primer.js", source: source, modules: ModuleTable(), components: ComponentTable())
+    _ = try? await open("primer", purpose)
     await close("primer")
   }
 
@@ -125,53 +125,40 @@ final class FrameworkGroup: Sendable {
   /// A call of a hook in the lifecycle of a component in a cell; `target` is the id of the component, or of its template.
   typealias ComponentHook = (target: String, name: String, arguments: [ScriptValue], component: String)
 
-  /// The bundle and the arguments of an opening.
-  struct Opening: Sendable {
-    let id: String
-    let source: String
-    /// The page's URL in errors and in `weex.config`.
-    let url: String
-    let type: BundleType
-    let config: ScriptValue
-    let data: ScriptValue
-    let modules: ModuleTable
-    /// The description of the device and the app.
-    var configuration = DefaultConfiguration()
-    /// A script that runs in the page's context before the bundle.
-    var prelude: String?
-  }
-
   /// Makes a context for the page and runs its bundle there.
   ///
+  /// - Parameters:
+  ///   - purpose: the bundle, and the modules that it may call.
+  ///   - configuration: the description of the device and the app.
+  ///   - prelude: a script that runs in the page's context before the bundle.
   /// - Throws: ``ScriptError`` if the context cannot be made. An error of the bundle is in the outcome.
-  func open(_ opening: Opening) async throws -> EntryOutcome {
-    try await inTurn(opening.id) { [framework] group in
+  func open(
+    _ id: String, _ purpose: FrameworkPool.Purpose, config: ScriptValue = [:], data: ScriptValue = [:],
+    configuration: DefaultConfiguration = DefaultConfiguration(), prelude: String? = nil
+  ) async throws -> EntryOutcome {
+    try await inTurn(id) { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
-      let context = try group.makeContext(named: opening.url)
-      guard let contextID = context.id else { throw ScriptError.closed }
-      let page = PageScript(
-        id: opening.id, context: contextID, in: context, modules: opening.modules,
-        configuration: opening.configuration)
-      state.pages[opening.id] = page
+      let context = try group.makeContext(named: purpose.url)
+      let page = PageScript(id: id, in: context, modules: purpose.modules, configuration: configuration)
+      state.pages[id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }
       return state.entering(page) {
-        let opener = try Self.opener(of: opening.type, in: home)
-        let id = home.reference(to: .string(opening.id))
-        let (config, data) = (home.reference(to: opening.config), home.reference(to: opening.data))
+        let opener = try Self.opener(of: purpose.type, in: home)
+        let arguments = [.string(id), config, data].map { home.reference(to: $0) }
         guard opener.makesContext else {
-          try Self.check(opener.function.call([id, home.reference(to: .string(opening.source)), config, data]))
+          let source = home.reference(to: .string(purpose.source))
+          try Self.check(opener.function.call([arguments[0], source] + arguments[1...]))
           return
         }
-        let made = try Self.check(opener.function.call([id, config, data]))
-        try state.globals?.prepare(
-          context, page: opening.id, environment: opening.config["env"], members: made)
-        page.noteCreation()
-        if let prelude = opening.prelude {
-          try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")
+        let made = try Self.check(opener.function.call(arguments))
+        try state.prepareGlobals(of: context, page: id, environment: config["env"], members: made)
+        page.recordCreation()
+        if let prelude {
+          try context.evaluate(prelude, url: "\(purpose.type.rawValue.lowercased())-prelude.js")
         }
-        try context.evaluate(state.source(opening.source), url: opening.url)
+        try context.evaluate(state.source(purpose.source), url: purpose.url)
       }
     }
   }
@@ -238,7 +225,7 @@ final class FrameworkGroup: Sendable {
 
   /// Settles a promise of the page.
   func settle(_ id: String, _ ticket: Int, _ result: Result<ScriptValue, any Error>) async throws -> EntryOutcome {
-    try await enter(id) { _, page in try page.promise(ticket)?.settle(result) }
+    try await enter(id) { _, page in try page.settle(ticket, result) }
   }
 
   /// Stops the running script and those that wait for their turn, until a page is closed.

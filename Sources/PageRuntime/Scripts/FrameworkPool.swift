@@ -45,27 +45,20 @@ public struct ScriptConfiguration: Sendable {
 /// script does.
 package typealias EntryObserver = @Sendable (_ page: String, _ isEntered: Bool) -> Void
 
-/// The framework that comes with PageKit. It runs bundles that are written for the document API.
-enum BuiltInFramework {
-  /// Its files, in the order in which they are evaluated.
+extension FrameworkGroup {
+  /// The files of the framework that comes with PageKit, in the order in which they are evaluated. It runs bundles that are
+  /// written for the document API.
   ///
   /// - Parameter isSealed: `true` freezes the classes, so that pages cannot change them. This takes 1 MB: the engine has to
   ///   make each function that is frozen.
-  static func sources(isSealed: Bool) -> FrameworkGroup.Source { isSealed ? files + [sealing] : files }
+  static func builtInSource(isSealed: Bool) -> Source { isSealed ? builtInFiles : builtInFiles.dropLast() }
 
-  private static let files: FrameworkGroup.Source = [
-    ("nodes.js", text(PackageResources.nodes_js)), ("elements.js", text(PackageResources.elements_js)),
-    ("changes.js", text(PackageResources.changes_js)), ("documents.js", text(PackageResources.documents_js)),
-    ("tasks.js", text(PackageResources.tasks_js)), ("pages.js", text(PackageResources.pages_js)),
-  ]
-  /// The functions by which all frameworks change elements.
-  static let commands = text(PackageResources.commands_js)
-  /// The members of global objects that the language does not have.
-  static let globals = text(PackageResources.globals_js)
-
-  private static let sealing = ("sealing.js", text(PackageResources.sealing_js))
-
-  private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+  private static let builtInFiles: Source = [
+    ("nodes.js", PackageResources.nodes_js), ("elements.js", PackageResources.elements_js),
+    ("changes.js", PackageResources.changes_js), ("documents.js", PackageResources.documents_js),
+    ("tasks.js", PackageResources.tasks_js), ("pages.js", PackageResources.pages_js),
+    ("sealing.js", PackageResources.sealing_js),
+  ].map { ($0, String(decoding: $1, as: UTF8.self)) }
 }
 
 /// Script groups with a booted framework. Some are kept ready, so that a page need not wait for one; some have run a
@@ -78,17 +71,13 @@ package actor FrameworkPool {
   /// The time without an opening after which a group is booted for the next.
   private static let quietTime = Duration.milliseconds(50)
 
-  private struct Made {
-    weak var group: FrameworkGroup?
-  }
-
   private let configuration: ScriptConfiguration
   private let turns: FairGate<String>
   /// Limits the number of pages that open at once, so that few groups serve many pages one after the other: a group that
   /// ran a bundle often runs it faster, and takes its memory once.
   nonisolated let openings: FairGate<String>
-  /// All groups, with pages and without.
-  private var made: [Made] = []
+  /// All groups, with pages and without, as long as they are used.
+  private var made: [() -> FrameworkGroup?] = []
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
   private var booting: [BundleType: Task<Void, Never>] = [:]
   private var bootsUnderWay = 0
@@ -233,7 +222,7 @@ package actor FrameworkPool {
 
   /// The number of groups that have pages.
   private var busyCount: Int {
-    made.count { $0.group != nil } - kept.count - waiting.values.reduce(0) { $0 + $1.count }
+    made.count { $0() != nil } - kept.count - waiting.values.reduce(0) { $0 + $1.count }
   }
 
   private func boot(_ type: BundleType) async throws -> FrameworkGroup {
@@ -243,15 +232,15 @@ package actor FrameworkPool {
       source = [("\(type.rawValue.lowercased())-framework.js", text)]
     } else {
       isReusable = configuration.kept > 0 && busyCount + bootsUnderWay < Self.fullGroups
-      source = BuiltInFramework.sources(isSealed: isReusable)
+      source = FrameworkGroup.builtInSource(isSealed: isReusable)
     }
     bootsUnderWay += 1
     defer { bootsUnderWay -= 1 }
     let group = try await FrameworkGroup.boot(
       source, for: type, environment: configuration.environment, components: ComponentTable.builtIn.descriptions,
       isReusable: isReusable, limits: configuration.limits, turns: turns, observer: configuration.observer)
-    made.removeAll { $0.group == nil }
-    made.append(Made(group: group))
+    made.removeAll { $0() == nil }
+    made.append { [weak group] in group }
     return group
   }
 

@@ -10,8 +10,8 @@ final class FrameworkState {
   private(set) var current: PageScript?
   /// The commands of the running page that have not been read.
   var buffer: JSONBuffer?
-  /// The members of pages' global objects.
-  var globals: PageGlobals?
+  /// Gives a global object its members; see `PageGlobals.swift`.
+  var globalsFunction: ScriptReference?
   /// Reports rejected promises that no script handles, of the running page.
   var rejectionHandler: ScriptReference?
   /// The bundle that ran last.
@@ -27,7 +27,7 @@ final class FrameworkState {
 
   /// Lets go of all references to values of the context, which hold the context.
   func contextCloses() {
-    (buffer, globals, rejectionHandler) = (nil, nil, nil)
+    (buffer, globalsFunction, rejectionHandler) = (nil, nil, nil)
     (pages, waitingTimers) = ([:], [])
   }
 
@@ -65,29 +65,29 @@ final class FrameworkState {
   /// Reads the commands of the running page. Those with invalid arguments are reported.
   ///
   /// - Throws: ``ScriptError`` if they are too many, or cannot be read.
-  func takeCommands() throws {
-    try buffer?.take { reader in
+  func readCommands() throws {
+    try buffer?.drain { reader in
       repeat {
         do {
-          try current?.add(NativeCommand.read(&reader))
+          try current?.add(RenderCommand(reading: &reader))
         } catch ScriptError.exception(let exception) {
           current?.report(exception)
         }
-      } while reader.take(",")
+      } while reader.accept(",")
     }
   }
 
   /// Reads the commands at the end of an entry. The script has ended: an error is the page's.
-  private func takeLastCommands() {
+  private func readLastCommands() {
     do {
-      try takeCommands()
+      try readCommands()
     } catch {
       current?.report(ScriptException(message: "\(error)"))
     }
   }
 
   func entering(_ page: PageScript, _ body: () throws -> Void) -> EntryOutcome {
-    if current != nil { takeLastCommands() }
+    if current != nil { readLastCommands() }
     let former = current
     current = page
     defer { current = former }
@@ -99,8 +99,8 @@ final class FrameworkState {
     } catch {
       failure = .engine("\(error)")
     }
-    takeLastCommands()
-    var outcome = page.takeOutcome()
+    readLastCommands()
+    var outcome = page.endEntry()
     outcome.failure = failure
     return outcome
   }

@@ -1,71 +1,73 @@
 import Foundation
 import ScriptEngine
 
-/// The native functions on a framework's global object. Each notes a call for the running page.
-struct NativeFunctions {
-  private let context: ScriptContext
-  private let state: FrameworkState
-
-  init(_ context: ScriptContext, _ state: FrameworkState) {
-    self.context = context
-    self.state = state
-  }
-
-  func define() throws {
-    try defineCommands()
-    try defineCalls()
-    state.globals = try PageGlobals(context, state)
+/// The native functions on a framework's global object. Each records a call for the running page.
+extension FrameworkState {
+  /// Defines the functions on the global object of the framework's context.
+  func defineFunctions(in context: ScriptContext) throws {
+    try defineCommands(in: context)
+    try defineCalls(in: context)
+    try defineGlobals(in: context)
   }
 
   // MARK: Commands
 
-  private func defineCommands() throws {
+  /// The functions by which all frameworks change elements.
+  private static let commandsScript = String(decoding: PackageResources.commands_js, as: UTF8.self)
+
+  private func defineCommands(in context: ScriptContext) throws {
     let buffer = JSONBuffer(in: context)
-    state.buffer = buffer
-    let state = state
+    self.buffer = buffer
     let begin = context.makeFunction(named: "begin") { arguments in
-      try state.takeCommands()
-      guard let page = try Self.page(try arguments.first?.value() ?? .undefined, state) else { return false }
-      page.noteCommand()
+      try self.readCommands()
+      guard let page = try self.running(as: try arguments.first?.value() ?? .undefined) else { return false }
+      page.recordCommand()
       return true
     }
-    try context.evaluate(BuiltInFramework.commands, url: "commands.js").call([begin, buffer.object])
+    try context.evaluate(Self.commandsScript, url: "commands.js").call([begin, buffer.object])
   }
 
   // MARK: Modules and components
 
-  private func defineCalls() throws {
-    let state = state
+  private func defineCalls(in context: ScriptContext) throws {
     let native = context.makeFunction(named: "callNativeModule") { context, arguments in
-      try Self.callModule(try arguments.map { try $0.value() }, state, context)
+      try self.callModule(try arguments.map { try $0.value() }, context)
     }
     try context.global.set("callNativeModule", native)
-    try function("callNativeComponent") { page, arguments in
-      guard let ref = arguments[0].reference, let method = arguments[1].string else { return .undefined }
+    try define("callNativeComponent", in: context) { page, arguments in
+      guard let ref = arguments[0].reference, let method = arguments[1].string else { return }
       page.later(
         ModuleCall(page: page.id, module: "", method: method, ref: ref, arguments: arguments[2].array ?? []))
-      return .undefined
     }
-    try function("__updateComponentData") { page, arguments in
+    try define("__updateComponentData", in: context) { page, arguments in
       page.later(
         ModuleCall(
           page: page.id, module: "dom", method: "updateComponentData", ref: nil, arguments: arguments.array ?? []))
-      return .undefined
     }
     // Older frameworks use one function for everything: tasks, each for a module, a component or an element.
     let tasks = context.makeFunction(named: "callNative") { context, arguments in
       let values = try arguments.map { try $0.value() }
-      guard values.count > 1, let page = try Self.page(values[0], state) else { return context.undefined }
-      for task in values[1].array ?? [] { try Self.run(task, values[0], page, state, context) }
+      guard values.count > 1, let page = try self.running(as: values[0]) else { return context.undefined }
+      for task in values[1].array ?? [] { try self.run(task, values[0], page, context) }
       if values.count > 2 { Self.answer(values[2], page) }
       return context.undefined
     }
     try context.global.set("callNative", tasks)
   }
 
-  private static func run(
-    _ task: ScriptValue, _ id: ScriptValue, _ page: PageScript, _ state: FrameworkState, _ context: ScriptContext
+  /// Defines a function whose first argument is the page's id; the body gets the others as an array.
+  private func define(
+    _ name: String, in context: ScriptContext, _ body: @escaping (PageScript, ScriptValue) throws -> Void
   ) throws {
+    let function = context.makeFunction(named: name) { arguments in
+      guard let page = try self.running(as: try arguments.first?.value() ?? .undefined) else { return .undefined }
+      try body(page, .array(try arguments.dropFirst().map { try $0.value() }))
+      return .undefined
+    }
+    try context.global.set(name, function)
+  }
+
+  private func run(_ task: ScriptValue, _ id: ScriptValue, _ page: PageScript, _ context: ScriptContext) throws {
     let arguments = task["args"].array ?? []
     if task["component"].string != nil {
       page.later(
@@ -73,12 +75,12 @@ struct NativeFunctions {
           page: page.id, module: "", method: task["method"].string ?? "", ref: task["ref"].reference,
           arguments: arguments))
     } else if task["module"] == "dom", let name = task["method"].string,
-      let command = try NativeCommand.read(task: name, arguments)
+      let command = try RenderCommand(task: name, .array(arguments))
     {
-      try state.takeCommands()
+      try readCommands()
       try page.add(command)
     } else {
-      _ = try callModule([id, task["module"], task["method"], task["args"]], state, context)
+      _ = try callModule([id, task["module"], task["method"], task["args"]], context)
     }
   }
 
@@ -89,11 +91,9 @@ struct NativeFunctions {
   }
 
   /// - Parameter values: the page's id, the module, the method, and its arguments.
-  private static func callModule(
-    _ values: [ScriptValue], _ state: FrameworkState, _ context: ScriptContext
-  ) throws -> ScriptReference {
+  private func callModule(_ values: [ScriptValue], _ context: ScriptContext) throws -> ScriptReference {
     func value(_ index: Int) -> ScriptValue { values.indices.contains(index) ? values[index] : .undefined }
-    guard let page = try page(value(0), state), let module = value(1).string, let method = value(2).string else {
+    guard let page = try running(as: value(0)), let module = value(1).string, let method = value(2).string else {
       return context.undefined
     }
     let call = ModuleCall(page: page.id, module: module, method: method, ref: nil, arguments: value(3).array ?? [])
@@ -103,46 +103,42 @@ struct NativeFunctions {
       page.later(call)
       return context.reference(to: try answer?(call, page.configuration) ?? .undefined)
     case .promised:
-      let (promise, pending) = try context.makePending()
-      page.later(call, promise: pending)
+      let (promise, settle) = try context.makePromise()
+      page.later(call, settle: settle)
       return promise
     case nil:
-      page.note(page.modules.missing(module, method))
+      page.record(page.modules.missing(module, method))
       return context.undefined
     }
   }
 
-  // MARK: Pages
-
   /// The running page, if the script names it.
   ///
   /// - Throws: ``ScriptError`` if it names another page.
-  private static func page(_ id: ScriptValue, _ state: FrameworkState) throws -> PageScript? {
-    guard let current = state.current else { return nil }
+  private func running(as id: ScriptValue) throws -> PageScript? {
+    guard let current else { return nil }
     guard id.reference == current.id else {
       throw ScriptError.exception(
         ScriptException(message: "page \(current.id) may not act for page \(id.reference ?? "?")"))
     }
     return current
   }
-
-  /// A function whose first argument is the page's id, and `body`'s others are an array.
-  private func function(_ name: String, _ body: @escaping (PageScript, ScriptValue) throws -> ScriptValue) throws {
-    let state = state
-    let made = context.makeFunction(named: name) { arguments in
-      guard let page = try Self.page(try arguments.first?.value() ?? .undefined, state) else { return .undefined }
-      return try body(page, .array(try arguments.dropFirst().map { try $0.value() }))
-    }
-    try context.global.set(name, made)
-  }
 }
 
-/// The commands of frameworks that change elements.
-enum NativeCommand {
-  /// The number of a command in the text that `commands.js` makes.
-  private enum Kind: Int {
-    case createBody, addElement, removeElement, moveElement, updateAttributes, updateStyle, addEvent, removeEvent
-    case createFinish, updateFinish, refreshFinish
+// MARK: - The commands of frameworks that change elements
+
+extension RenderCommand {
+  /// The commands in the order of their numbers in the text that `commands.js` makes, with the names that they have as
+  /// tasks of the module `dom`.
+  private enum Kind: String, CaseIterable {
+    case createBody, addElement, removeElement, moveElement, updateAttributes = "updateAttrs", updateStyle, addEvent
+    case removeEvent, createFinish, updateFinish, refreshFinish
+
+    static let numbered = allCases
+  }
+
+  private static func invalid(_ name: String) -> ScriptError {
+    .exception(ScriptException(message: "\(name) was called with invalid arguments"))
   }
 
   // MARK: The text of commands.js
@@ -151,35 +147,38 @@ enum NativeCommand {
   ///
   /// - Throws: ``ScriptError/exception(_:)`` if it has been read and has invalid arguments; other errors if the text
   ///   cannot be read on.
-  static func read(_ reader: inout JSONTextReader) throws -> RenderCommand {
+  init(reading reader: inout JSONTextReader) throws {
     try reader.skip("[")
     let number = try reader.int()
-    guard let kind = number.flatMap(Kind.init(rawValue:)) else {
+    guard let number, Kind.numbered.indices.contains(number) else {
       throw ScriptError.notPlainData("there is no command \(number ?? -1)")
     }
+    let kind = Kind.numbered[number]
     let command: RenderCommand?
     switch kind {
-    case .createBody: command = try element(&reader).map { .createBody($0) }
+    case .createBody: command = try Self.element(&reader).map { .createBody($0) }
     case .addElement:
-      let (parent, element, index) = (try text(&reader), try element(&reader), try index(&reader))
+      let (parent, element) = (try Self.text(&reader), try Self.element(&reader))
+      let index = try Self.index(&reader)
       command = element.map { .addElement(parent: parent, $0, index: index) }
-    case .removeElement: command = .removeElement(try text(&reader))
+    case .removeElement: command = .removeElement(try Self.text(&reader))
     case .moveElement:
-      command = .moveElement(try text(&reader), parent: try text(&reader), index: try index(&reader))
-    case .updateAttributes: command = .updateAttributes(try text(&reader), try changes(&reader))
-    case .updateStyle: command = .updateStyle(try text(&reader), try changes(&reader))
-    case .addEvent: command = .addEvent(try text(&reader), type: try text(&reader))
-    case .removeEvent: command = .removeEvent(try text(&reader), type: try text(&reader))
+      command = .moveElement(
+        try Self.text(&reader), parent: try Self.text(&reader), index: try Self.index(&reader))
+    case .updateAttributes: command = .updateAttributes(try Self.text(&reader), try Self.changes(&reader))
+    case .updateStyle: command = .updateStyle(try Self.text(&reader), try Self.changes(&reader))
+    case .addEvent: command = .addEvent(try Self.text(&reader), type: try Self.text(&reader))
+    case .removeEvent: command = .removeEvent(try Self.text(&reader), type: try Self.text(&reader))
     case .createFinish: command = .createFinish
     case .updateFinish: command = .updateFinish
     case .refreshFinish: command = .refreshFinish
     }
     try reader.skip("]")
-    if reader.takeDepthFault() {
+    if reader.removeDepthFault() {
       throw ScriptError.exception(ScriptException(message: "\(kind) was called with a value that is nested too deeply"))
     }
-    guard let command else { throw invalid("\(kind)") }
-    return command
+    guard let command else { throw Self.invalid("\(kind)") }
+    self = command
   }
 
   private static func text(_ reader: inout JSONTextReader) throws -> String {
@@ -207,53 +206,37 @@ enum NativeCommand {
     return changes
   }
 
-  private static func invalid(_ name: String) -> ScriptError {
-    .exception(ScriptException(message: "\(name) was called with invalid arguments"))
-  }
-
   // MARK: Tasks of older frameworks
 
   /// Reads a task of the module `dom`. Returns `nil` if there is no such task.
   ///
   /// - Throws: ``ScriptError`` if the arguments are invalid.
-  static func read(task name: String, _ arguments: [ScriptValue]) throws -> RenderCommand? {
-    guard let reader = tasks[name] else { return nil }
-    guard let command = reader(ScriptValue.array(arguments)) else { throw invalid("dom.\(name)") }
-    return command
+  init?(task name: String, _ arguments: ScriptValue) throws {
+    guard let kind = Kind(rawValue: name) else { return nil }
+    let (ref, second) = (arguments[0].reference, arguments[1])
+    let command: RenderCommand? =
+      switch kind {
+      case .createBody: ElementDescription(arguments[0]).map { .createBody($0) }
+      case .addElement:
+        ref.flatMap { parent in
+          ElementDescription(second).map { .addElement(parent: parent, $0, index: Self.index(arguments[2])) }
+        }
+      case .removeElement: ref.map { .removeElement($0) }
+      case .moveElement:
+        ref.flatMap { ref in
+          second.reference.map { .moveElement(ref, parent: $0, index: Self.index(arguments[2])) }
+        }
+      case .updateAttributes: ref.flatMap { ref in second.object.map { .updateAttributes(ref, $0) } }
+      case .updateStyle: ref.flatMap { ref in second.object.map { .updateStyle(ref, $0) } }
+      case .addEvent: ref.flatMap { ref in Self.eventType(second).map { .addEvent(ref, type: $0) } }
+      case .removeEvent: ref.flatMap { ref in Self.eventType(second).map { .removeEvent(ref, type: $0) } }
+      case .createFinish: .createFinish
+      case .updateFinish: .updateFinish
+      case .refreshFinish: .refreshFinish
+      }
+    guard let command else { throw Self.invalid("dom.\(name)") }
+    self = command
   }
-
-  /// The readers of tasks. Each returns `nil` if the arguments are invalid.
-  private static let tasks: [String: @Sendable (ScriptValue) -> RenderCommand?] = [
-    "createBody": { arguments in ElementDescription(arguments[0]).map { .createBody($0) } },
-    "addElement": { arguments in
-      guard let parent = arguments[0].reference, let element = ElementDescription(arguments[1]) else { return nil }
-      return .addElement(parent: parent, element, index: index(arguments[2]))
-    },
-    "removeElement": { arguments in arguments[0].reference.map { .removeElement($0) } },
-    "moveElement": { arguments in
-      guard let ref = arguments[0].reference, let parent = arguments[1].reference else { return nil }
-      return .moveElement(ref, parent: parent, index: index(arguments[2]))
-    },
-    "updateAttrs": { arguments in
-      guard let ref = arguments[0].reference, let changes = arguments[1].object else { return nil }
-      return .updateAttributes(ref, changes)
-    },
-    "updateStyle": { arguments in
-      guard let ref = arguments[0].reference, let changes = arguments[1].object else { return nil }
-      return .updateStyle(ref, changes)
-    },
-    "addEvent": { arguments in
-      guard let ref = arguments[0].reference, let type = eventType(arguments[1]) else { return nil }
-      return .addEvent(ref, type: type)
-    },
-    "removeEvent": { arguments in
-      guard let ref = arguments[0].reference, let type = eventType(arguments[1]) else { return nil }
-      return .removeEvent(ref, type: type)
-    },
-    "createFinish": { _ in .createFinish },
-    "updateFinish": { _ in .updateFinish },
-    "refreshFinish": { _ in .refreshFinish },
-  ]
 
   /// An index among the children; −1, or a value that is not a number, is the end.
   private static func index(_ value: ScriptValue) -> Int? {

@@ -4,35 +4,32 @@ import ScriptEngine
 
 /// The functions of global objects that scripts expect and that the language does not have. The native ones are made once
 /// for a framework; `globals.js` binds them to each page.
-struct PageGlobals {
-  private let home: ScriptContext
-  private let prepare: ScriptReference
+extension FrameworkState {
+  private static let globalsScript = String(decoding: PackageResources.globals_js, as: UTF8.self)
 
   /// Makes the functions, and gives them to the framework's own global object.
-  init(_ home: ScriptContext, _ state: FrameworkState) throws {
-    self.home = home
+  func defineGlobals(in home: ScriptContext) throws {
     let native = home.reference(to: [:])
     try native.set("atob", home.makeFunction(named: "atob") { (text: String) in try Self.decode(text) })
     try native.set("btoa", home.makeFunction(named: "btoa") { (text: String) in try Self.encode(text) })
-    try Self.addLog(native, home, state)
-    try Self.addTimers(native, home, state)
-    try Self.addChannels(native, home, state)
-    let noteModule = home.makeFunction(named: "noteModule") { context, arguments in
-      if let page = Self.owner(arguments, state).page, arguments.count > 1 {
-        page.noteIfMissing(Self.moduleName(arguments[1].text))
+    try addLog(native, home)
+    try addTimers(native, home)
+    try addChannels(native, home)
+    try add("recordModule", to: native, home) { state, _, arguments in
+      if let page = state.owner(arguments).page, arguments.count > 1 {
+        page.recordIfMissing(Self.moduleName(arguments[1].text))
       }
-      return context.undefined
+      return nil
     }
-    try native.set("noteModule", noteModule)
-    let noteMethod = home.makeFunction(named: "noteMethod") { context, arguments in
-      if let page = Self.owner(arguments, state).page, arguments.count > 2 {
-        page.note(page.modules.missing(Self.moduleName(arguments[1].text), String(arguments[2].text.prefix(100))))
+    try add("recordMethod", to: native, home) { state, _, arguments in
+      if let page = state.owner(arguments).page, arguments.count > 2 {
+        page.record(page.modules.missing(Self.moduleName(arguments[1].text), String(arguments[2].text.prefix(100))))
       }
-      return context.undefined
+      return nil
     }
-    try native.set("noteMethod", noteMethod)
-    prepare = try home.evaluate(BuiltInFramework.globals, url: "globals.js").call([native])
+    let prepare = try home.evaluate(Self.globalsScript, url: "globals.js").call([native])
     try prepare.call([home.global])
+    globalsFunction = prepare
   }
 
   /// Makes the global object of a page ready for its bundle.
@@ -40,13 +37,27 @@ struct PageGlobals {
   /// - Parameters:
   ///   - environment: the `WXEnvironment`.
   ///   - members: an object with the members that the framework gives to the page.
-  func prepare(
-    _ context: ScriptContext, page: String, environment: ScriptValue, members: ScriptReference
+  func prepareGlobals(
+    of context: ScriptContext, page: String, environment: ScriptValue, members: ScriptReference
   ) throws {
-    try prepare.call([
+    guard let globalsFunction else { return }
+    let home = globalsFunction.context
+    try globalsFunction.call([
       home.adopting(context.global), home.reference(to: .string(page)),
       home.adopting(context.reference(to: environment)), members,
     ])
+  }
+
+  /// Adds a native function, which may return a value. The engine holds it, so it does not hold the state.
+  private func add(
+    _ name: String, to native: ScriptReference, _ home: ScriptContext,
+    _ body: @escaping (FrameworkState, ScriptContext, [ScriptReference]) throws -> ScriptValue?
+  ) throws {
+    let function = home.makeFunction(named: name) { [weak self] context, arguments in
+      guard let self, let value = try body(self, context, arguments) else { return context.undefined }
+      return context.reference(to: value)
+    }
+    try native.set(name, function)
   }
 
   /// The name of a module that a script asks for: `@weex-module/stream` is the module `stream`.
@@ -57,11 +68,9 @@ struct PageGlobals {
 
   /// The page that a call acts for, and `true` if a framework's own function was called. The page's id is the first
   /// argument; a framework's functions have none, and act for the running page.
-  private static func owner(
-    _ arguments: [ScriptReference], _ state: FrameworkState
-  ) -> (page: PageScript?, isFramework: Bool) {
-    guard let id = (try? arguments.first?.value())?.string else { return (state.current, true) }
-    return (state.pages[id], false)
+  private func owner(_ arguments: [ScriptReference]) -> (page: PageScript?, isFramework: Bool) {
+    guard let id = (try? arguments.first?.value())?.string else { return (current, true) }
+    return (pages[id], false)
   }
 
   // MARK: Base64: one character for each byte
@@ -85,33 +94,30 @@ struct PageGlobals {
 
   // MARK: Log
 
-  private static func addLog(_ native: ScriptReference, _ home: ScriptContext, _ state: FrameworkState) throws {
-    let text = home.makeFunction(named: "nativeLog") { [weak state] context, arguments in
-      guard let state else { return context.undefined }
+  private func addLog(_ native: ScriptReference, _ home: ScriptContext) throws {
+    try add("nativeLog", to: native, home) { state, _, arguments in
       var texts = arguments.dropFirst().map(\.text)
       // The level is the last argument, as `__WARN`.
       let level = texts.last?.hasPrefix("__") == true ? texts.removeLast().dropFirst(2).lowercased() : "log"
-      owner(arguments, state).page?.log(level, texts.joined(separator: " "))
-      return context.undefined
+      state.owner(arguments).page?.log(level, texts.joined(separator: " "))
+      return nil
     }
-    try native.set("nativeLog", text)
-    let log = home.makeFunction(named: "log") { [weak state] context, arguments in
-      guard let state, arguments.count > 1 else { return context.undefined }
+    try add("log", to: native, home) { state, _, arguments in
+      guard arguments.count > 1 else { return nil }
       let values = arguments.dropFirst(2).map(\.description)
-      owner(arguments, state).page?.log(arguments[1].text, values.joined(separator: " "))
-      return context.undefined
+      state.owner(arguments).page?.log(arguments[1].text, values.joined(separator: " "))
+      return nil
     }
-    try native.set("log", log)
   }
 
   // MARK: Timers
 
-  private static func addTimers(_ native: ScriptReference, _ home: ScriptContext, _ state: FrameworkState) throws {
-    let set = home.makeFunction(named: "setTimer") { [weak state] context, arguments in
+  private func addTimers(_ native: ScriptReference, _ home: ScriptContext) throws {
+    try add("setTimer", to: native, home) { state, context, arguments in
       // The page, `true` for an interval, the function, the delay, and the function's arguments.
-      guard let state, arguments.count > 2, arguments[2].isFunction else { return context.undefined }
-      let (page, isFramework) = owner(arguments, state)
-      guard isFramework || page != nil else { return context.undefined }
+      guard arguments.count > 2, arguments[2].isFunction else { return nil }
+      let (page, isFramework) = state.owner(arguments)
+      guard isFramework || page != nil else { return nil }
       // Called without a receiver, the function sees the global object of the context that it is called in.
       let caller = isFramework ? context : page?.scriptContext ?? context
       let delay = arguments.dropFirst(3).first.flatMap { try? $0.value().number } ?? 0
@@ -119,43 +125,35 @@ struct PageGlobals {
         id: state.nextTimer(), caller.adopting(arguments[2]), arguments.dropFirst(4).map { caller.adopting($0) },
         milliseconds: delay, repeats: try arguments[1].value() == true, isFramework: isFramework)
       state.add(timer, for: page)
-      return context.reference(to: .number(Double(timer.id)))
+      return .number(Double(timer.id))
     }
-    try native.set("setTimer", set)
-    let clear = home.makeFunction(named: "clearTimer") { [weak state] context, arguments in
-      if let state, let id = arguments.dropFirst().first.flatMap({ try? $0.value().int }) {
-        state.removeTimer(id, of: owner(arguments, state).page)
+    try add("clearTimer", to: native, home) { state, _, arguments in
+      if let id = arguments.dropFirst().first.flatMap({ try? $0.value().int }) {
+        state.removeTimer(id, of: state.owner(arguments).page)
       }
-      return context.undefined
+      return nil
     }
-    try native.set("clearTimer", clear)
   }
 
   // MARK: Channels
 
-  private static func addChannels(_ native: ScriptReference, _ home: ScriptContext, _ state: FrameworkState) throws {
-    let open = home.makeFunction(named: "openChannel") { [weak state] context, arguments in
+  private func addChannels(_ native: ScriptReference, _ home: ScriptContext) throws {
+    try add("openChannel", to: native, home) { state, context, arguments in
       // The page, the channel's name, and the function that gets its messages.
-      guard let state, arguments.count > 2, let page = owner(arguments, state).page else { return context.undefined }
-      let number = try page.openChannel(arguments[1].text, context.adopting(arguments[2]))
-      return context.reference(to: .number(Double(number)))
+      guard arguments.count > 2, let page = state.owner(arguments).page else { return nil }
+      return .number(Double(try page.openChannel(arguments[1].text, context.adopting(arguments[2]))))
     }
-    try native.set("openChannel", open)
-    let post = home.makeFunction(named: "postMessage") { [weak state] context, arguments in
-      guard let state, arguments.count > 2, let page = owner(arguments, state).page,
-        let number = try arguments[1].value().int
-      else { return context.undefined }
-      try page.post(arguments[2], from: number)
-      return context.undefined
+    try add("postMessage", to: native, home) { state, _, arguments in
+      if arguments.count > 2, let page = state.owner(arguments).page, let number = try arguments[1].value().int {
+        try page.post(arguments[2], from: number)
+      }
+      return nil
     }
-    try native.set("postMessage", post)
-    let close = home.makeFunction(named: "closeChannel") { [weak state] context, arguments in
-      guard let state, arguments.count > 1, let page = owner(arguments, state).page,
-        let number = try arguments[1].value().int
-      else { return context.undefined }
-      page.closeChannel(number)
-      return context.undefined
+    try add("closeChannel", to: native, home) { state, _, arguments in
+      if arguments.count > 1, let page = state.owner(arguments).page, let number = try arguments[1].value().int {
+        page.closeChannel(number)
+      }
+      return nil
     }
-    try native.set("closeChannel", close)
   }
 }

@@ -3,7 +3,8 @@ import ScriptEngine
 /// A page on the script's thread: collects the calls of its script during an entry.
 final class PageScript {
   let id: String
-  let context: ScriptGroup.ContextID
+  /// The id of its context.
+  let context: Int
   /// The context itself, while it is open.
   private(set) weak var scriptContext: ScriptContext?
   let modules: ModuleTable
@@ -11,21 +12,21 @@ final class PageScript {
   let configuration: DefaultConfiguration
   private(set) var outcome = EntryOutcome()
   private var timers: [Int: ScriptTimer] = [:]
-  private var promises: [Int: PendingPromise] = [:]
+  /// The functions that settle the promises of calls, by the calls' tickets.
+  private var promises: [Int: (Result<ScriptValue, any Error>) throws -> Void] = [:]
   private var lastTicket = 0
-  private var channels: [Channel] = []
+  /// The open `BroadcastChannel`s, and the functions that get their messages.
+  private var channels: [(number: Int, name: String, receive: ScriptReference)] = []
   private var lastChannel = 0
 
   /// The largest number of commands of one entry.
   private static let commandLimit = 1_000_000
 
   init(
-    id: String, context: ScriptGroup.ContextID, in scriptContext: ScriptContext, modules: ModuleTable,
-    configuration: DefaultConfiguration
+    id: String, in scriptContext: ScriptContext, modules: ModuleTable, configuration: DefaultConfiguration
   ) {
     self.id = id
-    self.context = context
-    self.scriptContext = scriptContext
+    (context, self.scriptContext) = (scriptContext.id, scriptContext)
     self.modules = modules
     self.configuration = configuration
   }
@@ -37,11 +38,11 @@ final class PageScript {
     outcome.commands.append(command)
   }
 
-  /// Notes that the script has sent a command.
-  func noteCommand() { if outcome.firstCommand == nil { outcome.firstCommand = .now } }
+  /// Records that the script has sent a command.
+  func recordCommand() { if outcome.firstCommand == nil { outcome.firstCommand = .now } }
 
-  /// Notes that the context is there, with the framework's objects for bundles.
-  func noteCreation() { outcome.created = .now }
+  /// Records that the context is there, with the framework's objects for bundles.
+  func recordCreation() { outcome.created = .now }
 
   func report(_ exception: ScriptException) { outcome.exceptions.append(exception) }
 
@@ -55,35 +56,38 @@ final class PageScript {
   /// The largest number of missing parts of one entry: a script may make up names.
   private static let missingLimit = 200
 
-  /// Notes a part that is not registered.
-  func note(_ part: MissingPart) {
+  /// Records a part that is not registered.
+  func record(_ part: MissingPart) {
     if outcome.missing.count < Self.missingLimit, !outcome.missing.contains(part) { outcome.missing.append(part) }
   }
 
-  /// Notes a module if it is not registered.
-  func noteIfMissing(_ module: String) {
-    if modules.modules[module] == nil { note(.module(String(module.prefix(100)))) }
+  /// Records a module if it is not registered.
+  func recordIfMissing(_ module: String) {
+    if modules.modules[module] == nil { record(.module(String(module.prefix(100)))) }
   }
 
-  /// Notes the data that a hook has returned for a component in a cell.
+  /// Records the data that a hook has returned for a component in a cell.
   func setData(_ data: [String: ScriptValue], ofComponent id: String) { outcome.componentData[id] = data }
 
   func log(_ level: String, _ text: String) { outcome.logs.append((level, text)) }
 
-  /// Notes a call that is made after the entry.
+  /// Records a call that is made after the entry.
   ///
-  /// - Parameter promise: the promise that the script got, if any.
-  func later(_ call: ModuleCall, promise: PendingPromise? = nil) {
+  /// - Parameter settle: settles the promise that the script got, if any.
+  func later(_ call: ModuleCall, settle: ((Result<ScriptValue, any Error>) throws -> Void)? = nil) {
     var ticket: Int?
-    if let promise {
+    if let settle {
       lastTicket += 1
-      promises[lastTicket] = promise
+      promises[lastTicket] = settle
       ticket = lastTicket
     }
     outcome.calls.append((call, ticket))
   }
 
-  func promise(_ ticket: Int) -> PendingPromise? { promises.removeValue(forKey: ticket) }
+  /// Settles the promise of a call.
+  func settle(_ ticket: Int, _ result: Result<ScriptValue, any Error>) throws {
+    try promises.removeValue(forKey: ticket)?(result)
+  }
 
   // MARK: Timers
 
@@ -115,13 +119,6 @@ final class PageScript {
 
   // MARK: Channels
 
-  /// An open `BroadcastChannel`, and the function that gets its messages.
-  private struct Channel {
-    let number: Int
-    let name: String
-    let receive: ScriptReference
-  }
-
   /// The largest number of channels that are open at once.
   static let channelLimit = 1_000
   /// The largest length of a channel's name in bytes.
@@ -139,7 +136,7 @@ final class PageScript {
     }
     if !channels.contains(where: { $0.name == name }) { callChannels("open", [.string(name)]) }
     lastChannel += 1
-    channels.append(Channel(number: lastChannel, name: name, receive: receive))
+    channels.append((lastChannel, name, receive))
     return lastChannel
   }
 
@@ -149,7 +146,7 @@ final class PageScript {
     if !channels.contains(where: { $0.name == name }) { callChannels("close", [.string(name)]) }
   }
 
-  /// Notes a message of a channel for other pages.
+  /// Records a message of a channel for other pages.
   ///
   /// - Throws: ``ScriptError`` if the message is not plain data.
   func post(_ message: ScriptReference, from number: Int) throws {
@@ -176,7 +173,7 @@ final class PageScript {
   }
 
   /// Returns the outcome of the entry, and begins a new one.
-  func takeOutcome() -> EntryOutcome {
+  func endEntry() -> EntryOutcome {
     defer { outcome = EntryOutcome() }
     return outcome
   }

@@ -190,7 +190,7 @@ package struct PageFiring: Codable, Hashable, Sendable {
 /// The options of notices about a page that a program renders.
 ///
 /// Such a page stays when it fails, and pages that it pushes open in its worker. Its events arrive as ``PageNotice``
-/// values. Without a named view, its view is an `ElementTree.Record`.
+/// values. Without a named view, its view is `ElementTree.record`.
 package struct PageReporting: Codable, Hashable, Sendable {
   /// `true` to report each change of the tree.
   package var commands: Bool

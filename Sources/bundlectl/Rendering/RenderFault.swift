@@ -98,7 +98,7 @@ actor FaultReader {
     guard let found = await source() else { return }
     text = found
     do {
-      map = try await SourceMapLookup(resources).map(of: found, at: url)
+      map = try await resources.sourceMap(of: found, at: url)
     } catch {
       Terminal.error.line(
         Terminal.error.styled("bundlectl: going on without the source map: \(error.message)", .yellow))

@@ -149,7 +149,7 @@ actor WorkerPage: RenderedPage {
     timings.interaction = stage("interaction")
     (timings.requests, timings.hits, timings.bytes) = (reply.requests, reply.hits, reply.bytes)
     state.timings = timings
-    state.tree = try await ElementTree.Record.decode(tree).tree()
+    state.tree = try await ElementTree.read(record: tree)
   }
 
   func fire(_ event: FiredEvent) async -> RenderFault? {

@@ -13,9 +13,7 @@ import Testing
   @Test("a request handler answers instead of the loader")
   func answering() async throws {
     struct Loud: ResourceRequestHandling {
-      func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<
-        ResourceUpdate
-      > {
+      func updates(for request: ResourceRequest, next: @escaping Next) -> AsyncStream<ResourceUpdate> {
         var request = request
         request.fields[.accept] = "text/loud"
         return next(request)

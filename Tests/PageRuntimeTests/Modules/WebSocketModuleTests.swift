@@ -123,10 +123,23 @@ import WebSocketTransport
   }
 
   @Test("the bytes that wait to be sent have a limit")
-  func outboxLimit() {
-    let outbox = SocketOutbox(limit: 10)
-    #expect(outbox.add(.send(.text("12345678")), bytes: 8))
-    #expect(!outbox.add(.send(.text("123")), bytes: 3))
-    #expect(outbox.add(.close(code: nil, reason: ""), bytes: 0))
+  func outboxLimit() async throws {
+    /// Reads no command.
+    struct Deaf: WebSocketing {
+      func run(
+        _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
+        receive: @escaping @Sendable (WebSocketEvent) async -> Void
+      ) async { try? await Task.sleep(for: .seconds(3_600)) }
+    }
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.register(Deaf() as any WebSocketing, as: \.sockets)
+      let page = await PageInstance(environment: fixture.environment)
+      let socket = await PageSocket(WebSocketRequest(url: "ws://deaf"), of: page, byteLimit: 10)
+      try await socket.send(.text("12345678"))
+      try await socket.close(nil, "")
+      await #expect(throws: ScriptError.self) { try await socket.send(.text("123")) }
+      // It is closed: what comes later is dropped.
+      try await socket.send(.text("123"))
+    }
   }
 }

@@ -53,7 +53,7 @@ struct PreviewTests {
       ("data:text/html,<script>", false), ("data:,x", false), ("vbscript:x", false), ("blob:x", false), ("", false),
     ])
   func pictureURLs(_ text: String, _ isSafe: Bool) {
-    #expect((PreviewURL.safe(text) != nil) == isSafe)
+    #expect((text.safeURL != nil) == isSafe)
   }
 
   @Test("a fixed element stays with the page in a wide window")

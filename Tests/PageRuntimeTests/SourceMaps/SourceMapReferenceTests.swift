@@ -67,9 +67,9 @@ struct SourceMapReferenceTests {
         configuration: configuration)
       let source = "a()\n//# sourceMappingURL=file://\(fixture.folder.file("a.map"))"
       let here = try #require(PageURL(filePath: fixture.folder.file("a.js")))
-      #expect(try await SourceMapLookup(loader).map(of: source, at: here) != nil)
+      #expect(try await loader.sourceMap(of: source, at: here) != nil)
       let there = try #require(PageURL(fixture.origin.url(for: "/a.js")))
-      await #expect(throws: LoadError.self) { try await SourceMapLookup(loader).map(of: source, at: there) }
+      await #expect(throws: LoadError.self) { try await loader.sourceMap(of: source, at: there) }
     }
   }
 
@@ -80,16 +80,16 @@ struct SourceMapReferenceTests {
       fixture.origin.serve("/maps/a.map", Array(json.utf8), contentType: "application/json")
       fixture.origin.serve("/maps/bad.map", Array("<html>".utf8), contentType: "text/html")
       let url = try #require(PageURL(fixture.origin.url(for: "/pages/a.js")))
-      let lookup = SourceMapLookup(fixture.loader)
       func find(_ reference: String) async throws -> String? {
-        try await lookup.map(of: "a()\n//# sourceMappingURL=\(reference)", at: url)?.position(line: 1, column: 1)?
+        try await fixture.loader.sourceMap(of: "a()\n//# sourceMappingURL=\(reference)", at: url)?.position(
+          line: 1, column: 1)?
           .source
       }
       #expect(try await find("../maps/a.map") == fixture.origin.url(for: "/maps/a.ts"))
       #expect(
         try await find("data:application/json,\(json.replacing("\"", with: "%22"))")
           == fixture.origin.url(for: "/pages/a.ts"))
-      #expect(try await lookup.map(of: "a()", at: url) == nil)
+      #expect(try await fixture.loader.sourceMap(of: "a()", at: url) == nil)
       for bad in ["/maps/bad.map", "/maps/none.map", "file:///etc/passwd", "data:,x"] {
         await #expect(throws: (any Error).self, "\(bad)") { try await find(bad) }
       }

@@ -22,48 +22,6 @@ enum WireEnding: Sendable {
   case stall
 }
 
-/// All steps of a response to one request.
-struct WirePlan: Sendable {
-  var steps: [WireStep]
-  let ending: WireEnding
-  let bytesPerSecond: Int?
-  /// `true` if the client gets the whole response.
-  let isWhole: Bool
-
-  /// - Parameters:
-  ///   - isPersistent: `true` if the client wants to reuse the connection.
-  ///   - isHTTP10: `true` if a persistent connection must be announced.
-  init(_ draft: ReplyDraft, isPersistent: Bool, isHTTP10: Bool) {
-    let response = draft.response
-    let isBodyless = draft.request.method == .head || response.status.hasNoContent
-    let body = isBodyless ? [] : response.bytes.prefix(max(0, draft.cut ?? .max))
-
-    ending = draft.ending ?? (isPersistent ? .keepAlive : .close)
-    bytesPerSecond = draft.bytesPerSecond
-    isWhole = draft.isWhole
-    steps = draft.lead
-
-    switch draft.head {
-    case .missing: return
-    case .verbatim(let bytes): steps.append(.raw(bytes))
-    case .regular:
-      // A connection that breaks is not announced.
-      let closes = draft.ending == nil ? ending == .close : draft.isAnnouncedClose
-      var fields = response.headers
-      if closes { fields[.connection] = "close" } else if isHTTP10 { fields[.connection] = "keep-alive" }
-      draft.framing.describe(response, in: &fields)
-      steps.append(.raw(fields.head(of: response.status.code, phrase: response.status.reasonPhrase)))
-    }
-    guard !isBodyless else { return }
-    guard case .chunked(let trailers, let isTerminated) = draft.framing, case .regular = draft.head else {
-      if !body.isEmpty { steps.append(.body(body)) }
-      return
-    }
-    if !body.isEmpty { steps.append(.chunkedBody(body)) }
-    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + trailers.lines + Array("\r\n".utf8))) }
-  }
-}
-
 extension ReplyDraft {
   fileprivate var isAnnouncedClose: Bool {
     if case .untilClose = framing { true } else { false }
@@ -171,7 +129,7 @@ struct WirePiece: Sendable {
   var isLast: Bool
 }
 
-/// Steps through a plan: returns each next step, which the connection executes.
+/// Steps through the response to one request: returns each next step, which the connection executes.
 struct WireCursor: Sendable {
   enum Action: Sendable {
     case write(WirePiece)
@@ -186,6 +144,7 @@ struct WireCursor: Sendable {
   private static let pieceSize = 64 * 1024
   private static let chunkSize = 8 * 1024
 
+  /// `true` if the client gets the whole response.
   let isWhole: Bool
   let ending: WireEnding
   private var steps: ArraySlice<WireStep>
@@ -193,11 +152,35 @@ struct WireCursor: Sendable {
   private var pauseEnd: ContinuousClock.Instant?
   private var nextWrite: ContinuousClock.Instant?
 
-  init(_ plan: WirePlan) {
-    isWhole = plan.isWhole
-    ending = plan.ending
-    steps = plan.steps[...]
-    bytesPerSecond = plan.bytesPerSecond.map { max(1, $0) }
+  init(_ draft: ReplyDraft) {
+    let (request, response) = (draft.request, draft.response)
+    let isBodyless = request.method == .head || response.status.hasNoContent
+    let body = isBodyless ? [] : response.bytes.prefix(max(0, draft.cut ?? .max))
+
+    ending = draft.ending ?? (request.isPersistent ? .keepAlive : .close)
+    bytesPerSecond = draft.bytesPerSecond.map { max(1, $0) }
+    isWhole = draft.isWhole
+    steps = draft.lead[...]
+
+    switch draft.head {
+    case .missing: return
+    case .verbatim(let bytes): steps.append(.raw(bytes))
+    case .regular:
+      // A connection that breaks is not announced.
+      let closes = draft.ending == nil ? ending == .close : draft.isAnnouncedClose
+      var fields = response.headers
+      // HTTP/1.0 has a persistent connection only if it is announced.
+      if closes { fields[.connection] = "close" } else if request.isHTTP10 { fields[.connection] = "keep-alive" }
+      draft.framing.describe(response, in: &fields)
+      steps.append(.raw(fields.head(of: response.status.code, phrase: response.status.reasonPhrase)))
+    }
+    guard !isBodyless else { return }
+    guard case .chunked(let trailers, let isTerminated) = draft.framing, case .regular = draft.head else {
+      if !body.isEmpty { steps.append(.body(body)) }
+      return
+    }
+    if !body.isEmpty { steps.append(.chunkedBody(body)) }
+    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + trailers.lines + Array("\r\n".utf8))) }
   }
 
   mutating func next(at now: ContinuousClock.Instant, isWritable: Bool) -> Action {
