@@ -57,6 +57,10 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case noWorker
   /// The workers' memory is full; another page would endanger the open ones.
   case noMemory(limit: Int64)
+  /// Too many calls wait for a worker.
+  case full(waiting: Int)
+  /// The call has waited too long for a worker.
+  case late(after: Duration)
   /// The bundle is barred since it ended too many workers.
   case barred(BarredBundles.Entry)
 
@@ -69,6 +73,8 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .noWorker: "no worker is ready"
     case .noMemory(let limit):
       "the open pages fill the memory of every worker, \(limit >> 20) MiB each (--worker-memory)"
+    case .full(let waiting): "the workers are busy, and \(waiting) calls wait for them already (--page-queue)"
+    case .late(let time): "the workers were busy for \(time.inSeconds) (--page-wait)"
     case .barred(let entry): "\(entry)"
     }
   }

@@ -38,13 +38,10 @@ extension FleetMember {
   }
 }
 
-/// Carries out the orders of the fleet, for as long as the host runs.
-struct FleetService: Service {
-  let member: FleetMember
-  let host: FleetHost
-
-  func run() async throws {
-    await cancelWhenGracefulShutdown { await member.run(host) }
+extension FleetMember {
+  /// Carries out the orders of the fleet, for as long as the host runs.
+  func service(_ host: FleetHost) -> BackgroundService {
+    BackgroundService { await cancelWhenGracefulShutdown { await self.run(host) } }
   }
 }
 
@@ -73,7 +70,7 @@ extension FleetHost {
       return 0
     } count: { reports in
       try await serving?.count(reports) ?? []
-    } settle: {
+    } synchronize: {
       try await gateway?.settle()
     } reconnect: {
       gateway?.forgetFailures()

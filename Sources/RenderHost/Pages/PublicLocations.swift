@@ -86,7 +86,7 @@ final class PublicLocations: Sendable {
     guard let folder, url.origin == PageURL(base)?.origin else { return url }
     let path = url.text.dropFirst(url.origin.utf8.count)
     guard path.hasPrefix("/bundles/"), let file = PageURL(folder + path.dropFirst("/bundles/".count)) else {
-      throw AccessRefusal(url: url.text, rule: .folder)
+      throw AccessRefusal.folder(url.text)
     }
     return file
   }

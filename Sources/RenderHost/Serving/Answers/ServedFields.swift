@@ -72,6 +72,6 @@ struct ServedError: Error, HTTPResponseError {
   var response: Response {
     var fields = fields
     ServedFields.allowAnyOrigin(&fields)
-    return JSONAnswer.error(status, reason, fields)
+    return Response.error(status, reason, fields)
   }
 }

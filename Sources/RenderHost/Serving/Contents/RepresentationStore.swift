@@ -114,10 +114,10 @@ final class RepresentationStore: Sendable {
     let variants = content.isMade ? nil : variants
     let found = try await NIOThreadPool.singleton.runIfActive { variants?.read(content.digests, .coded(coding)) }
     let bytes: [UInt8]
-    switch found {
-    case .bytes(let kept): bytes = kept
-    case .useless: return nil
-    case nil:
+    if let found {
+      if found.isEmpty { return nil }
+      bytes = found
+    } else {
       let whole = try await identity(of: content)
       let packed = try await NIOThreadPool.singleton.runIfActive { () -> [UInt8]? in
         let packed = coding.encode(Array(buffer: whole.buffer))

@@ -199,8 +199,8 @@ struct SignedContents: Sendable {
   var status: PublishedStatus?
   /// The status of the folder or of the other server, which this host may sign anew; `nil` if there is none.
   var published: PublishedStatus?
-  /// The times of the status, if this host has signed it.
-  var ownStatus: OwnStatus?
+  /// The times of the status, and if it halts the release, if this host has signed it.
+  var ownStatus: (times: StatusTimes, isHalted: Bool)?
   /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
   /// if all entries are below `/bundles/`.
   var paths: [String?] = []

@@ -48,7 +48,7 @@ final class ReportDesk: Service {
     router.post("/reports") { [self] request, context in
       let body = try await request.bytes(upTo: ReleaseReport.byteLimit)
       let isCounted = try await take(body, authorization: request.headers[.authorization], from: context.client)
-      return JSONAnswer.json(["counted": isCounted], status: .accepted)
+      return Response.json(["counted": isCounted], status: .accepted)
     }
   }
 

@@ -6,8 +6,8 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Makes JSON responses with common header fields.
-package enum JSONAnswer {
+/// JSON responses with common header fields.
+extension Response {
   package static func error(_ status: HTTPResponse.Status, _ reason: String, _ fields: HTTPFields = [:]) -> Response {
     json(["error": reason], status: status, fields)
   }
@@ -20,16 +20,20 @@ package enum JSONAnswer {
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let data = try? encoder.encode(value) else { return Response(status: .internalServerError) }
-    return text(Array(data), status: status, fields)
+    return json(text: Array(data), status: status, fields)
   }
 
   package static func json(_ members: [String: JSONValue], status: HTTPResponse.Status = .ok) -> Response {
-    text(JSONValue.object(members).text, status: status)
+    json(text: JSONValue.object(members).text, status: status)
   }
 
   /// Makes a response that caches must not store, unless the fields say otherwise, because it describes the present
   /// state.
-  package static func text(_ text: [UInt8], status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]) -> Response {
+  ///
+  /// - Parameter text: JSON.
+  package static func json(
+    text: [UInt8], status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]
+  ) -> Response {
     var fields = fields
     fields[.contentType] = "application/json"
     fields[.cacheControl] = fields[.cacheControl] ?? "no-store"
@@ -38,37 +42,28 @@ package enum JSONAnswer {
   }
 }
 
-/// Answers every error as `{"error": "…"}`. An internal error is logged, and the client gets a general message.
-package struct JSONErrorMiddleware: RouterMiddleware {
-
-  package init() {}
-  package typealias Context = HostRequestContext
-
-  package func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    do {
-      return try await next(request, context)
-    } catch let error as HTTPError {
-      return Self.response(error, request)
-    } catch let error as any HTTPResponseError {
-      return try error.response(from: request, context: context)
-    } catch is HTTPParserError {
-      return Self.response(.invalidBody, request)
-    } catch {
-      if error is CancellationError, context.disconnection.hasHappened {
-        // No client reads this response; the connection ends.
-        context.requestLogger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
-        return JSONAnswer.error(.badRequest, "the client has disconnected", [.connection: "close"])
-      }
+extension HostMiddleware {
+  /// Returns every error as `{"error": "…"}`. An internal error is logged, and the client gets a general message.
+  ///
+  /// - Throws: the error of an error that makes a response by itself.
+  func response(to error: any Error, _ request: Request, _ context: Context) throws -> Response {
+    switch error {
+    case let error as HTTPError: return Self.response(error, request)
+    case let error as any HTTPResponseError: return try error.response(from: request, context: context)
+    case is HTTPParserError: return Self.response(.invalidBody, request)
+    case is CancellationError where context.disconnection.hasHappened:
+      // No client reads this response; the connection ends.
+      context.requestLogger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
+      return .error(.badRequest, "the client has disconnected", [.connection: "close"])
+    default:
       context.requestLogger.error(
         "A request failed", metadata: ["error": "\(error.sentence)", "path": "\(request.uri.path)"])
-      return JSONAnswer.error(.internalServerError, "an internal error occurred; the log has it under the request's id")
+      return .error(.internalServerError, "an internal error occurred; the log has it under the request's id")
     }
   }
 
   private static func response(_ error: HTTPError, _ request: Request) -> Response {
-    var response = JSONAnswer.error(error.status, error.body ?? reason(error.status, request))
+    var response = Response.error(error.status, error.body ?? reason(error.status, request))
     for field in error.headers where field.name != .contentLength { response.headers.append(field) }
     return response
   }
