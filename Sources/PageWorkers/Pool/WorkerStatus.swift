@@ -95,6 +95,15 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The daemon is shutting down.
   case shutdown
 
+  /// - Returns: `nil` for an error that has stopped no script.
+  init?(_ error: ScriptError) {
+    switch error {
+    case .timeLimit(let limit): self = .time(took: nil, limit: limit.seconds)
+    case .memoryLimit(let limit, let found): self = .memory(found: found, limit: limit)
+    default: return nil
+    }
+  }
+
   /// The name for metrics.
   package var name: String {
     switch self {

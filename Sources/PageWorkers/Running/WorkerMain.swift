@@ -156,11 +156,7 @@ extension PageFault {
     case let fault as PageFault: self = fault
     case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
     case PageError.script(_, let error):
-      switch error {
-      case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
-      case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
-      default: self = .script(ScriptFault(message: error.sentence))
-      }
+      self = KillReason(error).map { .stopped($0) } ?? .script(ScriptFault(message: error.sentence))
     case let error as EventError: self = .unknownElement("\(error)")
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))

@@ -45,7 +45,7 @@ extension Serving {
     do {
       let generation = feed.generation
       guard let release = feed.current else { throw ServedError.noRelease }
-      guard let path = URLPath.unescaped((request.path ?? "/").prefix { $0 != "?" }.dropFirst()) else {
+      guard let path = (request.path ?? "/").prefix(while: { $0 != "?" }).dropFirst().unescapedPath else {
         throw ServedError(status: .badRequest, reason: "the path is not UTF-8")
       }
       let found = try await lookup(path, release)
@@ -164,6 +164,6 @@ extension Serving {
     }
     return ContentResponse(
       content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable,
-      dictionaryFor: label.flatMap { URLPath.pattern(of: $0) }.map { "/blobs/*/\($0)" })
+      dictionaryFor: label?.pathPattern.map { "/blobs/*/\($0)" })
   }
 }

@@ -32,16 +32,14 @@ extension HTTPServerBuilder {
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
     return HTTPServerBuilder { responder in
-      guard let tls else {
-        let channel = HTTP1Channel(responder: responder, configuration: http1)
-        return GuardedChannel(
-          base: channel, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory,
+      func guarding<Base: ServerChildChannel>(_ base: Base) -> GuardedChannel<Base> {
+        GuardedChannel(
+          base: base, isPlain: tls == nil, limits: limits, connections: connections, metrics: metrics, memory: memory,
           ownFields: ownFields, proxies: proxies, readsProxyHeader: readsProxyHeader)
       }
-      let channel = SecureChannel(tls, HTTP1Channel(responder: responder, configuration: http1), idle: limits.idle)
-      return GuardedChannel(
-        base: channel, isPlain: false, limits: limits, connections: connections,
-        metrics: metrics, memory: memory, ownFields: ownFields, proxies: proxies, readsProxyHeader: readsProxyHeader)
+      let channel = HTTP1Channel(responder: responder, configuration: http1)
+      guard let tls else { return guarding(channel) }
+      return guarding(SecureChannel(tls, channel, idle: limits.idle))
     }
   }
 }

@@ -62,7 +62,7 @@ final class ServedRelease: Sendable {
     let items = try Self.items(of: stored, source, contents)
     for (position, item, content) in items {
       let (bundle, blob) = (content.bundle, content.blob)
-      let path = URLPath.unescaped(item.path) ?? item.path
+      let path = item.path.unescapedPath ?? item.path
       if locations.indices.contains(position), let location = locations[position] {
         byLocation[location] = entries.count
       }
@@ -186,7 +186,7 @@ struct ServedEntry: Sendable {
   let modified: HTTPDate
 
   /// The path as it is written in a URL.
-  var location: String { "/bundles/" + URLPath.escaped(path) }
+  var location: String { "/bundles/" + path.escapedPath }
 }
 
 /// A signed manifest and the files beside it, byte for byte: other bytes than these would not be what was signed.
@@ -242,23 +242,21 @@ struct SignedContents: Sendable {
     let prefix = url.origin + "/"
     return try manifest.located(at: url).map { entry in
       let text = entry.contentURL.text
-      return text.hasPrefix(prefix) ? URLPath.unescaped(text.dropFirst(prefix.count)) : nil
+      return text.hasPrefix(prefix) ? text.dropFirst(prefix.count).unescapedPath : nil
     }
   }
 }
 
-/// Escapes and unescapes the paths of manifests for URLs.
-enum URLPath {
-  /// Removes the escapes. Returns `nil` if the result is not UTF-8.
-  static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
+/// The paths of manifests in URLs.
+extension StringProtocol {
+  /// The path without its escapes; `nil` if the result is not UTF-8.
+  var unescapedPath: String? { String(self).removingPercentEncoding }
 
-  static func escaped(_ path: String) -> String {
-    path.percentEncoded { $0.isPathCharacter }
-  }
+  var escapedPath: String { String(self).percentEncoded { $0.isPathCharacter } }
 
-  /// A path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
-  static func pattern(of path: String) -> String? {
-    let escaped = escaped(path)
+  /// The path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
+  var pathPattern: String? {
+    let escaped = escapedPath
     return escaped.contains { "*:+?(){}\\".contains($0) } ? nil : escaped
   }
 }
