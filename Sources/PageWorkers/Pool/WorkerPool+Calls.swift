@@ -48,7 +48,7 @@ extension WorkerPool {
     workers[worker.id]?.calls += 1
     defer { workers[worker.id]?.calls -= 1 }
     // Scripts that exceed their time are stopped earlier. A worker without processor time is not to blame.
-    let limit = Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory).wait + extra
+    let limit = limits.wait + extra
     do {
       return try await worker.link.call(page, within: .seconds(limit), payload, message)
     } catch let fault as PageFault {

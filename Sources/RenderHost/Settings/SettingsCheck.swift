@@ -9,56 +9,53 @@ import ServerKit
 extension Settings {
   /// - Throws: ``SettingsError/combination(_:)``.
   func checkCombinations() throws {
-    if bundles != nil, manifest != nil {
-      throw SettingsError.combination("--bundles and --manifest exclude each other: serve a folder, or follow a server")
-    }
-    if root != nil, manifest == nil {
-      throw SettingsError.combination("--root needs --manifest: the files of a folder are not signed")
-    }
-    if (signWith == nil) != (publicKey == nil) {
-      throw SettingsError.combination("--sign-with and --public-key belong together: one of them is missing")
-    }
-    if signWith != nil, bundles == nil {
-      throw SettingsError.combination(
-        "--sign-with needs --bundles: what another server has signed is passed on as it is")
-    }
-    if (statusSignWith == nil) != (statusPublicKey == nil) {
-      throw SettingsError.combination(
-        "--status-sign-with and --status-public-key belong together: one of them is missing")
-    }
-    if statusSignWith != nil, signWith == nil, root == nil {
-      throw SettingsError.combination(
+    let faults: [(isFault: Bool, text: String)] = [
+      (
+        bundles != nil && manifest != nil,
+        "--bundles and --manifest exclude each other: serve a folder, or follow a server"
+      ),
+      (root != nil && manifest == nil, "--root needs --manifest: the files of a folder are not signed"),
+      ((signWith == nil) != (publicKey == nil), "--sign-with and --public-key belong together: one of them is missing"),
+      (
+        signWith != nil && bundles == nil,
+        "--sign-with needs --bundles: what another server has signed is passed on as it is"
+      ),
+      (
+        (statusSignWith == nil) != (statusPublicKey == nil),
+        "--status-sign-with and --status-public-key belong together: one of them is missing"
+      ),
+      (
+        statusSignWith != nil && signWith == nil && root == nil,
         "--status-sign-with needs a manifest whose signatures are known: --bundles with --sign-with, or --manifest with --root"
-      )
-    }
-    if !reportKeys.isEmpty, bundles == nil, manifest == nil {
-      throw SettingsError.combination("--report-key needs --bundles or --manifest: reports are of a release")
-    }
-    if freshFor != nil, root == nil {
-      throw SettingsError.combination("--fresh-for needs --root")
-    }
-    if bundles == nil, manifest == nil, gateway.address == nil {
-      throw SettingsError.combination(
+      ),
+      (
+        !reportKeys.isEmpty && bundles == nil && manifest == nil,
+        "--report-key needs --bundles or --manifest: reports are of a release"
+      ),
+      (freshFor != nil && root == nil, "--fresh-for needs --root"),
+      (
+        bundles == nil && manifest == nil && gateway.address == nil,
         "there is nothing to serve: give --bundles DIR, --manifest URL, --releases LOCATION, or --gateway HOST:PORT with --origin URL"
-      )
-    }
-    if (gateway.address == nil) != gateway.origins.isEmpty {
-      throw SettingsError.combination(
-        "--gateway and --origin (or origins in the file) belong together: one of them is missing")
-    }
-    if fleet.servers == nil, let name = fleet.named {
-      throw SettingsError.combination("\(name.flag) needs --journal: only that makes the host one of a fleet")
-    }
-    if !server.proxyListeners.isEmpty, server.proxies.isEmpty {
-      throw SettingsError.combination(
-        "--proxy-protocol needs --trusted-proxies: a PROXY header is read from these alone")
-    }
-    if server.proxyListeners.contains(.gateway), gateway.address == nil {
-      throw SettingsError.combination("--proxy-protocol gateway needs --gateway")
-    }
-    if (server.certificate == nil) != (server.privateKey == nil) {
-      throw SettingsError.combination("--tls-cert and --tls-key belong together: one of them is missing")
-    }
+      ),
+      (
+        (gateway.address == nil) != gateway.origins.isEmpty,
+        "--gateway and --origin (or origins in the file) belong together: one of them is missing"
+      ),
+      (
+        fleet.servers == nil && fleet.named != nil,
+        "\(fleet.named?.flag ?? "") needs --journal: only that makes the host one of a fleet"
+      ),
+      (
+        !server.proxyListeners.isEmpty && server.proxies.isEmpty,
+        "--proxy-protocol needs --trusted-proxies: a PROXY header is read from these alone"
+      ),
+      (server.proxyListeners.contains(.gateway) && gateway.address == nil, "--proxy-protocol gateway needs --gateway"),
+      (
+        (server.certificate == nil) != (server.privateKey == nil),
+        "--tls-cert and --tls-key belong together: one of them is missing"
+      ),
+    ]
+    if let fault = faults.first(where: \.isFault) { throw SettingsError.combination(fault.text) }
   }
 
   /// The problems of the listeners, and of the named files and folders, each as one sentence.

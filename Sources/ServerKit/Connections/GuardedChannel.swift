@@ -26,7 +26,7 @@ extension HTTPServerBuilder {
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
       additionalChannelHandlers: [
-        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields), ClientDisconnectionHandler(),
+        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields)
       ] + handlers(),
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(

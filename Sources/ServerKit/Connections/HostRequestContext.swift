@@ -72,7 +72,7 @@ final class ConnectionContext: Sendable {
   struct ChannelContext: Sendable {
     /// `nil` if responses are not recorded.
     var replay: ReplayContext?
-    /// Never happens if the channel has no ``ClientDisconnectionHandler``.
+    /// Never happens if the channel has no ``RequestPartsHandler``.
     var disconnection = ClientDisconnection()
     /// A response was made after which the connection is closed.
     var hasLast = false

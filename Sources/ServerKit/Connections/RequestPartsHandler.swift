@@ -8,7 +8,8 @@ import NIOHTTP1
 import NIOHTTPTypes
 
 /// Enforces the limits of requests: a body that is sent too slowly, a head that is too long or too slow. Closes a
-/// connection after a response that says so.
+/// connection after a response that says so. Detects that a client closes its side, as most do when they no longer want
+/// the answer, or resets its stream.
 ///
 /// One instance for each HTTP/1 connection and each HTTP/2 stream.
 final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -27,6 +28,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let ownFields: HTTPFields
   private var connection: ConnectionHandler?
   private var replay: ResponseReplayHandler?
+  private let disconnection = ClientDisconnection()
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
   /// `true` if a head has come whose request may end with the bytes that are here already.
@@ -62,6 +64,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     isStream = context.channel.parent?.parent != nil
     let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
     connection = try? pipeline?.handler(type: ConnectionHandler.self)
+    connection?.common.change(context.channel) { $0.disconnection = disconnection }
     guard !isStream else { return }
     connection?.awaitHead()
     guard let pipeline else { return }
@@ -74,8 +77,14 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    disconnection.happen()
     bodyDeadline?.cancel()
     context.fireChannelInactive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let event = event as? ChannelEvent, event == .inputClosed { disconnection.happen() }
+    context.fireUserInboundEventTriggered(event)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

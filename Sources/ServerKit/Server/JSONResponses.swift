@@ -16,11 +16,8 @@ extension Response {
   package static func json(
     _ value: some Encodable, status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]
   ) -> Response {
-    let encoder = JSONEncoder()
-    encoder.dateEncodingStrategy = .iso8601
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(value) else { return Response(status: .internalServerError) }
-    return json(text: Array(data), status: status, fields)
+    guard let text = try? value.servedJSON() else { return Response(status: .internalServerError) }
+    return json(text: text, status: status, fields)
   }
 
   package static func json(_ members: [String: JSONValue], status: HTTPResponse.Status = .ok) -> Response {
@@ -39,6 +36,16 @@ extension Response {
     fields[.cacheControl] = fields[.cacheControl] ?? "no-store"
     fields[.contentLength] = "\(text.count)"
     return Response(status: status, headers: fields, body: .init(byteBuffer: ByteBuffer(bytes: text)))
+  }
+}
+
+extension Encodable {
+  /// The value as servers write it: JSON without line breaks, its members sorted.
+  package func servedJSON() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.dateEncodingStrategy = .iso8601
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(self))
   }
 }
 

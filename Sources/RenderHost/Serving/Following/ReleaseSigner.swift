@@ -4,6 +4,7 @@ import Foundation
 import HTTPTransport
 import NIOPosix
 import PageKit
+import ServerKit
 import Signing
 import SystemPackage
 

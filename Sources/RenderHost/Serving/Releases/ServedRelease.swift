@@ -3,6 +3,7 @@ import DiskStorage
 import Foundation
 import HTTPCaching
 import HTTPTransport
+import ServerKit
 import Signing
 
 /// A release as it is served: an immutable snapshot.
