@@ -39,7 +39,7 @@ package protocol FleetJournal: Sendable {
   /// - Throws: ``JournalError``.
   func send(_ bytes: [UInt8], to host: String?) async throws
 
-  /// The messages to this host and to all, also its own. Those that nobody reads in time are dropped.
+  /// The messages to this host and to all, also its own. Those that are not read in time are dropped.
   ///
   /// - Throws: ``JournalError``.
   func messages() async throws -> AsyncStream<[UInt8]>

@@ -2,7 +2,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 
-/// A time as a host's clock shows it, and as nobody can set it.
+/// A time, by a host's clock and by a clock that cannot be set.
 package struct FleetTime: Hashable, Sendable {
   /// The clock's time, with which stored responses are marked. It may be set back.
   package var clock: HTTPDate
@@ -22,7 +22,7 @@ package struct FleetTime: Hashable, Sendable {
 /// purged without it.
 ///
 /// The host asks for the log's last sequence every second. Once it has applied that many entries, it knows all orders
-/// that had been given when it asked. How long ago that was is measured by the time that nobody sets.
+/// that had been given when it asked. How long ago that was is measured by the clock that cannot be set.
 package struct FleetPosition: Hashable, Sendable {
   /// The part that is stored for the host's next start.
   package struct Saved: Hashable, Codable, Sendable {

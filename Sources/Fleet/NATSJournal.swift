@@ -105,7 +105,7 @@ package final class NATSJournal: FleetJournal {
             nats, subject, id, Int64(Self.patience.milliseconds), bytes, Int32(bytes.count), &sequence, error, room)
         }
       } catch {
-        // The stream may have been removed: nobody answers then.
+        // The stream may have been removed: no server answers then.
         made.withLock { _ = $0.remove(log) }
         throw error
       }
@@ -291,7 +291,7 @@ private struct Subscription: @unchecked Sendable {
   func stop() { pk_nats_stop(pointer) }
 }
 
-/// A connection of libnats, until nobody refers to it.
+/// A connection of libnats, which is closed with the last reference to it.
 ///
 /// `@unchecked Sendable`: libnats has locks of its own, and the pointer never changes.
 private final class Connection: @unchecked Sendable {

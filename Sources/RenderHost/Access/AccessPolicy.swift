@@ -4,7 +4,7 @@ import Synchronization
 
 /// Decides which URLs the daemon fetches for pages and callers: only those of named origins.
 ///
-/// Pure; ``AccessGuard`` asks it for every hop and every connection.
+/// Pure; ``AccessGuard`` asks it for every request and every connection.
 struct AccessPolicy: Hashable, Sendable {
   /// The origins of the manifest and of the settings.
   private(set) var origins: Set<WebOrigin> = []

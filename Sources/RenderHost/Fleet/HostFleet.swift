@@ -24,7 +24,7 @@ extension FleetMember {
 
   /// Purges the gateways of all hosts.
   ///
-  /// - Throws: ``PurgeError``, with 503 if the journal does not take the order.
+  /// - Throws: ``PurgeError``, with 503 if the journal does not accept the order.
   func purge(_ order: PurgeOrder, _ local: GatewayPurge) async throws -> PurgeAnswer {
     try local.check(order)
     if order.isLocal { return PurgeAnswer(purged: try await local(order)) }

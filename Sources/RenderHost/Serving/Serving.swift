@@ -128,7 +128,7 @@ struct Serving: Sendable {
     return release.name
   }
 
-  /// The counts of a release's reports; `nil` if none are taken and nobody has halted it.
+  /// The counts of a release's reports; `nil` if none are accepted and it is not halted.
   func reportCounts(of release: ServedRelease) async -> HostStatus.Release.Reports? {
     guard desk != nil || release.isHalted, let tally = try? await store.tally(of: release.identity) else {
       return nil

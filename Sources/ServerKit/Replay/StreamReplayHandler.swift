@@ -53,7 +53,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
-    // Nobody else knows of the stream.
+    // The multiplexer does not know the stream.
     guard !replayed.contains(frame.streamID) else { return }
     if case .headers(let content) = frame.payload, content.endStream,
       let key = RecordedResponses.key(of: content.headers),

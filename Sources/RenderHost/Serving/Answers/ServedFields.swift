@@ -62,7 +62,7 @@ struct ServedError: Error, HTTPResponseError {
       fields: [.retryAfter: "1"])
   }
 
-  /// The journal of the fleet does not take an order.
+  /// The journal of the fleet does not accept an order.
   static func fleetNotTold(_ error: JournalError, fields: HTTPFields = [:]) -> ServedError {
     ServedError(status: .serviceUnavailable, reason: "the fleet is not told: \(error)", fields: fields)
   }

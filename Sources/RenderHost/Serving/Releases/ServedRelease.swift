@@ -11,7 +11,7 @@ final class ServedRelease: Sendable {
   let stored: StoredRelease
   /// The identity of what its manifest lists: ``SHA256Digest/init(ofContents:)``.
   let identity: SHA256Digest
-  /// `true` if hosts are kept from switching to it: by the status, or by a rollout to nobody.
+  /// `true` if hosts are kept from switching to it: by the status, or by a rollout of 0 percent.
   let isHalted: Bool
   /// The manifest of the installs that do not get the release, if it is rolled out and its manifest is written here.
   let otherwise: ManifestReference?
@@ -45,7 +45,7 @@ final class ServedRelease: Sendable {
   ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
   ///   - signed: the manifest's bytes and what is published beside it; `nil` to serve one that is written here.
-  ///   - halt: given to roll it out to nobody, if the manifest is written here and another one is known.
+  ///   - halt: given for a rollout of 0 percent, if the manifest is written here and another one is known.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(
     _ stored: StoredRelease, identity: SHA256Digest, manifest source: Manifest, contents: [StoredBundle],
