@@ -243,7 +243,7 @@ package struct PurgeError: Error, HTTPResponseError, CustomStringConvertible {
   }
 
   package func response(from request: Request, context: some RequestContext) throws -> Response {
-    JSONAnswer.error(status, description)
+    Response.error(status, description)
   }
 }
 
@@ -279,7 +279,7 @@ extension GatewayPurge {
         context.requestLogger.notice(
           "The gateway was purged",
           metadata: ["kind": "\(order.selection.kind)", "soft": "\(order.isSoft)", "purged": "\(answer.purged)"])
-        return JSONAnswer.json(answer)
+        return Response.json(answer)
       } catch let error where !(error is PurgeError) {
         context.requestLogger.error("The gateway was not purged", metadata: ["error": "\(error)"])
         throw PurgeError("\(error)", status: .internalServerError)

@@ -39,7 +39,7 @@ struct GatewayRecord: Sendable {
   func failed(_ fault: GatewayError) {
     answered(fault.result)
     failures.append(.origin, fault.detail, of: name, cause: fault.reason)
-    guard let times = faults.note(fault.reason, at: .now) else { return }
+    guard let times = faults.count(fault.reason, at: .now) else { return }
     logger.warning("\(fault.detail)", metadata: ["origin": "\(name)", "times": .stringConvertible(times)])
   }
 
@@ -145,7 +145,7 @@ struct GatewayError: Error, HTTPResponseError {
   }
 
   func response(from request: Request, context: some RequestContext) throws -> Response {
-    var response = JSONAnswer.error(
+    var response = Response.error(
       status, reason, CacheStatus(.generated, detail: result.rawValue).added(to: [:]))
     if status == .serviceUnavailable { response.headers[.retryAfter] = "1" }
     if closes { response.headers[.connection] = "close" }

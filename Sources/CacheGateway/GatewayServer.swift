@@ -16,11 +16,10 @@ package struct GatewayServer: Sendable {
   let metrics: HostMetrics
   let logger: Logger
   /// The recorded responses that are replayed to identical request heads.
-  let answers = RawResponseCache(capacity: 64 << 20)
+  let answers = RecordedResponses(capacity: 64 << 20)
   /// Answers requests on their event loops, if nothing has to be waited for.
   let prompt: PromptAnswers
-  private let log: AccessLogMiddleware
-  private let requests: RequestMetricsMiddleware
+  private let common: HostMiddleware
   /// Called with the address that it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
@@ -33,11 +32,8 @@ package struct GatewayServer: Sendable {
     self.metrics = metrics
     self.logger = logger
     self.whenRunning = whenRunning
-    requests = RequestMetricsMiddleware(metrics, route: "gateway")
-    log = AccessLogMiddleware(proxies: settings.proxies)
-    prompt = PromptAnswers(limits: settings.limits, metrics: requests, log: log, logger: logger) {
-      gateway.answerAtOnce($0)
-    }
+    common = HostMiddleware(settings, metrics: metrics, route: "gateway", clientsTakeTurns: false)
+    prompt = PromptAnswers(common, logger: logger) { gateway.answerAtOnce($0) }
   }
 
   /// - Parameter address: the address to listen on.
@@ -78,13 +74,13 @@ package struct GatewayServer: Sendable {
       await whenRunning(channel.localAddress)
     }
     return CheckedService(
-      base: ListeningService(server: server, flag: SettingKey.gateway.flag, address: address),
+      base: .listening(server, flag: SettingKey.gateway.flag, address: address),
       origins: gateway.current)
   }
 
   /// Checks the origins' servers while the gateway is listening.
   private struct CheckedService: Service {
-    let base: any Service
+    let base: BackgroundService
     let origins: GatewayOrigins
 
     func run() async throws {
@@ -126,13 +122,7 @@ package struct GatewayServer: Sendable {
 
   private var responder: some HTTPResponder<HostRequestContext> {
     let router = Router(context: HostRequestContext.self)
-    router.add(middleware: LastResponseMiddleware())
-    router.add(middleware: RequestIDMiddleware())
-    router.add(middleware: log)
-    router.add(middleware: requests)
-    router.add(middleware: JSONErrorMiddleware())
-    router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
-    router.add(middleware: PacedBodyMiddleware())
+    router.add(middleware: common)
     router.add(middleware: CatchAllMiddleware(gateway: gateway))
     return router.buildResponder()
   }

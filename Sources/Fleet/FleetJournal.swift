@@ -22,9 +22,9 @@ package protocol FleetJournal: Sendable {
   func entries(after sequence: UInt64, of log: FleetLog) async throws -> AsyncStream<JournalEntry>
 
   /// - Parameter key: letters, digits, hyphens and underscores.
-  /// - Returns: `nil` if there is no such key.
+  /// - Returns: the value, and the revision that it is replaced by; `nil` if there is no such key.
   /// - Throws: ``JournalError``.
-  func value(of key: String) async throws -> JournalValue?
+  func value(of key: String) async throws -> (bytes: [UInt8], revision: UInt64)?
 
   /// Replaces the value of a key.
   ///
@@ -39,7 +39,7 @@ package protocol FleetJournal: Sendable {
   /// - Throws: ``JournalError``.
   func send(_ bytes: [UInt8], to host: String?) async throws
 
-  /// The messages to this host and to all, also its own. Those that nobody reads in time are dropped.
+  /// The messages to this host and to all, also its own. Those that are not read in time are dropped.
   ///
   /// - Throws: ``JournalError``.
   func messages() async throws -> AsyncStream<[UInt8]>
@@ -52,7 +52,7 @@ package protocol FleetJournal: Sendable {
 package enum FleetLog: String, Hashable, Sendable, CaseIterable {
   /// The orders, which all hosts carry out in one order: ``FleetOrder``.
   case orders
-  /// Reports of installs, in batches: ``FleetReports``. No order is behind them.
+  /// Reports of installs, in batches. No order is behind them.
   case reports
 }
 
@@ -82,14 +82,6 @@ package struct JournalSpan: Hashable, Sendable {
     (self.journal, self.first, self.last) = (journal, first, last)
     self.time = first <= last ? time : nil
   }
-}
-
-/// The value of a key, and the revision that it is replaced by.
-package struct JournalValue: Hashable, Sendable {
-  package let bytes: [UInt8]
-  package let revision: UInt64
-
-  package init(bytes: [UInt8], revision: UInt64) { (self.bytes, self.revision) = (bytes, revision) }
 }
 
 /// The reason why a journal cannot be used.

@@ -13,7 +13,7 @@ package struct FleetHost: Sendable {
   /// now. Reports may be counted again after a crash. If this throws, it is tried again.
   package var count: @Sendable ([FleetOrder.Report]) async throws -> [String]
   /// Returns when what was carried out is on the disk.
-  package var settle: @Sendable () async throws -> Void
+  package var synchronize: @Sendable () async throws -> Void
   /// The journal can be reached again: so may the origins, and a publisher may not have been able to announce a release.
   package var reconnect: @Sendable () -> Void
   /// Describes the host for the others.
@@ -22,10 +22,10 @@ package struct FleetHost: Sendable {
   package init(
     carryOut: @escaping @Sendable (FleetOrder.Task) async throws -> Int,
     count: @escaping @Sendable ([FleetOrder.Report]) async throws -> [String],
-    settle: @escaping @Sendable () async throws -> Void, reconnect: @escaping @Sendable () -> Void,
+    synchronize: @escaping @Sendable () async throws -> Void, reconnect: @escaping @Sendable () -> Void,
     report: @escaping @Sendable () async -> FleetMessage.Report
   ) {
-    (self.carryOut, self.count, self.settle) = (carryOut, count, settle)
+    (self.carryOut, self.count, self.synchronize) = (carryOut, count, synchronize)
     (self.reconnect, self.report) = (reconnect, report)
   }
 }
@@ -73,14 +73,13 @@ package final class FleetMember: Sendable {
     /// ``FleetTime/uptime`` when another host under the same name was heard of.
     var namesake: Int64?
     /// The content of the position's file.
-    var written: PositionFile.Content?
+    var written: PositionFile?
     /// The releases that this host has halted for all.
     var halted: Set<String> = []
   }
 
   private let configuration: Configuration
   private let journal: any FleetJournal
-  private let file: PositionFile
   private let logger: Logger
   private let process = UUID().uuidString
   private let orders: LogFollower
@@ -103,8 +102,7 @@ package final class FleetMember: Sendable {
 
   package init(_ configuration: Configuration, journal: any FleetJournal, logger: Logger) {
     (self.configuration, self.journal, self.logger) = (configuration, journal, logger)
-    file = PositionFile(path: configuration.positionFile)
-    let saved = file.read()
+    let saved = PositionFile(at: configuration.positionFile)
     let latest = saved?.clock.map { HTTPDate(secondsSinceEpoch: $0) }
     orders = LogFollower(
       .orders, of: journal, from: FleetPosition(saved?.orders, latest: latest), now: configuration.now)
@@ -213,7 +211,7 @@ package final class FleetMember: Sendable {
   private func followReports(_ host: FleetHost) async {
     await reports.run { entry -> [String]? in
       await self.persistently(.reports, "reports \(entry.sequence) of the fleet cannot be counted yet") {
-        try await host.count(FleetReports(reading: entry.bytes).reports)
+        try await host.count([FleetOrder.Report](readingEntry: entry.bytes))
       }
     } whenApplied: { _, halted in
       for release in halted { await self.haltForAll(release) }
@@ -246,13 +244,13 @@ package final class FleetMember: Sendable {
     var message = message()
     guard giver != name else {
       state.withLock { $0.given[order.id]?.journal = message.journal }
-      return note(.init(order: order.id, purged: purged), of: name, in: message.journal)
+      return record(.init(order: order.id, purged: purged), of: name, in: message.journal)
     }
     message.confirmation = FleetMessage.Confirmation(order: order.id, purged: purged)
     try? await journal.send(message.bytes, to: giver)
   }
 
-  private func note(_ confirmation: FleetMessage.Confirmation, of host: String, in journal: Int64?) {
+  private func record(_ confirmation: FleetMessage.Confirmation, of host: String, in journal: Int64?) {
     state.withLock { state in
       state.given[confirmation.order]?.purged[host] = (confirmation.purged, journal)
       return state.given[confirmation.order]?.news
@@ -290,15 +288,15 @@ package final class FleetMember: Sendable {
     let position = orders.position
     guard let saved = position.saved else { return }
     let written = state.withLock(\.written)
-    var content = PositionFile.Content(orders: saved, reports: reports.position.saved, clock: written?.clock)
+    var content = PositionFile(orders: saved, reports: reports.position.saved, clock: written?.clock)
     if let latest = position.latestClock?.secondsSinceEpoch {
       let isNear = written?.clock.map { latest >= $0 &- Self.clockLead / 2 } ?? true
       if isLast { content.clock = latest } else if isNear { content.clock = latest &+ Self.clockLead }
     }
     guard content != written else { return }
     do {
-      try await host.settle()
-      try file.write(content)
+      try await host.synchronize()
+      try content.write(to: configuration.positionFile)
       state.withLock { [content] in $0.written = content }
       clear(.position)
     } catch {
@@ -362,7 +360,7 @@ package final class FleetMember: Sendable {
       return state.peers.know(message)
     }
     if let confirmation = message.confirmation, isKnown, message.host != name {
-      note(confirmation, of: message.host, in: message.journal)
+      record(confirmation, of: message.host, in: message.journal)
     }
   }
 
@@ -439,7 +437,7 @@ package final class FleetMember: Sendable {
 
   private static func key(_ release: String) -> String { "halt_\(release)" }
 
-  private static func isHalted(_ value: JournalValue) -> Bool {
+  private static func isHalted(_ value: (bytes: [UInt8], revision: UInt64)) -> Bool {
     guard value.bytes.count <= FleetMessage.byteLimit, case .object(let members)? = try? JSONValue(reading: value.bytes)
     else { return false }
     return members["isHalted"] == .bool(true)

@@ -9,7 +9,8 @@ package struct FleetOrder: Hashable, Sendable {
     case purge(JSONValue)
     /// Look for releases: one was published.
     case release(String)
-    /// Count the report of an install about a release. Hosts of the version before write these; now they are ``FleetReports``.
+    /// Count the report of an install about a release. Hosts of the version before write these; now they are
+    /// entries of ``FleetLog/reports``.
     case report(Report)
     /// Keep hosts from a release, or lift that.
     case halt(Halt)
@@ -98,50 +99,39 @@ package struct FleetOrder: Hashable, Sendable {
   }
 }
 
-/// Reports of installs: an entry of ``FleetLog/reports``.
-package struct FleetReports: Hashable, Sendable {
-  package let reports: [FleetOrder.Report]
-
+/// Reports of installs, which are an entry of ``FleetLog/reports``.
+extension [FleetOrder.Report] {
   /// The most reports of an entry.
-  package static let limit = 512
-
-  package init(_ reports: [FleetOrder.Report]) { self.reports = reports }
+  package static var entryLimit: Int { 512 }
 
   /// Reads an entry; whatever else was written into the log has no reports.
-  package init(reading bytes: [UInt8]) {
+  package init(readingEntry bytes: [UInt8]) {
     guard bytes.count <= FleetOrder.byteLimit,
       case .object(let members)? = try? JSONValue(reading: bytes),
-      let found = try? members["reports"]?.decoded(as: [FleetOrder.Report].self), found.count <= Self.limit
+      let found = try? members["reports"]?.decoded(as: [FleetOrder.Report].self), found.count <= Self.entryLimit
     else {
-      reports = []
+      self = []
       return
     }
-    reports = found
+    self = found
   }
 
-  package var bytes: [UInt8] { JSONValue.object(["reports": .array(reports.map(\.json))]).text }
+  package var entry: [UInt8] { JSONValue.object(["reports": .array(map(\.json))]).text }
 }
 
 /// Appends reports of installs to a journal: those that come while a batch is being appended are the next one.
 ///
 /// One of the callers appends the batch for all whose reports are in it.
 final class ReportBatches: Sendable {
-  private enum Turn: Sendable {
-    case append
-    case done(Result<Void, any Error>)
-  }
-
-  private struct State {
-    var isAppending = false
-    var waiting: [(report: FleetOrder.Report, turn: CheckedContinuation<Turn, Never>)] = []
-  }
+  /// The outcome of the batch that a report was in; `nil` for the caller who appends the next one.
+  private typealias Turn = CheckedContinuation<Result<Void, any Error>?, Never>
 
   /// The reports that wait; more are refused.
   private static let limit = 4_096
 
   private let journal: any FleetJournal
   private let patience: Duration
-  private let state = Mutex(State())
+  private let state = Mutex<(isAppending: Bool, waiting: [(report: FleetOrder.Report, turn: Turn)])>((false, []))
 
   init(journal: any FleetJournal, patience: Duration) { (self.journal, self.patience) = (journal, patience) }
 
@@ -151,31 +141,28 @@ final class ReportBatches: Sendable {
   ///
   /// - Throws: ``JournalError``; the journal may have it even so.
   func append(_ report: FleetOrder.Report) async throws {
-    let turn = await withCheckedContinuation { (turn: CheckedContinuation<Turn, Never>) in
-      let known: Turn? = state.withLock { state in
+    let outcome = await withCheckedContinuation { (turn: Turn) in
+      let isNext: Bool? = state.withLock { state in
         guard state.isAppending else {
           state.isAppending = true
-          return .append
+          return true
         }
-        guard state.waiting.count < Self.limit else { return .done(.failure(JournalError.busy)) }
+        guard state.waiting.count < Self.limit else { return false }
         state.waiting.append((report, turn))
         return nil
       }
-      if let known { turn.resume(returning: known) }
+      if let isNext { turn.resume(returning: isNext ? nil : .failure(JournalError.busy)) }
     }
-    switch turn {
-    case .done(let result): try result.get()
-    case .append: try await appendBatch(with: report)
-    }
+    if let outcome { try outcome.get() } else { try await appendBatch(with: report) }
   }
 
   private func appendBatch(with report: FleetOrder.Report) async throws {
     let others = state.withLock { state in
-      let others = Array(state.waiting.prefix(FleetReports.limit - 1))
+      let others = Array(state.waiting.prefix([FleetOrder.Report].entryLimit - 1))
       state.waiting.removeFirst(others.count)
       return others
     }
-    let (bytes, id) = (FleetReports([report] + others.map(\.report)).bytes, UUID().uuidString)
+    let (bytes, id) = (([report] + others.map(\.report)).entry, UUID().uuidString)
     // The others' reports do not end with the client of this one.
     let appending = Task { [journal, patience] in
       _ = try await JournalError.retryingWhileAway(for: patience) {
@@ -187,8 +174,8 @@ final class ReportBatches: Sendable {
       state.isAppending = !state.waiting.isEmpty
       return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
     }
-    for other in others { other.turn.resume(returning: .done(result)) }
-    next?.turn.resume(returning: .append)
+    for other in others { other.turn.resume(returning: result) }
+    next?.turn.resume(returning: nil)
     try result.get()
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 
-/// A time as a host's clock shows it, and as nobody can set it.
+/// A time, by a host's clock and by a clock that cannot be set.
 package struct FleetTime: Hashable, Sendable {
   /// The clock's time, with which stored responses are marked. It may be set back.
   package var clock: HTTPDate
@@ -22,7 +22,7 @@ package struct FleetTime: Hashable, Sendable {
 /// purged without it.
 ///
 /// The host asks for the log's last sequence every second. Once it has applied that many entries, it knows all orders
-/// that had been given when it asked. How long ago that was is measured by the time that nobody sets.
+/// that had been given when it asked. How long ago that was is measured by the clock that cannot be set.
 package struct FleetPosition: Hashable, Sendable {
   /// The part that is stored for the host's next start.
   package struct Saved: Hashable, Codable, Sendable {
@@ -60,20 +60,6 @@ package struct FleetPosition: Hashable, Sendable {
     case cutOff = "cut-off"
   }
 
-  /// The action after an answer of the journal.
-  package enum Step: Hashable, Sendable {
-    /// Follow the entries after a sequence.
-    case follow(after: UInt64)
-    case none
-  }
-
-  /// The action for an entry that has arrived.
-  package enum Arrival: Hashable, Sendable {
-    case carryOut
-    /// It was applied before, or comes from a following that has ended.
-    case ignore
-  }
-
   private struct Question: Hashable {
     let asked: FleetTime
     /// The journal's last sequence by the answer.
@@ -97,7 +83,7 @@ package struct FleetPosition: Hashable, Sendable {
   /// The answers in a row that have found entries which did not come.
   private var idleAnswers = 0
   /// Answers whose entries are not all applied, the oldest first.
-  private var open: [Question] = []
+  private var pending: [Question] = []
   /// The latest time that the clock has shown.
   private var latest: HTTPDate?
   /// The clock was set back from there: what was asked for by then may be older than its time says.
@@ -105,7 +91,7 @@ package struct FleetPosition: Hashable, Sendable {
   private let patience: Int64
 
   /// The answers that are remembered: older ones say nothing that would still count.
-  private static let openLimit = 16
+  private static let pendingLimit = 16
   /// The answers after which entries that do not come are asked for again.
   private static let idleLimit = 3
   /// The entries of a log that was made anew, which are still carried out: those who gave them wait for that.
@@ -144,9 +130,10 @@ package struct FleetPosition: Hashable, Sendable {
   ///   - asked: when it was asked.
   ///   - appliedThen: ``applied`` at that time.
   ///   - now: the time of the answer.
+  /// - Returns: the sequence after which the entries are to be followed from now on; `nil` if nothing begins.
   package mutating func answered(
     _ span: JournalSpan, asked: FleetTime, appliedThen: UInt64?, at now: FleetTime
-  ) -> Step {
+  ) -> UInt64? {
     observe(now)
     last = span.last
     lastQuestionAnswered = asked
@@ -157,15 +144,15 @@ package struct FleetPosition: Hashable, Sendable {
     } else {
       begin(span, at: now)
     }
-    if open.count == Self.openLimit { open.removeFirst() }
-    open.append(Question(asked: asked, last: span.last))
-    settle()
+    if pending.count == Self.pendingLimit { pending.removeFirst() }
+    pending.append(Question(asked: asked, last: span.last))
+    dropAnswered()
     let applied = saved?.applied ?? 0
     idleAnswers = !isBusy && applied < span.last && applied == appliedThen ?? 0 ? idleAnswers &+ 1 : 0
-    guard !isFollowing || idleAnswers >= Self.idleLimit else { return .none }
+    guard !isFollowing || idleAnswers >= Self.idleLimit else { return nil }
     (isFollowing, idleAnswers) = (true, 0)
     following &+= 1
-    return .follow(after: applied)
+    return applied
   }
 
   /// Begins with a log of which nothing is known: neither of the orders that were given before.
@@ -179,7 +166,7 @@ package struct FleetPosition: Hashable, Sendable {
     }
     let complete = lossTime(now)
     saved?.completeSince = complete
-    (open, isFollowing, isBusy, knownUpTo) = ([], false, false, nil)
+    (pending, isFollowing, isBusy, knownUpTo) = ([], false, false, nil)
   }
 
   /// An entry has come.
@@ -187,14 +174,16 @@ package struct FleetPosition: Hashable, Sendable {
   /// - Parameters:
   ///   - time: ``JournalEntry/time``.
   ///   - following: the ``following`` that it has come by.
-  package mutating func receives(_ sequence: UInt64, time: Int64, by following: Int, at now: FleetTime) -> Arrival {
+  /// - Returns: `true` if it is to be carried out; `false` if it was applied before, or comes by a following that has
+  ///   ended.
+  package mutating func receives(_ sequence: UInt64, time: Int64, by following: Int, at now: FleetTime) -> Bool {
     observe(now)
-    guard following == self.following, isFollowing, let applied else { return .ignore }
+    guard following == self.following, isFollowing, let applied else { return false }
     check(sequence, time, at: now)
-    guard sequence > applied else { return .ignore }
+    guard sequence > applied else { return false }
     if sequence > applied &+ 1 { missed(at: now, through: sequence &- 1) }
     isBusy = true
-    return .carryOut
+    return true
   }
 
   /// An entry is applied.
@@ -206,7 +195,7 @@ package struct FleetPosition: Hashable, Sendable {
       saved?.entry = time
     }
     last = max(last, sequence)
-    settle()
+    dropAnswered()
   }
 
   /// The entries of a following do not come any more.
@@ -235,11 +224,11 @@ package struct FleetPosition: Hashable, Sendable {
   /// Everything that was asked for by now was asked for at this time of the clock, or earlier.
   private func lossTime(_ now: FleetTime) -> Int64 { max(now.clock, ambiguousThrough ?? now.clock).secondsSinceEpoch }
 
-  private mutating func settle() {
+  private mutating func dropAnswered() {
     let applied = saved?.applied ?? 0
-    while let question = open.first, question.last <= applied {
+    while let question = pending.first, question.last <= applied {
       knownUpTo = question.asked
-      open.removeFirst()
+      pending.removeFirst()
     }
   }
 
@@ -285,41 +274,20 @@ extension HTTPDate {
   }
 }
 
-/// The file beside the cache with the host's position in the journal.
+/// The content of the file beside the cache with the host's position in the journal.
 ///
-/// It is written after what it says was settled: after a crash orders may be carried out again, and none is left out.
-struct PositionFile: Sendable {
-  struct Content: Hashable {
-    /// The position among the orders.
-    var orders: FleetPosition.Saved
-    /// The position among the reports; `nil` in a file of the version before.
-    var reports: FleetPosition.Saved?
-    /// No stored response was asked for after this time of the clock, in seconds since 1970; `nil` in a file of the
-    /// version before.
-    var clock: Int64?
-  }
-
-  let path: String
-
-  /// - Returns: `nil` if there is none that can be read: then nothing is known of what is stored.
-  func read() -> Content? {
-    guard let data = FileManager.default.contents(atPath: path), data.count <= 4096,
-      let value = try? JSONValue(reading: Array(data)), let content = try? value.decoded(as: Content.self),
-      content.orders.isPlausible, content.reports?.isPlausible ?? true,
-      content.clock.map({ (0...FleetPosition.Saved.latestTime).contains($0) }) ?? true
-    else { return nil }
-    return content
-  }
-
-  /// - Throws: an error of the file system.
-  func write(_ content: Content) throws {
-    try FileManager.default.createDirectory(
-      atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-    try JSONEncoder().encode(content).write(to: URL(fileURLWithPath: path), options: .atomic)
-  }
+/// It is written after what it says was synchronized: after a crash orders may be carried out again, and none is left out.
+struct PositionFile: Hashable, Sendable {
+  /// The position among the orders.
+  var orders: FleetPosition.Saved
+  /// The position among the reports; `nil` in a file of the version before.
+  var reports: FleetPosition.Saved?
+  /// No stored response was asked for after this time of the clock, in seconds since 1970; `nil` in a file of the version
+  /// before.
+  var clock: Int64?
 }
 
-extension PositionFile.Content: Codable {
+extension PositionFile: Codable {
   private enum Keys: CodingKey { case reports, clock }
 
   init(from decoder: any Decoder) throws {
@@ -335,5 +303,22 @@ extension PositionFile.Content: Codable {
     var container = encoder.container(keyedBy: Keys.self)
     try container.encodeIfPresent(reports, forKey: .reports)
     try container.encodeIfPresent(clock, forKey: .clock)
+  }
+
+  /// - Returns: `nil` if there is none that can be read: then nothing is known of what is stored.
+  init?(at path: String) {
+    guard let data = FileManager.default.contents(atPath: path), data.count <= 4096,
+      let value = try? JSONValue(reading: Array(data)), let content = try? value.decoded(as: PositionFile.self),
+      content.orders.isPlausible, content.reports?.isPlausible ?? true,
+      content.clock.map({ (0...FleetPosition.Saved.latestTime).contains($0) }) ?? true
+    else { return nil }
+    self = content
+  }
+
+  /// - Throws: an error of the file system.
+  func write(to path: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    try JSONEncoder().encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
   }
 }

@@ -45,9 +45,7 @@ final class LogFollower: Sendable {
     let span = try await journal.span(of: log)
     let time = now()
     let start: Start? = state.withLock { position in
-      let step = position.answered(span, asked: asked, appliedThen: applied, at: time)
-      guard case .follow(let sequence) = step else { return nil }
-      return (sequence, position.following)
+      position.answered(span, asked: asked, appliedThen: applied, at: time).map { ($0, position.following) }
     }
     if let start { starting.yield(start) }
   }
@@ -89,10 +87,10 @@ final class LogFollower: Sendable {
     // The entry at the position shows whether the log is the one of before.
     for await entry in try await journal.entries(after: start.after == 0 ? 0 : start.after - 1, of: log) {
       let time = now()
-      let arrival = state.withLock {
+      let isDue = state.withLock {
         $0.receives(entry.sequence, time: entry.time, by: start.following, at: time)
       }
-      guard arrival == .carryOut else { continue }
+      guard isDue else { continue }
       guard let outcome = await carryOut(entry) else { return }
       state.withLock { $0.apply(entry.sequence, time: entry.time, by: start.following) }
       await whenApplied(entry, outcome)

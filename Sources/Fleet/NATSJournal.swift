@@ -105,7 +105,7 @@ package final class NATSJournal: FleetJournal {
             nats, subject, id, Int64(Self.patience.milliseconds), bytes, Int32(bytes.count), &sequence, error, room)
         }
       } catch {
-        // The stream may have been removed: nobody answers then.
+        // The stream may have been removed: no server answers then.
         made.withLock { _ = $0.remove(log) }
         throw error
       }
@@ -221,7 +221,7 @@ package final class NATSJournal: FleetJournal {
 extension NATSJournal {
   private var bucket: String { "pagekit_\(fleet)" }
 
-  package func value(of key: String) async throws -> JournalValue? {
+  package func value(of key: String) async throws -> (bytes: [UInt8], revision: UInt64)? {
     try await others.result { [self] in
       var (revision, bytes, count): (UInt64, UnsafeMutableRawPointer?, Int32) = (0, nil, 0)
       do {
@@ -232,7 +232,7 @@ extension NATSJournal {
         return nil
       }
       defer { free(bytes) }
-      return JournalValue(bytes: Array(UnsafeRawBufferPointer(start: bytes, count: Int(count))), revision: revision)
+      return (Array(UnsafeRawBufferPointer(start: bytes, count: Int(count))), revision)
     }
   }
 
@@ -270,14 +270,14 @@ private enum StreamFault: Error, CustomStringConvertible {
 
 /// The receiver of a subscription's messages. libnats calls it on a thread of its own.
 private final class Receiver: Sendable {
-  let take: @Sendable (_ place: pk_nats_place, _ bytes: [UInt8]) -> Void
+  let receive: @Sendable (_ place: pk_nats_place, _ bytes: [UInt8]) -> Void
   let end: @Sendable () -> Void
 
   init(
-    _ take: @escaping @Sendable (_ place: pk_nats_place, _ bytes: [UInt8]) -> Void,
+    _ receive: @escaping @Sendable (_ place: pk_nats_place, _ bytes: [UInt8]) -> Void,
     whenEnded end: @escaping @Sendable () -> Void
   ) {
-    (self.take, self.end) = (take, end)
+    (self.receive, self.end) = (receive, end)
   }
 }
 
@@ -291,7 +291,7 @@ private struct Subscription: @unchecked Sendable {
   func stop() { pk_nats_stop(pointer) }
 }
 
-/// A connection of libnats, until nobody refers to it.
+/// A connection of libnats, which is closed with the last reference to it.
 ///
 /// `@unchecked Sendable`: libnats has locks of its own, and the pointer never changes.
 private final class Connection: @unchecked Sendable {
@@ -404,7 +404,7 @@ private final class Connection: @unchecked Sendable {
         { context, place, bytes, count in
           guard let context else { return }
           let bytes = Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(count)))
-          Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(place, bytes)
+          Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().receive(place, bytes)
         },
         { context in
           guard let context else { return }

@@ -59,7 +59,6 @@ enum RequestHeadFuzzer: Fuzzer {
       let pipeline = channel.pipeline.syncOperations
       let decoder = ByteToMessageHandler(HTTPRequestDecoder())
       try pipeline.addHandlers([HTTPResponseEncoder(), decoder])
-      try pipeline.addHandler(RequestHeadHandler(), position: .after(decoder))
       try RequestBytesHandler.add(to: pipeline)
       for start in stride(from: 0, to: bytes.count, by: piece) {
         try channel.writeInbound(ByteBuffer(bytes: bytes[start..<min(start + piece, bytes.count)]))

@@ -10,8 +10,8 @@ import Testing
       (6, [0xffff, 3, 3]), (7, [0xffff, 3, 3]), (100, [0xffff, 3, 3]),
     ] as [(Int, [UInt64]?)])
   func rights(_ version: Int, _ words: [UInt64]?) {
-    let ruleset = Landlock.Ruleset(version: version)
-    #expect(ruleset?.words == words)
-    #expect(ruleset?.refusesSignals == words.map { $0.count == 3 })
+    let landlock = Landlock(version: version)
+    #expect(landlock?.words == words)
+    #expect(landlock?.refusesSignals == words.map { $0.count == 3 })
   }
 }

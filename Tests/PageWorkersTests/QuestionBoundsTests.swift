@@ -24,11 +24,11 @@ import Testing
     #expect(bounds.admit(1, bytes: 3 << 20) == nil)
     #expect(bounds.admit(2, bytes: 1) == "the page's unanswered requests have more than 2 MiB of contents")
     bounds.finish(1)
-    #expect(bounds.heldBytes == 0)
+    #expect(bounds.pendingBytes == 0)
     #expect(bounds.admit(2, bytes: 1 << 20) == nil)
     #expect(bounds.admit(3, bytes: 1 << 20) == nil)
     #expect(bounds.admit(4, bytes: 1) != nil)
-    #expect(bounds.heldBytes == 2 << 20)
+    #expect(bounds.pendingBytes == 2 << 20)
   }
 
   @Test("the daemon's bounds are wider than the worker's own")

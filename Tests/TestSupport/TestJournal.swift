@@ -33,7 +33,7 @@ package final class TestJournal: Sendable {
 
   private struct State {
     var logs: [FleetLog: Log] = [:]
-    var values: [String: JournalValue] = [:]
+    var values: [String: (bytes: [UInt8], revision: UInt64)] = [:]
     var listeners: [String: AsyncStream<[UInt8]>.Continuation] = [:]
     var connections: [String: AsyncStream<Bool>.Continuation] = [:]
     var lastFollower = 0
@@ -133,7 +133,7 @@ package final class TestJournal: Sendable {
   package var orders: [FleetOrder] { entries(of: .orders).map { FleetOrder(reading: $0) } }
 
   /// The batches of reports.
-  package var reports: [FleetReports] { entries(of: .reports).map { FleetReports(reading: $0) } }
+  package var reports: [[FleetOrder.Report]] { entries(of: .reports).map { [FleetOrder.Report](readingEntry: $0) } }
 
   private func entries(of log: FleetLog) -> [[UInt8]] {
     state.withLock { $0.logs[log]?.entries.map(\.bytes) ?? [] }
@@ -192,7 +192,7 @@ package final class TestJournal: Sendable {
       return stream
     }
 
-    package func value(of key: String) async throws -> JournalValue? {
+    package func value(of key: String) async throws -> (bytes: [UInt8], revision: UInt64)? {
       try check()
       return journal.state.withLock { $0.values[key] }
     }
@@ -202,7 +202,7 @@ package final class TestJournal: Sendable {
       return journal.state.withLock { state in
         guard state.values[key]?.revision == revision else { return nil }
         let next = (revision ?? 0) + 1
-        state.values[key] = JournalValue(bytes: bytes, revision: next)
+        state.values[key] = (bytes, next)
         return next
       }
     }

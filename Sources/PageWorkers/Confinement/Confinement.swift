@@ -29,36 +29,36 @@ enum Confinement {
   ///   - omitted: steps to omit, to test the others alone.
   static func apply(parent: pid_t?, omitting omitted: Set<Step> = []) -> ConfinementReport {
     var report = ConfinementReport()
-    func take(_ step: Step, _ body: () -> String?) {
-      report.note(step.rawValue, omitted.contains(step) ? "left out" : body())
+    func run(_ step: Step, _ body: () -> String?) {
+      report.record(step.rawValue, omitted.contains(step) ? "left out" : body())
     }
     // The parent may have ended before; the end of the socket shows this.
-    take(.orphanhood) { failure(pk_prctl(PR_SET_PDEATHSIG, UInt(SIGKILL), 0)) }
+    run(.orphanhood) { failure(pk_prctl(PR_SET_PDEATHSIG, UInt(SIGKILL), 0)) }
     if let parent, getppid() != parent { _exit(0) }
-    take(.privileges) { failure(pk_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)) }
+    run(.privileges) { failure(pk_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)) }
     // Namespaces need a user namespace, unless the process is privileged; and a user namespace needs a process with one
     // thread. Each namespace is requested by itself, so that one that is refused does not prevent the others.
-    if !omitted.isSuperset(of: [.network, .ipc]) { _ = unshare(Namespace.user) }
-    take(.network) { failure(unshare(Namespace.network)) }
-    take(.ipc) { failure(unshare(Namespace.ipc)) }
-    take(.capabilities, dropCapabilities)
-    take(.limits, lowerLimits)
+    if !omitted.isSuperset(of: [.network, .ipc]) { _ = unshare(userNamespace) }
+    run(.network) { failure(unshare(networkNamespace)) }
+    run(.ipc) { failure(unshare(ipcNamespace)) }
+    run(.capabilities, dropCapabilities)
+    run(.limits, lowerLimits)
     // Pages yield the processor to the daemon.
     setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)
-    let ruleset = Landlock.Ruleset(version: Landlock.version)
-    take(.files) { restrictFiles(ruleset) }
-    take(.signals) {
-      guard let ruleset, !omitted.contains(.files) else { return "Landlock does not hold" }
-      return ruleset.refusesSignals ? nil : "Landlock of this kernel does not know signals (6.12 does)"
+    let landlock = Landlock(version: Landlock.version)
+    run(.files) { restrictFiles(landlock) }
+    run(.signals) {
+      guard let landlock, !omitted.contains(.files) else { return "Landlock does not hold" }
+      return landlock.refusesSignals ? nil : "Landlock of this kernel does not know signals (6.12 does)"
     }
-    take(.systemCalls) {
+    run(.systemCalls) {
       openThreadsFolder() ?? failure(pk_handle_trapped_calls()) ?? SystemCallFilter.worker(pid: getpid()).install()
     }
     return report
   }
 
-  private static func restrictFiles(_ ruleset: Landlock.Ruleset?) -> String? {
-    guard let ruleset else { return "Landlock: \(String(cString: strerror(errno)))" }
+  private static func restrictFiles(_ landlock: Landlock?) -> String? {
+    guard let landlock else { return "Landlock: \(String(cString: strerror(errno)))" }
     // Without the first, Foundation makes the same identifier every time. In the second, libdispatch looks at its own
     // threads, and ends the process if it may not.
     let paths = ["/dev/urandom", "/proc/self"]
@@ -67,7 +67,7 @@ enum Confinement {
     for (path, descriptor) in zip(paths, descriptors) where descriptor < 0 {
       return "\(path): \(String(cString: strerror(errno)))"
     }
-    return Landlock.restrict(ruleset, readable: descriptors)
+    return landlock.restrict(readable: descriptors)
   }
 
   /// Opens the folder that the handler of trapped calls needs. The open descriptor also makes the kernel keep the
@@ -85,11 +85,9 @@ enum Confinement {
   private static let pathOnly: Int32 = 0o10000000
 
   /// sched.h has them only under `_GNU_SOURCE`.
-  enum Namespace {
-    static let user: Int32 = 0x1000_0000
-    static let network: Int32 = 0x4000_0000
-    static let ipc: Int32 = 0x0800_0000
-  }
+  private static let (userNamespace, networkNamespace, ipcNamespace): (Int32, Int32, Int32) = (
+    0x1000_0000, 0x4000_0000, 0x0800_0000
+  )
 
   /// capset(2), version 3: no capability, nor any that could be had again.
   private static func dropCapabilities() -> String? {
@@ -120,28 +118,26 @@ enum Confinement {
   static func failure(_ result: Int32) -> String? { result == 0 ? nil : String(cString: strerror(errno)) }
 }
 
-/// Landlock: the process restricts the files and processes that it can reach.
-enum Landlock {
-  /// The rights that a kernel can refuse, by the version of its Landlock.
-  struct Ruleset: Hashable {
-    /// `struct landlock_ruleset_attr`: files, network, scopes; as many words as the version knows.
-    let words: [UInt64]
+/// Landlock: the process restricts the files and processes that it can reach. The rights that a kernel can refuse depend
+/// on the version of its Landlock.
+struct Landlock: Hashable {
+  /// `struct landlock_ruleset_attr`: files, network, scopes; as many words as the version knows.
+  let words: [UInt64]
 
-    /// - Parameter version: the version of the kernel; below 1 without Landlock.
-    init?(version: Int) {
-      guard version >= 1 else { return nil }
-      // Rights by the version that brought them: 13 in the first, then REFER, TRUNCATE, and IOCTL_DEV in the fifth.
-      let files: UInt64 = version >= 5 ? 0xffff : version >= 3 ? 0x7fff : version == 2 ? 0x3fff : 0x1fff
-      // TCP's bind and connect.
-      let network: UInt64 = 3
-      // Abstract sockets of others, and signals to them.
-      let scopes: UInt64 = 3
-      words = version >= 6 ? [files, network, scopes] : version >= 4 ? [files, network] : [files]
-    }
-
-    /// `true` if signals to other processes are refused.
-    var refusesSignals: Bool { words.count > 2 }
+  /// - Parameter version: the version of the kernel; below 1 without Landlock.
+  init?(version: Int) {
+    guard version >= 1 else { return nil }
+    // Rights by the version that brought them: 13 in the first, then REFER, TRUNCATE, and IOCTL_DEV in the fifth.
+    let files: UInt64 = version >= 5 ? 0xffff : version >= 3 ? 0x7fff : version == 2 ? 0x3fff : 0x1fff
+    // TCP's bind and connect.
+    let network: UInt64 = 3
+    // Abstract sockets of others, and signals to them.
+    let scopes: UInt64 = 3
+    words = version >= 6 ? [files, network, scopes] : version >= 4 ? [files, network] : [files]
   }
+
+  /// `true` if signals to other processes are refused.
+  var refusesSignals: Bool { words.count > 2 }
 
   /// The version that the kernel has; below 1 with `errno` set if it has none.
   static var version: Int {
@@ -151,8 +147,8 @@ enum Landlock {
   /// - Parameter readable: descriptors of the files that can still be read, and of folders whose files can; all others
   ///   cannot be reached in any way.
   /// - Returns: the reason of a failure; `nil` on success.
-  static func restrict(_ ruleset: Ruleset, readable: [Int32]) -> String? {
-    var words = ruleset.words
+  func restrict(readable: [Int32]) -> String? {
+    var words = words
     let size = words.count * MemoryLayout<UInt64>.size
     let descriptor = words.withUnsafeMutableBytes {
       Int32(pk_syscall3(Int(SYS_landlock_create_ruleset), Int(bitPattern: $0.baseAddress), size, 0))
@@ -160,7 +156,7 @@ enum Landlock {
     guard descriptor >= 0 else { return "Landlock: \(String(cString: strerror(errno)))" }
     defer { close(descriptor) }
     for file in readable {
-      if let failure = allow(file, in: descriptor) { return "Landlock: \(failure)" }
+      if let failure = Self.allow(file, in: descriptor) { return "Landlock: \(failure)" }
     }
     let result = pk_syscall3(Int(SYS_landlock_restrict_self), Int(descriptor), 0, 0)
     return Confinement.failure(Int32(result)).map { "Landlock: \($0)" }

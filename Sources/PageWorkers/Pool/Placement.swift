@@ -51,19 +51,6 @@ package final class PageAdmission: Sendable {
   /// The number of concurrent calls of one worker.
   package static let callsPerWorker = 8
 
-  /// The reason why a call does not reach a worker.
-  package enum Refusal: Error, CustomStringConvertible {
-    case full(waiting: Int)
-    case late(after: Duration)
-
-    package var description: String {
-      switch self {
-      case .full(let waiting): "the workers are busy, and \(waiting) calls wait for them already (--page-queue)"
-      case .late(let time): "the workers were busy for \(time.inSeconds) (--page-wait)"
-      }
-    }
-  }
-
   private let gate: FairGate<String>
   private let waitingTime: Duration
 
@@ -81,7 +68,7 @@ package final class PageAdmission: Sendable {
   /// Runs `body` when it is the client's turn.
   ///
   /// - Parameter limit: the longest wait; `nil` for that of all calls.
-  /// - Throws: ``Refusal``, `CancellationError`, and errors of `body`.
+  /// - Throws: ``WorkerError/full(waiting:)``, ``WorkerError/late(after:)``, `CancellationError`, and errors of `body`.
   package func admitted<Result: Sendable>(
     _ client: String, within limit: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Result
@@ -91,9 +78,9 @@ package final class PageAdmission: Sendable {
     do {
       pass = try await gate.enter(for: client, until: .now + limit)
     } catch FairGate<String>.Refusal.full(let waiting) {
-      throw Refusal.full(waiting: waiting)
+      throw WorkerError.full(waiting: waiting)
     } catch FairGate<String>.Refusal.late {
-      throw Refusal.late(after: limit)
+      throw WorkerError.late(after: limit)
     }
     defer { gate.leave(pass) }
     return try await body()

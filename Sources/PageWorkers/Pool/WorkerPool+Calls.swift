@@ -48,7 +48,7 @@ extension WorkerPool {
     workers[worker.id]?.calls += 1
     defer { workers[worker.id]?.calls -= 1 }
     // Scripts that exceed their time are stopped earlier. A worker without processor time is not to blame.
-    let limit = Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory).wait + extra
+    let limit = limits.wait + extra
     do {
       return try await worker.link.call(page, within: .seconds(limit), payload, message)
     } catch let fault as PageFault {
@@ -113,7 +113,7 @@ extension WorkerPool {
       delegate?.receive(event: name, payload, of: page)
     case .channel(let page, let name): pass(payload, ofChannel: name, from: page, in: id)
     case .ask(let question, let page, let asked): await ask(question, asked, payload, page, id)
-    // It counts until its task has ended, which holds its bytes.
+    // It counts until its task has ended, which keeps its bytes in memory.
     case .drop(let question): workers[id]?.questions[question]?.cancel()
     case .log(let level, let text):
       switch workers[id]?.logAllowance.verdict(at: configuration.now()) ?? .leaveOut {

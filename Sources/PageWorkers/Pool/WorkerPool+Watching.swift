@@ -116,9 +116,12 @@ extension WorkerPool {
       }
   }
 
+  var limits: Watchdog.Limits {
+    Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
+  }
+
   private func look(at id: Int) {
     guard var worker = workers[id], worker.state != .ending else { return }
-    let limits = Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
     let look = worker.look(at: SharedHeartbeats.now(), .now, limits)
     worker.look = look
     worker.residentBytes = look.residentBytes ?? worker.residentBytes

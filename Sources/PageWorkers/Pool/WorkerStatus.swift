@@ -57,6 +57,10 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case noWorker
   /// The workers' memory is full; another page would endanger the open ones.
   case noMemory(limit: Int64)
+  /// Too many calls wait for a worker.
+  case full(waiting: Int)
+  /// The call has waited too long for a worker.
+  case late(after: Duration)
   /// The bundle is barred since it ended too many workers.
   case barred(BarredBundles.Entry)
 
@@ -69,6 +73,8 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .noWorker: "no worker is ready"
     case .noMemory(let limit):
       "the open pages fill the memory of every worker, \(limit >> 20) MiB each (--worker-memory)"
+    case .full(let waiting): "the workers are busy, and \(waiting) calls wait for them already (--page-queue)"
+    case .late(let time): "the workers were busy for \(time.inSeconds) (--page-wait)"
     case .barred(let entry): "\(entry)"
     }
   }
@@ -88,6 +94,15 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   case ended(String)
   /// The daemon is shutting down.
   case shutdown
+
+  /// - Returns: `nil` for an error that has stopped no script.
+  init?(_ error: ScriptError) {
+    switch error {
+    case .timeLimit(let limit): self = .time(took: nil, limit: limit.seconds)
+    case .memoryLimit(let limit, let found): self = .memory(found: found, limit: limit)
+    default: return nil
+    }
+  }
 
   /// The name for metrics.
   package var name: String {

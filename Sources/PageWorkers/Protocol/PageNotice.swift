@@ -86,12 +86,8 @@ extension PageFailureNotice {
   package init(_ error: PageError) {
     text = "\(error)"
     guard case .script(_, let error) = error else { return }
-    switch error {
-    case .exception(let exception): self.exception = ScriptFault(exception)
-    case .timeLimit(let limit): stop = .time(took: nil, limit: limit.seconds)
-    case .memoryLimit(let limit, let found): stop = .memory(found: found, limit: limit)
-    default: break
-    }
+    stop = KillReason(error)
+    if case .exception(let exception) = error { self.exception = ScriptFault(exception) }
   }
 }
 

@@ -121,7 +121,7 @@ package struct RelayedUpdate: Codable, Sendable {
   }
 
   var kind: Kind
-  package var url: String?
+  var url: String?
   var status: Int
   var fields: [[String]]
   var source: String
@@ -129,9 +129,10 @@ package struct RelayedUpdate: Codable, Sendable {
   var generation: UInt64
   var hasMore: Bool
 
-  package init(_ kind: Kind, _ loaded: Resource, hasMore: Bool) {
+  /// - Parameter location: returns a URL as the page sees it.
+  package init(_ kind: Kind, _ loaded: Resource, hasMore: Bool, location: (PageURL) -> String = { $0.text }) {
     self.kind = kind
-    url = loaded.url?.text
+    url = loaded.url.map(location)
     status = loaded.status
     fields = loaded.response.headerFields.wire
     source = loaded.source.rawValue
@@ -151,6 +152,18 @@ package struct RelayedUpdate: Codable, Sendable {
     case .network: return .network(loaded)
     case .notModified: return .notModified(loaded)
     case .failed: return .failed(LoadFailure(relayed: loaded))
+    }
+  }
+}
+
+extension ResourceUpdate {
+  /// The resource of an update, and the kind under which it is relayed; `nil` for a failure without a response.
+  package var relayed: (kind: RelayedUpdate.Kind, resource: Resource)? {
+    switch self {
+    case .cached(let loaded): (.cached, loaded)
+    case .network(let loaded): (.network, loaded)
+    case .notModified(let loaded): (.notModified, loaded)
+    case .failed(let failure): failure.answer.map { (.failed, $0) }
     }
   }
 }
@@ -207,7 +220,7 @@ struct QuestionBounds: Sendable {
   let bytes: Int
 
   private var sizes: [UInt64: Int] = [:]
-  private(set) var heldBytes = 0
+  private(set) var pendingBytes = 0
   /// The number of questions that were refused since one was admitted.
   private(set) var refusals = 0
 
@@ -229,17 +242,17 @@ struct QuestionBounds: Sendable {
       refusals += 1
       return "the page has more than \(count) unanswered requests"
     }
-    guard sizes.isEmpty || heldBytes + size <= bytes else {
+    guard sizes.isEmpty || pendingBytes + size <= bytes else {
       refusals += 1
       return "the page's unanswered requests have more than \(bytes >> 20) MiB of contents"
     }
     refusals = 0
     sizes[question] = size
-    heldBytes += size
+    pendingBytes += size
     return nil
   }
 
-  mutating func finish(_ question: UInt64) { heldBytes -= sizes.removeValue(forKey: question) ?? 0 }
+  mutating func finish(_ question: UInt64) { pendingBytes -= sizes.removeValue(forKey: question) ?? 0 }
 }
 
 /// Limits the lines that a worker logs, so that one that was taken over does not fill the daemon's log. A pure value.

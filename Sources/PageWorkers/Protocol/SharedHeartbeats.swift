@@ -58,7 +58,7 @@ final class SharedHeartbeats: @unchecked Sendable {
 
   // MARK: The worker's side
 
-  func take(_ slot: Int, for page: UInt64) {
+  func use(_ slot: Int, for page: UInt64) {
     for word in Word.allCases where word != .page { store(0, slot, word) }
     store(page, slot, .page)
   }

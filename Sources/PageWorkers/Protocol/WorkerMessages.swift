@@ -334,7 +334,7 @@ package struct ConfinementReport: Hashable, Sendable, Codable {
   /// The failed steps by name, with the reason.
   package internal(set) var kept: [String: String] = [:]
 
-  mutating func note(_ name: String, _ failure: String?) {
+  mutating func record(_ name: String, _ failure: String?) {
     if let failure { kept[name] = failure } else { dropped.append(name) }
   }
 

@@ -12,22 +12,13 @@ final class HostRelay: Sendable {
     case failed(String)
   }
 
-  private struct Question {
-    let continuation: AsyncStream<Arrival>.Continuation
-    /// The received pieces of an answer.
-    var head: PageAnswer?
-    var bytes: [UInt8] = []
-  }
+  /// The stream of a question's answers, and the received pieces of one.
+  private typealias Question = (continuation: AsyncStream<Arrival>.Continuation, head: PageAnswer?, bytes: [UInt8])
 
-  private struct State {
-    var questions: [UInt64: Question] = [:]
-    var lastID: UInt64 = 0
-    /// Set before the first page.
-    var bounds = QuestionBounds(count: .max)
-  }
-
-  private let socket: WorkerSocket
-  private let state = Mutex(State())
+  let socket: WorkerSocket
+  /// The bounds are set before the first page.
+  private let state = Mutex<(questions: [UInt64: Question], lastID: UInt64, bounds: QuestionBounds)>(
+    ([:], 0, QuestionBounds(count: .max)))
 
   init(_ socket: WorkerSocket) { self.socket = socket }
 
@@ -41,7 +32,7 @@ final class HostRelay: Sendable {
     let (id, refusal) = state.withLock { state in
       state.lastID += 1
       let refusal = state.bounds.admit(state.lastID, bytes: payload.count)
-      if refusal == nil { state.questions[state.lastID] = Question(continuation: continuation) }
+      if refusal == nil { state.questions[state.lastID] = (continuation, nil, []) }
       return (state.lastID, refusal)
     }
     if let refusal {
@@ -109,8 +100,9 @@ final class HostRelay: Sendable {
   }
 }
 
-/// Relays every request of a page to the daemon.
-struct RelayedResources: ResourceRequestHandling {
+/// Relays the requests of a page to the daemon, the values that it stores, and where it navigates: the viewer of the page
+/// gets the target.
+struct RelayedHandlers: ResourceRequestHandling, StorageProviding, Navigating {
   let relay: HostRelay
   let page: UInt64
 
@@ -132,12 +124,8 @@ struct RelayedResources: ResourceRequestHandling {
       continuation.onTermination = { _ in work.cancel() }
     }
   }
-}
 
-/// Relays the storage of pages to the daemon.
-struct RelayedStorage: StorageProviding {
-  let relay: HostRelay
-  let page: UInt64
+  // MARK: Storage
 
   func value(for key: String) async throws -> String? {
     if case .value(let value) = try await answer(.storedValue(key: key)) { value } else { nil }
@@ -162,12 +150,8 @@ struct RelayedStorage: StorageProviding {
     }
     throw DescribedError("the daemon did not answer")
   }
-}
 
-/// Does not navigate: the viewer of the page gets the target.
-struct RelayedNavigation: Navigating {
-  let socket: WorkerSocket
-  let page: UInt64
+  // MARK: Navigation
 
   func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws {
     await tell(.object(["action": .string("push"), "url": .string(url.text), "options": options.json]))
@@ -178,7 +162,7 @@ struct RelayedNavigation: Navigating {
   }
 
   private func tell(_ event: JSONValue) async {
-    await socket.send(.event(page: page, name: "navigate"), event.text)
+    await relay.socket.send(.event(page: page, name: "navigate"), event.text)
   }
 }
 

@@ -40,14 +40,25 @@ package enum WorkerMain {
     let report = Confinement.apply(parent: parent)
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)
-    let pages = HostMessageReceiver(
-      socket: socket, relay: relay, entries: EntryTable(board), report: report, engineProblem: engineProblem)
+    let entries = EntryTable(board)
+    var pages: WorkerPages?
     // The only reading thread. The worker ends with the daemon.
     while let (message, payload) = socket.read() {
-      if case .answer(let question, let answer) = message {
-        relay.receive(answer, payload, to: question)
-      } else {
-        pages.receive(message, payload)
+      switch message {
+      case .answer(let question, let answer): relay.receive(answer, payload, to: question)
+      case .setUp(let setUp):
+        do {
+          let made = try WorkerPages(setUp, socket: socket, relay: relay, entries: entries)
+          pages = made
+          Task {
+            if engineProblem == nil { await made.environment.frameworks.prepare() }
+            socket.post(.ready(report, engineProblem: engineProblem))
+          }
+        } catch {
+          socket.post(.log(level: "error", message: error.sentence))
+        }
+      default:
+        if let pages { Task { @PageActor in await pages.perform(message, payload) } }
       }
     }
     _exit(0)
@@ -74,7 +85,7 @@ final class EntryTable: Sendable {
     state.withLock { state in
       guard let slot = state.free.popLast() else { return false }
       state.slots[id] = slot
-      board.take(slot, for: page)
+      board.use(slot, for: page)
       return true
     }
   }
@@ -87,84 +98,44 @@ final class EntryTable: Sendable {
     }
   }
 
-  /// Notes that a page's script is entered or left.
-  func note(_ page: String, isEntered: Bool) {
+  /// Records that a page's script is entered or left.
+  func record(_ page: String, isEntered: Bool) {
     guard let slot = state.withLock({ $0.slots[page] }) else { return }
     if isEntered { board.enter(slot) } else { board.leave(slot) }
   }
 }
 
-/// Receives the daemon's messages, and runs their calls on the pages of the worker.
-final class HostMessageReceiver: Sendable {
-  private let socket: WorkerSocket
-  private let relay: HostRelay
-  private let entries: EntryTable
-  private let report: ConfinementReport
-  private let engineProblem: String?
-  private let pages = Mutex<WorkerPages?>(nil)
-
-  /// - Parameter engineProblem: the reason why no script can run; `nil` if pages can be opened.
-  init(
-    socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport,
-    engineProblem: String? = nil
-  ) {
-    self.socket = socket
-    self.relay = relay
-    self.entries = entries
-    self.report = report
-    self.engineProblem = engineProblem
-  }
-
-  /// Called on the reading thread.
-  func receive(_ message: HostMessage, _ payload: [UInt8]) {
-    if case .setUp(let setUp) = message {
-      do {
-        let made = try WorkerPages(setUp, socket: socket, relay: relay, entries: entries)
-        pages.withLock { $0 = made }
-        Task { await prepare(made) }
-      } catch {
-        socket.post(.log(level: "error", message: error.sentence))
-      }
-      return
-    }
-    guard let pages = pages.withLock(\.self) else { return }
-    Task { @PageActor in await perform(message, payload, in: pages) }
-  }
-
-  private func prepare(_ pages: WorkerPages) async {
-    if engineProblem == nil { await pages.environment.frameworks.prepare() }
-    socket.post(.ready(report, engineProblem: engineProblem))
-  }
-
-  @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in pages: WorkerPages) async {
+extension WorkerPages {
+  /// Runs the call of a message of the daemon.
+  func perform(_ message: HostMessage, _ payload: [UInt8]) async {
     switch message {
     case .setUp, .answer: break
-    case .close(let page): await pages.close(page)
-    case .end(let call, let page): await answer(call) { (try await pages.end(page), []) }
+    case .close(let page): await close(page)
+    case .end(let call, let page): await answer(call) { (try await end(page), []) }
     case .releaseMemory:
-      await pages.environment.frameworks.releaseMemory()
+      await environment.frameworks.releaseMemory()
       malloc_trim(0)
     case .channel(let numbers, let name):
-      await pages.deliver(payload, toChannel: name, of: numbers)
+      await deliver(payload, toChannel: name, of: numbers)
     case .open(let call, let page, let opening):
-      await answer(call) { try await pages.open(page, opening, payload) }
+      await answer(call) { try await open(page, opening, payload) }
     case .fire(let call, let page, let firing, let wait, let view):
       await answer(call) {
-        try await pages.enter(page, view, wait: wait) {
+        try await enter(page, view, wait: wait) {
           try await $0.fireEvent(
             firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
         }
       }
     case .refresh(let call, let page, let data, let wait, let view):
       await answer(call) {
-        try await pages.enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
+        try await enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
       }
     case .show(let call, let page, let view):
-      await answer(call) { try await pages.enter(page, view) { _ in } }
+      await answer(call) { try await enter(page, view) { _ in } }
     }
   }
 
-  @PageActor private func answer(
+  private func answer(
     _ call: UInt64, _ body: () async throws -> (PageReply, [UInt8])
   ) async {
     do {
@@ -185,11 +156,7 @@ extension PageFault {
     case let fault as PageFault: self = fault
     case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
     case PageError.script(_, let error):
-      switch error {
-      case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
-      case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
-      default: self = .script(ScriptFault(message: error.sentence))
-      }
+      self = KillReason(error).map { .stopped($0) } ?? .script(ScriptFault(message: error.sentence))
     case let error as EventError: self = .unknownElement("\(error)")
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))

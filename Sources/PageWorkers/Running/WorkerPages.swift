@@ -6,7 +6,7 @@ import Synchronization
 /// The pages of a worker by the daemon's numbers, and their common parts.
 @PageActor final class WorkerPages {
   nonisolated let environment: PageEnvironment
-  private nonisolated let socket: WorkerSocket
+  nonisolated let socket: WorkerSocket
   private nonisolated let relay: HostRelay
   private nonisolated let entries: EntryTable
   private var pages: [UInt64: Resident] = [:]
@@ -37,7 +37,7 @@ import Synchronization
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
-    scripts.observer = { entries.note($0, isEntered: $1) }
+    scripts.observer = { entries.record($0, isEntered: $1) }
     scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
@@ -76,13 +76,14 @@ import Synchronization
   func open(_ number: UInt64, _ opening: PageOpening, _ source: [UInt8]) async throws -> (PageReply, [UInt8]) {
     guard let url = PageURL(opening.url) else { throw PageFault.refused("\"\(opening.url)\" is not the URL of a page") }
     let registry = PageRegistry(parent: environment.registry)
-    registry.register(RelayedResources(relay: relay, page: number) as any ResourceRequestHandling)
-    registry.register(RelayedStorage(relay: relay, page: number) as any StorageProviding, as: \.storage)
+    let handlers = RelayedHandlers(relay: relay, page: number)
+    registry.register(handlers as any ResourceRequestHandling)
+    registry.register(handlers as any StorageProviding, as: \.storage)
     let stack = opening.reporting.map { _ in PageStack() }
     if let stack {
       registry.register(stack as any Navigating, as: \.navigator)
     } else if !opening.isOnce {
-      registry.register(RelayedNavigation(socket: socket, page: number) as any Navigating, as: \.navigator)
+      registry.register(handlers as any Navigating, as: \.navigator)
     }
     let errors = RecordedExceptions()
     registry.register(errors as any ScriptExceptionHandling, as: \.exceptions)

@@ -7,14 +7,9 @@ final class WorkerSocket: Sendable {
   /// The limit of buffered bytes, above which events wait.
   private static let highWater = 4 << 20
 
-  private struct State {
-    var frames: [ByteBuffer] = []
-    var bytes = 0
-    var waiters: [CheckedContinuation<Void, Never>] = []
-  }
-
   private let descriptor: Int32
-  private let state = Mutex(State())
+  private let state = Mutex<(frames: [ByteBuffer], bytes: Int, waiters: [CheckedContinuation<Void, Never>])>(
+    ([], 0, []))
   private let wake = DispatchSemaphore(value: 0)
 
   init(_ descriptor: Int32) {

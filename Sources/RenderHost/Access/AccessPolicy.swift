@@ -4,7 +4,7 @@ import Synchronization
 
 /// Decides which URLs the daemon fetches for pages and callers: only those of named origins.
 ///
-/// Pure; ``AccessGuard`` asks it for every hop and every connection.
+/// Pure; ``AccessGuard`` asks it for every request and every connection.
 struct AccessPolicy: Hashable, Sendable {
   /// The origins of the manifest and of the settings.
   private(set) var origins: Set<WebOrigin> = []
@@ -43,19 +43,17 @@ struct AccessPolicy: Hashable, Sendable {
   func refusal(of url: PageURL) -> AccessRefusal? {
     if url.isFile {
       guard let path = url.filePath, folders.contains(where: { path.hasPrefix($0) }) else {
-        return AccessRefusal(url: url.text, rule: .folder)
+        return .folder(url.text)
       }
       return nil
     }
-    guard let origin = WebOrigin(url) else { return AccessRefusal(url: url.text, rule: .origin("unreadable")) }
-    return origins.contains(origin) ? nil : AccessRefusal(url: url.text, rule: .origin("\(origin)"))
+    guard let origin = WebOrigin(url) else { return .origin("unreadable", of: url.text) }
+    return origins.contains(origin) ? nil : .origin("\(origin)", of: url.text)
   }
 
   /// Returns the reason why a host may not be connected to at its address; `nil` if it may.
   func refusal(host: String, address text: String, port: Int) -> AccessRefusal? {
-    guard let address = HostAddress(text) else {
-      return AccessRefusal(url: host, rule: .address(text, .reserved))
-    }
+    guard let address = HostAddress(text) else { return .address(text, .reserved, of: host) }
     let kind = AddressKind(address)
     if kind == .global || networks.contains(where: { $0.contains(address) }) { return nil }
     if let embedded = address.embedded, networks.contains(where: { $0.contains(embedded) }) { return nil }
@@ -66,29 +64,24 @@ struct AccessPolicy: Hashable, Sendable {
       if let named { return origin.host == named.text && (named == address || named.embedded == address) }
       return origin.host == "localhost" && host.lowercased() == "localhost" && kind == .loopback
     }
-    return isNamed ? nil : AccessRefusal(url: host, rule: .address(address.text, kind))
+    return isNamed ? nil : .address(address.text, kind, of: host)
   }
 }
 
 /// The rule that forbids a fetch.
-struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-  enum Rule: Hashable, Sendable {
-    /// The origin is not permitted.
-    case origin(String)
-    /// The address is not public, and no setting names it.
-    case address(String, AddressKind)
-    /// The file is outside of the release's folder.
-    case folder
-    /// The URL is not an HTTP URL.
-    case notAURL
-  }
-
-  let url: String
-  let rule: Rule
+enum AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The origin of a URL is not permitted.
+  case origin(String, of: String)
+  /// The address of a host is not public, and no setting names it.
+  case address(String, AddressKind, of: String)
+  /// The file of a URL is outside of the release's folder.
+  case folder(String)
+  /// The text is not an HTTP URL.
+  case notAURL(String)
 
   /// The name of the rule in responses.
   var name: String {
-    switch rule {
+    switch self {
     case .origin: "origin"
     case .address: "address"
     case .folder: "folder"
@@ -97,13 +90,13 @@ struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   var description: String {
-    switch rule {
-    case .origin(let origin):
+    switch self {
+    case .origin(let origin, let url):
       "\(url) is not fetched: its origin (\(origin)) is neither the manifest's nor allowed; allow it with --allow-origin"
-    case .address(let address, let kind):
-      "\(url) is not fetched: \(address) is a \(kind.rawValue) address that was not named; name it with --allow-origin \(address)"
-    case .folder: "\(url) is not read: it is outside the folder of bundles"
-    case .notAURL: "\(url) is not fetched: it is not an http or https URL"
+    case .address(let address, let kind, let host):
+      "\(host) is not fetched: \(address) is a \(kind.rawValue) address that was not named; name it with --allow-origin \(address)"
+    case .folder(let url): "\(url) is not read: it is outside the folder of bundles"
+    case .notAURL(let url): "\(url) is not fetched: it is not an http or https URL"
     }
   }
 }
@@ -221,9 +214,7 @@ struct GuardedTransport: HTTPTransporting {
   let access: AccessGuard
 
   func send(_ request: TransportRequest) async throws -> TransportResponse {
-    guard let url = PageURL(request.url, ignoring: []) else {
-      throw AccessRefusal(url: request.url, rule: .notAURL)
-    }
+    guard let url = PageURL(request.url, ignoring: []) else { throw AccessRefusal.notAURL(request.url) }
     try access.check(url)
     return try await base.send(request)
   }

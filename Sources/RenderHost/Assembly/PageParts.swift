@@ -16,7 +16,7 @@ struct PageParts: Sendable {
   let serving: Serving
   let locations: PublicLocations
   let running: PageRunning
-  private let settings: Settings
+  let settings: Settings
 
   /// - Returns: `nil` if the settings name no bundles.
   /// - Throws: the errors of the settings and of opening files.
@@ -58,22 +58,33 @@ struct PageParts: Sendable {
   /// - Throws: ``SettingsError`` for a file that cannot be used.
   static func configureScripts(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
     configuration.pages.device = DefaultConfiguration(texts: settings.environment)
-    configuration.pages.scripts.frameworks = try FrameworkFiles.read(settings.frameworks, of: .framework)
-    configuration.pages.scripts.preludes = try FrameworkFiles.read(settings.preludes, of: .prelude)
+    configuration.pages.scripts.frameworks = try Settings.scripts(settings.frameworks, of: .framework)
+    configuration.pages.scripts.preludes = try Settings.scripts(settings.preludes, of: .prelude)
   }
 
   /// The services to run with the server.
   var services: [any Service] {
-    serving.services + [NamedOrigins(access: access, feed: serving.feed), running]
+    serving.services + [originFollower, running]
+  }
+
+  /// Updates the access policy with each release: the origins of its bundles and of the URLs that they prefetch.
+  private var originFollower: BackgroundService {
+    BackgroundService { [access, feed = serving.feed] in
+      @Sendable func follow() {
+        if let release = feed.current { access.follow(release.entries.map(\.bundle)) }
+      }
+      guard let changes = feed.changes() else { return }
+      await cancelWhenGracefulShutdown {
+        follow()
+        for await _ in changes { follow() }
+      }
+    }
   }
 
   func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { serving.add(to: $0) }
     guard settings.workers > 0 else { return }
-    routes.add(.pages) { router in
-      PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
-      ResourceRoutes(directory: running.directory).add(to: router)
-    }
+    routes.add(.pages) { PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: $0) }
   }
 
   /// - Parameter warning: returns a problem of the store with which the host goes on serving.
@@ -145,7 +156,7 @@ struct PageRunning: Service {
     pages.idle = settings.pageIdle
     pages.pageTime = settings.pageTime
     pages.now = now
-    if let advice = SettingsCheck.crowding(of: settings) { logger.warning("\(advice)") }
+    if let advice = settings.crowding { logger.warning("\(advice)") }
     workers = WorkerPool(pool, logger: logger, killed: record.killed(_:bundles:))
     directory = PageDirectory(
       HostAnswers(host: host, access: access, record: record, locations: locations), pool: workers,
@@ -168,24 +179,6 @@ struct PageRunning: Service {
       try await group.next()
       group.cancelAll()
     }
-  }
-}
-
-/// Updates the access policy with each release: the origins of its bundles and of the URLs that they prefetch.
-struct NamedOrigins: Service {
-  let access: AccessGuard
-  let feed: ReleaseFeed
-
-  func run() async throws {
-    guard let changes = feed.changes() else { return }
-    await cancelWhenGracefulShutdown {
-      follow()
-      for await _ in changes { follow() }
-    }
-  }
-
-  private func follow() {
-    if let release = feed.current { access.follow(release.entries.map(\.bundle)) }
   }
 }
 

@@ -4,23 +4,15 @@ import PageKit
 import PageWorkers
 import ServerKit
 
-/// Reports bundles, pages and workers to the dashboard and to metrics.
-struct PageReport: Sendable {
-  /// The folder or the URL of bundles.
-  let source: String
-  /// The limit of a worker's resident memory in bytes.
-  let memoryLimit: Int64
-  let parts: PageParts
-  let metrics: HostMetrics
-
-  private var serving: Serving { parts.serving }
-  private var running: PageRunning { parts.running }
-
+/// The state of bundles, pages and workers for the dashboard and for metrics.
+extension PageParts {
+  /// Adds it to the host's status.
   func fill(_ status: inout HostStatus) async {
     let workers = await running.workers.status()
     if let release = serving.feed.current {
       status.release = HostStatus.Release(
-        name: release.name, sequence: Int(release.stored.sequence), source: source,
+        name: release.name, sequence: Int(release.stored.sequence),
+        source: settings.bundles ?? settings.manifest?.text ?? "",
         activated: Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)),
         verified: serving.feed.verified, reports: await serving.reportCounts(of: release))
       status.bundles = await bundles(of: release, barred: workers.barred)
@@ -29,7 +21,7 @@ struct PageReport: Sendable {
     status.workers = workers.workers.map { worker in
       HostStatus.Worker(
         slot: worker.slot, pid: worker.pid, state: worker.activity, pages: worker.pages, memory: worker.residentBytes,
-        memoryLimit: memoryLimit, started: worker.started, kills: worker.kills)
+        memoryLimit: settings.workerMemory, started: worker.started, kills: worker.kills)
     }
   }
 
@@ -66,7 +58,7 @@ struct PageReport: Sendable {
   ]
 
   /// Sets the metrics that are read only when they are scraped.
-  func updateMetrics() async {
+  func update(_ metrics: HostMetrics) async {
     let status = await running.workers.status()
     for state in ["starting", "ready", "busy", "ending"] {
       metrics.workers(state).set(Double(status.workers.count { $0.activity == state }))

@@ -61,14 +61,11 @@ struct RenderHostParts: Sendable {
   /// The services to run with the server.
   var services: [any Service] { (pages?.services ?? []) + [fleetService].compactMap(\.self) }
 
-  private var fleetService: FleetService? {
-    fleet.map {
-      let report = gatewayReport
-      return FleetService(
-        member: $0,
-        host: FleetHost(
-          gateway: gateway?.gateway, purge: purge, serving: pages?.serving, hits: { report?.hitRatio }, logger: logger))
-    }
+  private var fleetService: BackgroundService? {
+    fleet?.service(
+      FleetHost(
+        gateway: gateway?.gateway, purge: purge, serving: pages?.serving,
+        hits: { [report = gatewayReport] in report?.hitRatio }, logger: logger))
   }
 
   private var gatewayReport: GatewayReport? {
@@ -108,11 +105,6 @@ struct RenderHostParts: Sendable {
 
   var controls: HostControls {
     let (pages, gateway) = (pages, gateway?.gateway)
-    let pageReport = pages.map {
-      PageReport(
-        source: settings.bundles ?? settings.manifest?.text ?? "", memoryLimit: settings.workerMemory, parts: $0,
-        metrics: record.metrics)
-    }
     let gatewayReport = gatewayReport
     let writing = StoreWriteCheck(settings.store)
     let ownership = ownership
@@ -128,15 +120,15 @@ struct RenderHostParts: Sendable {
         record.metrics.build(version: HostVersion.current, commit: commit).set(1)
         if let free = try? store.availableBytes() { record.metrics.storeFree.set(Double(free)) }
         if let fleet { record.metrics.update(fleet.status) }
-        await pageReport?.updateMetrics()
+        await pages?.update(record.metrics)
         await gatewayReport?.updateMetrics()
       })
     return HostControls(
       server: server,
       status: { [started, record, fleet] in
         var status = HostStatus(started: started)
-        status.servesBundles = pageReport != nil
-        await pageReport?.fill(&status)
+        status.servesBundles = pages != nil
+        await pages?.fill(&status)
         status.origins = gatewayReport?.origins
         status.fleet = fleet?.status
         status.failures = record.failures.latest
@@ -167,12 +159,13 @@ extension HostServer {
       ReleaseHalts.addRoutes(to: $0, setHalted: setHalted)
     }
     let history = TrafficHistory(metrics.registry)
-    let status = StatusRoutes(status: controls.status, checks: server.checks, history: history)
     let report = SettingsReport(settings, sources: sources)
     self.init(
       settings: settings.server, report: { live?.report ?? report }, controls: server,
       metrics: metrics, services: services + [history], environment: environment, logger: logger,
-      partRoutes: status.add(to:),
+      partRoutes: { [status = controls.status, checks = server.checks] in
+        $0.addStatus(status, checks: checks, history: history)
+      },
       otherListeners: { [address = settings.gateway.address] tls in
         guard let gateway, let address else { return [] }
         return [try gateway.service(address, tls: tls)]

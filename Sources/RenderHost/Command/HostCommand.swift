@@ -46,13 +46,13 @@ package struct HostCommand: AsyncParsableCommand {
       version: "renderhost \(HostVersion.text)")
   }
 
-  @OptionGroup(title: "Serving") var serving: ServingFlags
-  @OptionGroup(title: "Gateway") var gateway: GatewayFlags
-  @OptionGroup(title: "Fleet") var fleet: FleetFlags
-  @OptionGroup(title: "Pages") var pages: PageFlags
-  @OptionGroup(title: "Security") var security: SecurityFlags
-  @OptionGroup(title: "Limits") var limits: LimitFlags
-  @OptionGroup(title: "Logs") var logs: LogFlags
+  @OptionGroup(title: "Serving") var serving: SettingFlags<0>
+  @OptionGroup(title: "Gateway") var gateway: SettingFlags<1>
+  @OptionGroup(title: "Fleet") var fleet: SettingFlags<2>
+  @OptionGroup(title: "Pages") var pages: SettingFlags<3>
+  @OptionGroup(title: "Security") var security: SettingFlags<4>
+  @OptionGroup(title: "Limits") var limits: SettingFlags<5>
+  @OptionGroup(title: "Logs") var logs: SettingFlags<6>
 
   @Option(help: ArgumentHelp("A JSON file of settings. (or RENDERHOST_CONFIG)", valueName: "file"))
   var config: String?
@@ -63,8 +63,10 @@ package struct HostCommand: AsyncParsableCommand {
   package init() {}
 
   var given: [SettingKey: [String]] {
-    let groups: [any FlagOptions] = [serving, gateway, fleet, pages, security, limits, logs]
-    return groups.reduce(into: [:]) { $0.merge($1.given) { first, _ in first } }
+    let groups = [
+      serving.given, gateway.given, fleet.given, pages.given, security.given, limits.given, logs.given,
+    ]
+    return groups.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
   }
 
   package func run() async throws {
@@ -78,7 +80,7 @@ package struct HostCommand: AsyncParsableCommand {
     for warning in warnings(merged.settings) { logger.warning("\(warning)") }
     do {
       if let problem = ProcessLimits.current.problem { throw SettingsError.combination(problem) }
-      if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
+      if let problem = merged.settings.problems.first { throw SettingsError.combination(problem) }
       try await RenderHostParts(merged.settings, logger: logger).run(sources: merged.sources, reread: reader.merged)
     } catch {
       logger.critical("\(error.sentence)\(Self.option(for: error))")
@@ -97,7 +99,7 @@ package struct HostCommand: AsyncParsableCommand {
   private func warnings(_ settings: Settings) -> [String] {
     // A certificate that has expired keeps nothing down that need not be: some clients do not check it.
     ProcessLimits.current.warnings(settings) + ListenerPlan(settings.server).warnings
-      + [SettingsCheck.certificateProblem(of: settings, at: Date())].compactMap(\.self)
+      + [settings.certificateProblem(at: Date())].compactMap(\.self)
   }
 
   private var reader: SettingsReader {
@@ -121,7 +123,7 @@ package struct HostCommand: AsyncParsableCommand {
     }
     let limits = ProcessLimits.current
     for warning in warnings(merged.settings) { Self.say("renderhost: \(warning)") }
-    let problems = [limits.problem].compactMap(\.self) + SettingsCheck.problems(of: merged.settings)
+    let problems = [limits.problem].compactMap(\.self) + merged.settings.problems
     for problem in problems { Self.say("renderhost: \(problem)") }
     if !problems.isEmpty { throw ExitCode.failure }
   }
@@ -133,22 +135,22 @@ package struct HostCommand: AsyncParsableCommand {
 
 /// The flags of a group of settings, made from their rows in the table. Their values stay texts: the settings' reader
 /// parses them together with those of the environment and the file.
-protocol FlagOptions: ParsableArguments, CustomReflectable {
-  static var settings: [Setting<Settings>] { get }
+///
+/// ArgumentParser reads the flags of a type, so that each group has its own: `group` is its place in ``Settings/groups``.
+struct SettingFlags<let group: Int>: ParsableArguments, CustomReflectable {
   /// The values that were given on the command line.
-  var given: [SettingKey: [String]] { get set }
-}
+  private(set) var given: [SettingKey: [String]] = [:]
 
-extension FlagOptions {
+  init() {}
+
   /// ArgumentParser finds the flags of a type by its mirror.
   var customMirror: Mirror {
-    Mirror(self, children: Self.settings.map { (label: $0.key.rawValue, value: $0.parsable) })
+    Mirror(self, children: Settings.groups[group].map { (label: $0.key.rawValue, value: $0.parsable) })
   }
 
   init(from decoder: any Decoder) throws {
-    self.init()
     let values = try decoder.container(keyedBy: SettingKey.self)
-    for setting in Self.settings {
+    for setting in Settings.groups[group] {
       let key = setting.key
       switch setting.form {
       case .value: given[key] = try values.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
@@ -181,43 +183,8 @@ extension SettingKey: CodingKey {
   package init?(intValue: Int) { return nil }
 }
 
-struct ServingFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.serving + Settings.listening }
-  var given: [SettingKey: [String]] = [:]
-}
-
-struct GatewayFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.gateway }
-  var given: [SettingKey: [String]] = [:]
-}
-
-struct FleetFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.fleet }
-  var given: [SettingKey: [String]] = [:]
-}
-
-struct PageFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.pages }
-  var given: [SettingKey: [String]] = [:]
-}
-
-struct SecurityFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.security + Settings.webhook }
-  var given: [SettingKey: [String]] = [:]
-}
-
-struct LimitFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.limiting }
-  var given: [SettingKey: [String]] = [:]
-}
-
-struct LogFlags: FlagOptions {
-  static var settings: [Setting<Settings>] { Settings.logging }
-  var given: [SettingKey: [String]] = [:]
-}
-
 /// The two ways the executable starts.
-package enum HostEntry {
+extension HostCommand {
   /// Runs pages for the daemon that started this process; never returns.
   package static func runWorker() -> Never { WorkerMain.runOrCheck() }
 
@@ -233,6 +200,6 @@ package enum HostEntry {
     let processors = Int(pk_usable_processors())
     if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
     await HostVersion.$commit.withValue(commit) { await HostCommand.main() }
-    exit(0)
+    Foundation.exit(0)
   }
 }

@@ -6,37 +6,31 @@ import Hummingbird
 import NIOCore
 import ServerKit
 
-/// `/`, the dashboard, and `/status`, which it shows.
-struct StatusRoutes: Sendable {
-  /// The daemon's status, without checks and traffic.
-  let status: @Sendable () async -> HostStatus
-  let checks: [HealthCheck]
-  let history: TrafficHistory
-
-  func add(to routes: ListenerRoutes) {
-    routes.add(.dashboard) { router in
-      let dashboard = DashboardPage(beside: routes.listener.groups)
+extension ListenerRoutes {
+  /// Adds `/`, the dashboard, and `/status`, which it shows.
+  ///
+  /// - Parameter status: returns the daemon's status, without checks and traffic.
+  func addStatus(
+    _ status: @escaping @Sendable () async -> HostStatus, checks: [HealthCheck], history: TrafficHistory
+  ) {
+    add(.dashboard) { router in
+      let dashboard = DashboardPage(beside: listener.groups)
       router.get("/") { _, _ in dashboard.response }
     }
-    let hasPages = routes.carries(.pages)
-    let tls = routes.tls
-    routes.add(.status) { router in
+    // Previews of pages are shown if the same listener serves them.
+    let (hasPages, tls) = (carries(.pages), tls)
+    add(.status) { router in
       router.get("/status") { _, _ in
-        var status = await status(hasPages: hasPages)
-        status.certificate = tls.map { HostStatus.Certificate($0.validity, at: Date()) }
-        return JSONAnswer.json(status)
+        var status = await status()
+        if !hasPages { for index in status.pages.indices { status.pages[index].preview = nil } }
+        status.failures = Array(status.failures.prefix(HostStatus.failureLimit))
+        status.checks = await checks.outcomes()
+        status.traffic = history.traffic
+        status.certificate = tls?.validity
+        status.certificate?.problem = tls?.validity.problem(at: Date())
+        return Response.json(status)
       }
     }
-  }
-
-  /// - Parameter hasPages: `true` if the same listener serves the previews of pages.
-  private func status(hasPages: Bool) async -> HostStatus {
-    var status = await status()
-    if !hasPages { for index in status.pages.indices { status.pages[index].preview = nil } }
-    status.failures = Array(status.failures.prefix(HostStatus.failureLimit))
-    status.checks = await checks.outcomes()
-    status.traffic = history.traffic
-    return status
   }
 }
 

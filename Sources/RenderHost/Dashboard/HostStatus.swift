@@ -20,8 +20,8 @@ struct HostStatus: Codable, Sendable {
   var fleet: FleetStatus?
   /// The latest failures, newest first; at most ``failureLimit``.
   var failures: [FailureLog.Failure] = []
-  /// The certificate of new connections; `nil` without TLS. Filled in by ``StatusRoutes``, as what follows.
-  var certificate: Certificate?
+  /// The certificate of new connections; `nil` without TLS. The route fills it in, as what follows.
+  var certificate: CertificateValidity?
   var checks: [HealthCheck.Outcome] = []
   var traffic = Traffic()
 
@@ -45,19 +45,6 @@ struct HostStatus: Codable, Sendable {
       var good, bad: Int
       /// `true` if hosts are kept from switching to it.
       var isHalted: Bool
-    }
-  }
-
-  struct Certificate: Codable, Sendable {
-    var file: String
-    /// The time in which it is valid.
-    var from, until: Date
-    /// The reason why clients refuse it; `nil` if it is valid.
-    var problem: String?
-
-    init(_ validity: CertificateValidity, at now: Date) {
-      (file, from, until) = (validity.file, validity.from, validity.until)
-      problem = validity.problem(at: now)
     }
   }
 

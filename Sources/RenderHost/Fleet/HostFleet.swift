@@ -24,7 +24,7 @@ extension FleetMember {
 
   /// Purges the gateways of all hosts.
   ///
-  /// - Throws: ``PurgeError``, with 503 if the journal does not take the order.
+  /// - Throws: ``PurgeError``, with 503 if the journal does not accept the order.
   func purge(_ order: PurgeOrder, _ local: GatewayPurge) async throws -> PurgeAnswer {
     try local.check(order)
     if order.isLocal { return PurgeAnswer(purged: try await local(order)) }
@@ -38,13 +38,10 @@ extension FleetMember {
   }
 }
 
-/// Carries out the orders of the fleet, for as long as the host runs.
-struct FleetService: Service {
-  let member: FleetMember
-  let host: FleetHost
-
-  func run() async throws {
-    await cancelWhenGracefulShutdown { await member.run(host) }
+extension FleetMember {
+  /// Carries out the orders of the fleet, for as long as the host runs.
+  func service(_ host: FleetHost) -> BackgroundService {
+    BackgroundService { await cancelWhenGracefulShutdown { await self.run(host) } }
   }
 }
 
@@ -73,7 +70,7 @@ extension FleetHost {
       return 0
     } count: { reports in
       try await serving?.count(reports) ?? []
-    } settle: {
+    } synchronize: {
       try await gateway?.settle()
     } reconnect: {
       gateway?.forgetFailures()
@@ -85,25 +82,9 @@ extension FleetHost {
   }
 }
 
-/// The metrics of a host in a fleet.
+/// The metrics of a host in a fleet. `renderhost_fleet_phase` is 1 for what the host is now, otherwise 0: `current`,
+/// `behind`, `cut-off`.
 extension HostMetrics {
-  /// `renderhost_fleet_sequence`: the last order of the fleet that was carried out.
-  var fleetSequence: Meter { Meter(label: "renderhost_fleet_sequence", factory: registry) }
-
-  /// `renderhost_fleet_behind`: the orders that are known of, and not carried out yet.
-  var fleetBehind: Meter { Meter(label: "renderhost_fleet_behind", factory: registry) }
-
-  /// `renderhost_fleet_phase`: 1 for what the host is now, otherwise 0: `current`, `behind`, `cut-off`.
-  func fleetPhase(_ phase: FleetPosition.Phase) -> Meter {
-    Meter(label: "renderhost_fleet_phase", dimensions: [("phase", phase.rawValue)], factory: registry)
-  }
-
-  /// `renderhost_fleet_hosts`: the hosts that were heard of in the last ten minutes, with this one.
-  var fleetHosts: Meter { Meter(label: "renderhost_fleet_hosts", factory: registry) }
-
-  /// `renderhost_fleet_silence_seconds`: the time since the host that has been silent for longest was heard of.
-  var fleetSilence: Meter { Meter(label: "renderhost_fleet_silence_seconds", factory: registry) }
-
   static let fleetDescriptions: [String: MetricDescription] = [
     "renderhost_fleet_sequence": .init(help: "The last order of the fleet that was carried out."),
     "renderhost_fleet_behind": .init(help: "Orders of the fleet that are not carried out yet."),
@@ -114,10 +95,15 @@ extension HostMetrics {
 
   /// Sets the metrics that are read only when they are scraped.
   func update(_ fleet: FleetStatus) {
-    fleetSequence.set(Double(fleet.sequence))
-    fleetBehind.set(Double(fleet.behind))
-    for phase in FleetPosition.Phase.allCases { fleetPhase(phase).set(phase == fleet.phase ? 1 : 0) }
-    fleetHosts.set(Double(fleet.peers.count))
-    fleetSilence.set(Double(fleet.peers.map(\.silent).max() ?? 0))
+    func set(_ name: String, labels: [(String, String)] = [], to value: some BinaryInteger) {
+      Meter(label: "renderhost_fleet_\(name)", dimensions: labels, factory: registry).set(Double(value))
+    }
+    set("sequence", to: fleet.sequence)
+    set("behind", to: fleet.behind)
+    for phase in FleetPosition.Phase.allCases {
+      set("phase", labels: [("phase", phase.rawValue)], to: phase == fleet.phase ? 1 : 0)
+    }
+    set("hosts", to: fleet.peers.count)
+    set("silence_seconds", to: fleet.peers.map(\.silent).max() ?? 0)
   }
 }

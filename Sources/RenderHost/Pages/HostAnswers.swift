@@ -59,16 +59,13 @@ struct HostAnswers: Sendable {
     request.fields = HTTPFields(request.fields.filter { !Self.ownFields.contains($0.name.canonicalName) })
     request = try permitted(request)
     for await update in host.resources.updates(for: request) {
-      switch update {
-      case .cached(let loaded): try await relay(.cached, loaded, page, send)
-      case .network(let loaded): try await relay(.network, loaded, page, send)
-      case .notModified(let loaded): try await relay(.notModified, loaded, page, send)
-      case .failed(let failure):
-        if let answer = failure.answer {
-          try await relay(.failed, answer, page, send)
-        } else {
-          try await send(failed("\(failure)"), [])
+      if let (kind, resource) = update.relayed {
+        record.answered(from: resource.source)
+        try await Self.send(resource.body, to: page, send) { hasMore in
+          .update(RelayedUpdate(kind, resource, hasMore: hasMore, location: locations.location(of:)))
         }
+      } else if case .failed(let failure) = update {
+        try await send(failed("\(failure)"), [])
       }
     }
   }
@@ -82,7 +79,7 @@ struct HostAnswers: Sendable {
     guard !request.reference.lowercased().hasPrefix("data:") else { return request }
     let reference = SchemeRelativeRewriter().rewrite(request.reference, for: request)
     guard let url = request.base.map({ $0.resolving(reference) }) ?? PageURL(reference) else {
-      throw AccessRefusal(url: request.reference, rule: .notAURL)
+      throw AccessRefusal.notAURL(request.reference)
     }
     let source = try locations.source(ofPageURL: url)
     try access.check(source)
@@ -92,20 +89,9 @@ struct HostAnswers: Sendable {
     return request
   }
 
-  private func relay(
-    _ kind: RelayedUpdate.Kind, _ loaded: Resource, _ page: PageNumbers.Page, _ send: Send
-  ) async throws {
-    record.answered(from: loaded.source)
-    try await Self.send(loaded.body, to: page, send) { hasMore in
-      var update = RelayedUpdate(kind, loaded, hasMore: hasMore)
-      update.url = loaded.url.map { locations.location(of: $0) }
-      return .update(update)
-    }
-  }
-
   /// Loads the bundle of an embedded page from the release of the page around it.
   private func loadBundle(_ text: String, _ page: PageNumbers.Page, _ send: Send) async throws {
-    guard let known = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
+    guard let known = PageURL(text) else { throw AccessRefusal.notAURL(text) }
     let url = try locations.source(ofPageURL: known)
     try access.check(url)
     let bundle = try await host.bundles.load(url, options: OpenOptions(view: page.view))
@@ -133,21 +119,15 @@ struct HostAnswers: Sendable {
 
   private func store(_ value: [UInt8], _ key: String, _ page: PageURL) async throws {
     guard value.count + key.utf8.count <= Self.valueLimit else {
-      throw StorageLimitError(reason: "it has \(value.count) bytes, and the limit is \(Self.valueLimit)")
+      throw DescribedError("the value is not stored: it has \(value.count) bytes, and the limit is \(Self.valueLimit)")
     }
     let keys = try await keys(of: page)
     guard keys.count < Self.keyLimit || keys.contains(key) else {
-      throw StorageLimitError(reason: "the pages of \(page.origin) store \(Self.keyLimit) values, which is the limit")
+      throw DescribedError(
+        "the value is not stored: the pages of \(page.origin) store \(Self.keyLimit) values, which is the limit")
     }
     try await storage.setValue(String(decoding: value, as: UTF8.self), for: name(key, page))
   }
-}
-
-/// The reason why a value is not stored.
-struct StorageLimitError: Error, CustomStringConvertible {
-  let reason: String
-
-  var description: String { "the value is not stored: \(reason)" }
 }
 
 /// The pages by the numbers that workers use for them.

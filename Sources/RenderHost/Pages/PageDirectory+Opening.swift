@@ -8,9 +8,11 @@ extension PageDirectory {
     let url: PageURL
     /// The public URL.
     let location: String
-    let bundle: LoadedBundle
-    let digest: SHA256Digest
-    let bundleTime: Double
+    var bundle: LoadedBundle
+    var digest: SHA256Digest
+    /// The seconds until it was loaded.
+    var bundleTime: Double
+    /// The caller for whom the page opens.
     let caller: PageCaller
   }
 
@@ -24,12 +26,10 @@ extension PageDirectory {
         let opening = opening(request, target, view, isOnce: false)
         let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, log) }
         let page = OpenedPage(
-          id: Self.newID(), number: number, url: target.url, name: request.name, opening: opening,
-          location: target.location, bundle: target.bundle, digest: target.digest, log: log, reply: reply,
-          bundleTime: target.bundleTime, caller: target.caller, opened: configuration.now(),
-          lastAsked: configuration.now())
+          id: Self.newID(), number: number, name: request.name, opening: opening, target: target, log: log,
+          reply: reply, opened: configuration.now())
         pages[page.id] = page
-        note(page)
+        count(page)
         return (page, seen)
       }
     }
@@ -47,11 +47,9 @@ extension PageDirectory {
         let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, nil) }
         numbers.remove(number)
         let page = OpenedPage(
-          id: "", number: number, url: target.url, name: request.name, opening: opening,
-          location: target.location, bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
-          bundleTime: target.bundleTime, caller: target.caller, opened: configuration.now(),
-          lastAsked: configuration.now())
-        note(page)
+          id: "", number: number, name: request.name, opening: opening, target: target, log: EventLog(),
+          reply: reply, opened: configuration.now())
+        count(page)
         return (page, seen)
       }
     }
@@ -65,7 +63,7 @@ extension PageDirectory {
     let former = try page(id)
     return try await failing(former.location) {
       try await pages[id]?.reopening?.value
-      let target = try await target(former.url, for: former.caller)
+      let target = try await target(former.target.url, for: former.target.caller)
       let (number, reply, seen) = try await pool.admission.admitted(client) {
         try await run(target, former.opening, former.log)
       }
@@ -75,7 +73,7 @@ extension PageDirectory {
       }
       numbers.remove(old)
       await pool.close(old)
-      pages[id]?.take(target, number: number, reply)
+      pages[id]?.reopen(with: target, number: number, reply)
       former.log.append("reloaded", JSONValue.object(["md5": .string(target.bundle.md5.hex)]).text)
       return (try page(id), seen)
     }
@@ -84,13 +82,13 @@ extension PageDirectory {
   /// Sends an event to the readers of pages whose bundles have newer bytes.
   func follow(_ news: AsyncStream<BundleNews>) async {
     for await item in news {
-      for page in pages.values where item.concerns(page.bundle) { page.log.append("update", item.json.text) }
+      for page in pages.values where item.concerns(page.target.bundle) { page.log.append("update", item.json.text) }
     }
   }
 
-  private func note(_ page: OpenedPage) {
+  private func count(_ page: OpenedPage) {
     record.opened(page)
-    guard let path = locations.entry(of: page.url)?.path else { return }
+    guard let path = locations.entry(of: page.target.url)?.path else { return }
     if opens.count >= Self.opensLimit, opens[path] == nil { opens = [:] }
     opens[path, default: 0] += 1
   }

@@ -158,13 +158,10 @@ extension PageDirectory {
   }
 
   private func openAgain(_ page: OpenedPage) async throws {
-    let target = Target(
-      url: page.url, location: page.location, bundle: page.bundle, digest: page.digest, bundleTime: 0,
-      caller: page.caller)
     do {
       guard pages[page.id] != nil else { return }
       let (number, reply, _) = try await pool.admission.admitted(Self.reopeningClient, within: .seconds(120)) {
-        try await run(target, page.opening, page.log)
+        try await run(page.target, page.opening, page.log)
       }
       guard pages[page.id] != nil else { return await pool.close(number) }
       pages[page.id]?.number = number
@@ -213,32 +210,34 @@ struct OpenedPage: Sendable {
   let id: String
   /// Its number in workers; it changes when the page is reopened.
   var number: UInt64
-  let url: PageURL
   let name: String?
   let opening: PageOpening
-  /// The public URL.
-  let location: String
   /// The bytes that it was opened or reloaded with.
-  private(set) var bundle: LoadedBundle
-  private(set) var digest: SHA256Digest
+  private(set) var target: PageDirectory.Target
   let log: EventLog
   var reply: PageReply
-  /// The seconds until its bundle was loaded.
-  private(set) var bundleTime: Double
-  /// The caller who opened it.
-  let caller: PageCaller
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
   /// The page is being reopened in another worker.
   var reopening: Task<Void, any Error>?
   var reopened = 0
 
-  /// Records that the page was reopened with other bytes.
-  mutating func take(_ target: PageDirectory.Target, number: UInt64, _ reply: PageReply) {
-    self.number = number
-    self.reply = reply
-    (bundle, digest, bundleTime) = (target.bundle, target.digest, target.bundleTime)
+  init(
+    id: String, number: UInt64, name: String?, opening: PageOpening, target: PageDirectory.Target, log: EventLog,
+    reply: PageReply, opened: ContinuousClock.Instant
+  ) {
+    (self.id, self.number, self.name, self.opening, self.target) = (id, number, name, opening, target)
+    (self.log, self.reply, self.opened, lastAsked) = (log, reply, opened, opened)
   }
+
+  /// Records that the page was reopened with other bytes.
+  mutating func reopen(with other: PageDirectory.Target, number: UInt64, _ reply: PageReply) {
+    (self.number, self.reply) = (number, reply)
+    (target.bundle, target.digest, target.bundleTime) = (other.bundle, other.digest, other.bundleTime)
+  }
+
+  /// The public URL.
+  var location: String { target.location }
 
   /// The phase that its worker reports; `reopened` while the page is being opened in another worker.
   var phase: String { reopening == nil ? reply.phase : "reopened" }
@@ -246,12 +245,13 @@ struct OpenedPage: Sendable {
   /// The page's JSON without its tree.
   var json: [String: JSONValue] {
     var timings = reply.timings.mapValues { JSONValue.number($0) }
-    timings["bundle"] = .number(bundleTime)
+    timings["bundle"] = .number(target.bundleTime)
     var members: [String: JSONValue] = [
       "id": .string(id), "url": .string(location), "phase": .string(reply.phase),
       "elements": .integer(Int64(reply.elements)), "settled": .bool(reply.pending.isSettled),
       "pending": reply.pending.json, "messages": .array(reply.messages.map(\.json)),
-      "source": .string(bundle.source.rawValue), "md5": .string(bundle.md5.hex), "timings": .object(timings),
+      "source": .string(target.bundle.source.rawValue), "md5": .string(target.bundle.md5.hex),
+      "timings": .object(timings),
       "requests": .object([
         "total": .integer(Int64(reply.requests)), "hits": .integer(Int64(reply.hits)), "bytes": .integer(reply.bytes),
       ]),

@@ -64,7 +64,7 @@ enum PageFailure: Error, CustomStringConvertible {
     var members: [String: JSONValue] = ["error": .string(description)]
     if case .script(_, let fault) = self { members["exception"] = fault.json }
     if case .notPermitted(_, let rule) = self { members["rule"] = .string(rule) }
-    var response = JSONAnswer.json(members, status: status)
+    var response = Response.json(members, status: status)
     if status == .serviceUnavailable { response.headers[.retryAfter] = String(Self.pause) }
     return response
   }
@@ -76,7 +76,6 @@ enum PageFailure: Error, CustomStringConvertible {
     case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
     case let fault as PageFault: self = PageFailure(fault, url: url)
     case let error as WorkerError: self = PageFailure(error, url: url)
-    case let refusal as PageAdmission.Refusal: self = .busy("\(refusal)")
     case BundleError.failed(_, _, let cause): self = PageFailure(cause: cause, text: "\(error)")
     case BundleError.disabled: self = .bundle(status: 403, reason: "\(error)")
     case let error as BundleError: self = .bundle(status: 502, reason: "\(error)")
@@ -97,7 +96,7 @@ enum PageFailure: Error, CustomStringConvertible {
   private init(_ error: WorkerError, url: String) {
     switch error {
     case .ended(let reason, isCulprit: true): self = .killed(url: url, reason)
-    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun: self = .busy("\(error)")
+    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun, .full, .late: self = .busy("\(error)")
     case .barred(let entry): self = .barred(entry)
     }
   }

@@ -29,7 +29,7 @@ extension HostRecord {
 
   /// Counts a fetch that the policy refused.
   func refused(_ refusal: AccessRefusal) {
-    if case .address = refusal.rule { return metrics.refusals("address").increment() }
+    if case .address = refusal { return metrics.refusals("address").increment() }
     metrics.refusals("origin").increment()
   }
 

@@ -6,7 +6,7 @@ import PageKit
 import PageWorkers
 import ServerKit
 
-/// `/pages` and `/render`.
+/// `/pages`, `/render`, and `/resources`.
 struct PageRoutes: Sendable {
   let directory: PageDirectory
   let bodyLimit: Int
@@ -43,6 +43,13 @@ struct PageRoutes: Sendable {
       try await answer(context) {
         try await directory.close(try context.parameters.require("id"))
         return Response(status: .noContent)
+      }
+    }
+    router.get("/resources") { request, _ in
+      do {
+        return try await resource(request)
+      } catch {
+        return PageFailure(error, url: "").withoutPaths(directory.locations).response
       }
     }
   }
@@ -101,12 +108,12 @@ struct PageRoutes: Sendable {
 
   private func list() async -> Response {
     let pages = await directory.pages.values.sorted { $0.id < $1.id }
-    return JSONAnswer.json(["pages": .array(pages.map { .object($0.json) })])
+    return Response.json(["pages": .array(pages.map { .object($0.json) })])
   }
 
   private func barred() async -> Response {
     let entries = await directory.pool.status().barred
-    return JSONAnswer.json([
+    return Response.json([
       "barred": .array(
         entries.map { entry in
           .object([
@@ -244,7 +251,7 @@ extension PageRoutes {
     var bytes = JSONValue.object(page.json).text.dropLast()
     if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
     bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}".utf8)
-    return JSONAnswer.text(Array(bytes), status: status)
+    return Response.json(text: Array(bytes), status: status)
   }
 
   static func response(text: [UInt8]) -> Response {
@@ -268,31 +275,19 @@ extension PageRoutes {
   }
 }
 
-/// `/resources`: the pictures and files that a page's elements refer to, for its preview.
-struct ResourceRoutes: Sendable {
-  let directory: PageDirectory
-
+extension PageRoutes {
   /// The limit of one resource in bytes.
-  private static let limit: Int64 = 32 << 20
+  private static let resourceLimit: Int64 = 32 << 20
 
-  func add(to router: some RouterMethods<HostRequestContext>) {
-    router.get("/resources") { request, _ in
-      do {
-        return try await answer(request)
-      } catch {
-        return PageFailure(error, url: "").withoutPaths(directory.locations).response
-      }
-    }
-  }
-
-  private func answer(_ request: Request) async throws -> Response {
+  /// `/resources`: the pictures and files that a page's elements refer to, for its preview.
+  private func resource(_ request: Request) async throws -> Response {
     let parameters = request.uri.queryParameters
     guard let reference = parameters["url"].map(String.init), !reference.isEmpty else {
       throw PageFailure.badRequest("give a url")
     }
     let page = try await parameters["page"].asyncMap { try await directory.page(String($0)) }
     var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
-    wanted.snapshot = page?.bundle.view
+    wanted.snapshot = page?.target.bundle.view
     wanted = try directory.answers.permitted(wanted)
     let loaded: Resource
     do {
@@ -315,7 +310,7 @@ struct ResourceRoutes: Sendable {
       var count: Int64 = 0
       while let chunk = try await reader.nextChunk() {
         count += Int64(chunk.count)
-        guard count <= limit else { throw TransportError.tooLarge(url: body.url, limit: limit) }
+        guard count <= resourceLimit else { throw TransportError.tooLarge(url: body.url, limit: resourceLimit) }
         try await writer.write(ByteBuffer(bytes: chunk))
       }
       try await writer.finish(nil)

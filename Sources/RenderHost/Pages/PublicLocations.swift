@@ -46,7 +46,7 @@ final class PublicLocations: Sendable {
     let path = text.hasPrefix(base) ? text.dropFirst(base.count) : text[...]
     guard path.hasPrefix("/bundles/") else { return nil }
     let end = path.firstIndex { $0 == "?" || $0 == "#" } ?? path.endIndex
-    guard let plain = URLPath.unescaped(path[..<end].dropFirst("/bundles/".count)),
+    guard let plain = path[..<end].dropFirst("/bundles/".count).unescapedPath,
       let url = feed.current?.entry(at: plain)?.bundle.url
     else { return nil }
     return (url, path[end...])
@@ -86,7 +86,7 @@ final class PublicLocations: Sendable {
     guard let folder, url.origin == PageURL(base)?.origin else { return url }
     let path = url.text.dropFirst(url.origin.utf8.count)
     guard path.hasPrefix("/bundles/"), let file = PageURL(folder + path.dropFirst("/bundles/".count)) else {
-      throw AccessRefusal(url: url.text, rule: .folder)
+      throw AccessRefusal.folder(url.text)
     }
     return file
   }

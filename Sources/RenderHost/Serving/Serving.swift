@@ -11,21 +11,21 @@ import ServiceLifecycle
 struct Serving: Sendable {
   let feed: ReleaseFeed
   let representations: RepresentationStore
-  /// Checks the source again and serves its new release, if there is one.
-  let relaunch: @Sendable () async throws -> Void
+  let deltas: DeltaStore
+  let downloader: BundleDownloader
+  let store: BundleStore
+  let metrics: HostMetrics
   /// The services that follow the source; they run as long as the server.
-  var services: [any Service]
-  private let store: BundleStore
-  private let routes: ServingRoutes
-  private let releases: ReleaseRoutes
-  private let hook: ReleaseHook?
+  private(set) var services: [any Service]
+  /// Checks calls of the webhook; `nil` without one.
+  let webhook: WebhookSignature?
+  private let publisher: ReleasePublisher
   /// `nil` if no key for reports is set.
   private let desk: ReportDesk?
-  private let publisher: ReleasePublisher
-  /// Halts the release that is served, or lifts the halt. Returns the release's name.
-  let setHalted: @Sendable (Bool) async throws -> String
-  /// Looks for a new release, in the background.
-  let look: @Sendable () -> Void
+  /// `nil` for a host of its own.
+  private let fleet: FleetMember?
+  /// Reports that the source may have changed; several reports before the next check are one.
+  private let reports = Broadcast<Void>(.newest(1))
 
   /// Returns the manifest that a host with these settings has as its source.
   ///
@@ -58,58 +58,77 @@ struct Serving: Sendable {
   init(
     _ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), fleet: FleetMember? = nil, logger: Logger
   ) throws {
-    let feed = ReleaseFeed()
+    feed = ReleaseFeed()
     let variants = VariantDirectory(store: settings.store.path, logger: logger)
-    let representations = RepresentationStore(
+    representations = RepresentationStore(
       store: host.store, downloader: host.downloader, variants: variants, logger: logger)
-    let deltas = DeltaStore(store: host.store, representations: representations, variants: variants)
-    let publisher = try ReleasePublisher(
+    deltas = DeltaStore(store: host.store, representations: representations, variants: variants)
+    publisher = try ReleasePublisher(
       host: host, feed: feed, representations: representations, deltas: deltas, record: record,
       signer: try ReleaseSigner(settings), statusSigner: try StatusSigner(settings),
       haltsOfFleet: fleet.map(Self.halts), logger: logger)
-    let signal = FollowSignal()
+    (downloader, store, metrics, self.fleet) = (host.downloader, host.store, record.metrics, fleet)
+    webhook = settings.webhookSecret.map { WebhookSignature(secret: $0) }
+    desk = try ReportDesk(settings, publisher: publisher, record: record, fleet: fleet, logger: logger)
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)
-      services = [FolderWatcher(source, publisher: publisher, signal: signal, logger: logger)]
+      services = [FolderWatcher(source, publisher: publisher, reports: reports, logger: logger)]
     } else {
-      services = [UpstreamFollower(publisher: publisher, period: settings.follow, signal: signal)]
+      services = [Self.follower(publisher, every: settings.follow, reports)]
     }
-    services.append(StoreRenewal(store: host.store, signal: signal))
+    // The release is restored after the store was removed or damaged.
+    services.append(
+      BackgroundService { [store, reports] in
+        for await _ in store.renewals.cancelOnGracefulShutdown() { reports.send(()) }
+      })
     services.append(deltas)
-    self.feed = feed
-    store = host.store
-    self.representations = representations
-    relaunch = {
-      try await publisher.ask()
-      signal.send()
-    }
-    routes = ServingRoutes(
-      feed: feed, representations: representations, deltas: deltas, downloader: host.downloader, store: host.store,
-      metrics: record.metrics)
-    releases = ReleaseRoutes(feed: feed)
-    desk = try ReportDesk(settings, publisher: publisher, record: record, fleet: fleet, logger: logger)
     if let desk { services.append(desk) }
-    self.publisher = publisher
-    setHalted = { isHalted in
-      guard let fleet else { return try await publisher.setHalted(isHalted) }
-      let release = try await publisher.checkHalt(isHalted)
-      do {
-        try await fleet.setHalted(
-          FleetOrder.Halt(release: release.identity.hex, isHalted: isHalted), waiting: .seconds(5))
-      } catch let error as JournalError {
-        throw ServedError.fleetNotTold(error)
-      }
-      return release.name
-    }
-    look = { signal.send() }
-    hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
   }
 
   private static func halts(of fleet: FleetMember) -> @Sendable (SHA256Digest) async throws -> Bool {
     { try await fleet.isHalted($0.hex) }
   }
 
-  /// The counts of a release's reports; `nil` if none are taken and nobody has halted it.
+  /// Follows another server's manifest: checks it at the start, then at intervals, and at every report of a change.
+  private static func follower(
+    _ publisher: ReleasePublisher, every period: Duration, _ reports: Broadcast<Void>
+  ) -> BackgroundService {
+    BackgroundService {
+      let changes = reports.listen()
+      await publisher.publishStored()
+      _ = await publisher.bring()
+      publisher.feed.markAsked()
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { while (try? await Task.sleep(for: period)) != nil { reports.send(()) } }
+        for await _ in changes.cancelOnGracefulShutdown() { _ = await publisher.bring() }
+        group.cancelAll()
+      }
+    }
+  }
+
+  /// Looks for a new release, in the background.
+  func look() { reports.send(()) }
+
+  /// Checks the source again and serves its new release, if there is one.
+  func relaunch() async throws {
+    try await publisher.ask()
+    look()
+  }
+
+  /// Halts the release that is served, or lifts the halt, in a fleet on all hosts. Returns the release's name.
+  func setHalted(_ isHalted: Bool) async throws -> String {
+    guard let fleet else { return try await publisher.setHalted(isHalted) }
+    let release = try await publisher.checkHalt(isHalted)
+    do {
+      try await fleet.setHalted(
+        FleetOrder.Halt(release: release.identity.hex, isHalted: isHalted), waiting: .seconds(5))
+    } catch let error as JournalError {
+      throw ServedError.fleetNotTold(error)
+    }
+    return release.name
+  }
+
+  /// The counts of a release's reports; `nil` if none are accepted and it is not halted.
   func reportCounts(of release: ServedRelease) async -> HostStatus.Release.Reports? {
     guard desk != nil || release.isHalted, let tally = try? await store.tally(of: release.identity) else {
       return nil
@@ -138,9 +157,9 @@ struct Serving: Sendable {
   }
 
   func add(to router: some RouterMethods<HostRequestContext>) {
-    routes.add(to: router)
-    releases.add(to: router)
-    hook?.add(to: router)
+    addContents(to: router)
+    addReleases(to: router)
+    if let webhook { addHook(webhook, to: router) }
     desk?.add(to: router)
   }
 }

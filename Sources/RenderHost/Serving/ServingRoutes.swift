@@ -11,15 +11,8 @@ import PageKit
 import ServerKit
 
 /// The routes of releases' contents: the manifest, the checksums, and bundles and files by name and by digest.
-struct ServingRoutes: Sendable {
-  let feed: ReleaseFeed
-  let representations: RepresentationStore
-  let deltas: DeltaStore
-  let downloader: BundleDownloader
-  let store: BundleStore
-  let metrics: HostMetrics
-
-  func add(to router: some RouterMethods<HostRequestContext>) {
+extension Serving {
+  func addContents(to router: some RouterMethods<HostRequestContext>) {
     add("/manifest.json", to: router) { _, release in .init(content: release.manifest, modified: release.since) }
     add("/checksums", to: router) { _, release in .init(content: release.checksums, modified: release.since) }
     add("/bundles/**", to: router) { path, release in try await bundle(at: path, of: release) }
@@ -34,16 +27,7 @@ struct ServingRoutes: Sendable {
     }
   }
 
-  /// The content that a route has found.
-  private struct Found: Sendable {
-    let content: ServedContent
-    var caching = ServedFields.revalidated
-    var modified: HTTPDate?
-    /// The URLs for which the content is a dictionary, as a pattern; `nil` if it is none.
-    var dictionaryFor: String?
-  }
-
-  private typealias Lookup = @Sendable (String, ServedRelease) async throws -> Found
+  private typealias Lookup = @Sendable (String, ServedRelease) async throws -> ContentResponse
 
   /// - Parameter lookup: receives the path after the route's first folder, and the release that is served.
   private func add(_ path: RouterPath, to router: some RouterMethods<HostRequestContext>, lookup: @escaping Lookup) {
@@ -61,23 +45,18 @@ struct ServingRoutes: Sendable {
     do {
       let generation = feed.generation
       guard let release = feed.current else { throw ServedError.noRelease }
-      guard let path = URLPath.unescaped((request.path ?? "/").prefix { $0 != "?" }.dropFirst()) else {
+      guard let path = (request.path ?? "/").prefix(while: { $0 != "?" }).dropFirst().unescapedPath else {
         throw ServedError(status: .badRequest, reason: "the path is not UTF-8")
       }
       let found = try await lookup(path, release)
       let chosen = try await representation(of: found.content, for: request)
-      // RFC 9110 §8.8.2.1: it must not be later than the response's own date, which is up to a second late.
       let now = HTTPDate.now
-      let answer = ContentAnswer(
-        representation: chosen.representation, mediaType: found.content.mediaType, caching: found.caching,
-        modified: found.modified.flatMap { $0 < now ? $0 : nil }, hasDeltas: !found.content.isMade,
-        dictionaryFor: found.dictionaryFor)
       // Within the second of its modification a response has no date yet and must not be recorded.
       if chosen.isFinal, found.modified.map({ $0 < now }) ?? true {
         replay?.allow { [feed] in feed.generation == generation }
       }
-      let response = answer.response(to: request, now: now)
-      if request.method == .get, let saved = answer.saved(by: response, size: found.content.digests.size) {
+      let response = found.response(with: chosen.representation, to: request, now: now)
+      if request.method == .get, let saved = found.saved(by: response, with: chosen.representation) {
         let counter = metrics.savedBytes(saved.how)
         counter.increment(by: saved.bytes)
         replay?.onReplay { _ in counter.increment(by: saved.bytes) }
@@ -103,10 +82,9 @@ struct ServingRoutes: Sendable {
     if accepted.weights?[DictionaryZstd.token] ?? 0 > 0,
       let dictionary = SHA256Digest(availableDictionary: request.headerFields)
     {
-      switch await deltas.delta(of: content, from: dictionary) {
-      case .delta(let delta): return (delta, true)
-      case .none(let isPending): isFinal = !isPending
-      }
+      let (delta, isPending) = await deltas.delta(of: content, from: dictionary)
+      if let delta { return (delta, true) }
+      isFinal = !isPending
     }
     guard let representation = try await representations.representation(of: content, in: accepted.ordered()) else {
       throw ServedError(
@@ -120,7 +98,7 @@ struct ServingRoutes: Sendable {
 
   // MARK: Lookups
 
-  private func bundle(at path: String, of release: ServedRelease) async throws -> Found {
+  private func bundle(at path: String, of release: ServedRelease) async throws -> ContentResponse {
     // The base of a signed manifest may be below this folder.
     if let entry = release.entry(located: "bundles/\(path)") ?? release.entry(at: path) {
       return try await found(entry, in: release)
@@ -129,7 +107,7 @@ struct ServingRoutes: Sendable {
       // The format of md5sum, so that md5sum can check it.
       let name = path.dropLast(4).split(separator: "/").last ?? ""
       let line = "\(entry.bundle.md5)  \(name)\n"
-      return Found(
+      return ContentResponse(
         content: try ServedContent(made: Array(line.utf8), mediaType: "text/plain; charset=utf-8"),
         modified: entry.modified)
     }
@@ -137,18 +115,18 @@ struct ServingRoutes: Sendable {
   }
 
   /// Returns what a signed manifest has at a path: an entry, or a file beside it.
-  private func signed(_ path: String, of release: ServedRelease) async throws -> Found {
-    if let content = release.signedFile(at: path) { return Found(content: content) }
+  private func signed(_ path: String, of release: ServedRelease) async throws -> ContentResponse {
+    if let content = release.signedFile(at: path) { return ContentResponse(content: content) }
     guard let entry = release.entry(located: path) else {
       throw ServedError.notFound("there is nothing at \("/\(path)".quotedForMessage)")
     }
     return try await found(entry, in: release)
   }
 
-  private func found(_ entry: ServedEntry, in release: ServedRelease) async throws -> Found {
+  private func found(_ entry: ServedEntry, in release: ServedRelease) async throws -> ContentResponse {
     let content = ServedContent(
       try await blob(of: entry, in: release.stored), of: entry.bundle, in: release.stored, path: entry.path)
-    return Found(content: content, modified: entry.modified)
+    return ContentResponse(content: content, modified: entry.modified)
   }
 
   /// Returns a bundle's bytes. An on-demand bundle is fetched at its first request.
@@ -161,7 +139,7 @@ struct ServingRoutes: Sendable {
     return try await downloader.download(FetchTarget(entry.bundle), for: release, recent: recent).blob
   }
 
-  private func blob(at path: String, of release: ServedRelease) async throws -> Found {
+  private func blob(at path: String, of release: ServedRelease) async throws -> ContentResponse {
     do {
       return try blob(path)
     } catch let error as ServedError {
@@ -173,7 +151,7 @@ struct ServingRoutes: Sendable {
 
   /// - Parameter path: the SHA-256, and the entry's path for clients that get differences: their dictionaries are chosen
   ///   by URL.
-  private func blob(_ path: String) throws -> Found {
+  private func blob(_ path: String) throws -> ContentResponse {
     let name = path.prefix { $0 != "/" }
     guard let digest = SHA256Digest(hex: name) else {
       throw ServedError(status: .badRequest, reason: "a blob's name is its SHA-256: 64 hexadecimal digits")
@@ -184,8 +162,8 @@ struct ServingRoutes: Sendable {
       let place = label.map { " at \($0.quotedForMessage)" } ?? ""
       throw ServedError.notFound("no current or recent release has bytes with the SHA-256 \(digest)\(place)")
     }
-    return Found(
+    return ContentResponse(
       content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable,
-      dictionaryFor: label.flatMap { URLPath.pattern(of: $0) }.map { "/blobs/*/\($0)" })
+      dictionaryFor: label?.pathPattern.map { "/blobs/*/\($0)" })
   }
 }

@@ -64,19 +64,10 @@ extension FleetSettings {
     } show: {
       $0.servers?.places.joined(separator: ", ")
     },
-    Setting(
-      .journalCredentials, help: "A file with the credentials of the journal's user, as nsc writes them.",
-      valueName: "file"
-    ) {
-      $1.credentials = try $0.path()
-    } show: {
-      $0.credentials
-    },
-    Setting(.journalCA, help: "PEM file of the authorities to trust for tls://.", valueName: "file") {
-      $1.authorities = try $0.path()
-    } show: {
-      $0.authorities
-    },
+    .path(
+      .journalCredentials, \.credentials,
+      help: "A file with the credentials of the journal's user, as nsc writes them.", valueName: "file"),
+    .path(.journalCA, \.authorities, help: "PEM file of the authorities to trust for tls://.", valueName: "file"),
     Setting(.fleet, help: "The name of the fleet. (default: pagekit)", valueName: "name") {
       $1.name = try $0.fleetName()
     } show: {

@@ -38,7 +38,7 @@ final class LiveSettings: Sendable {
   ) throws -> [String] {
     let former = state.withLock(\.self)
     let next = try read()
-    if let problem = SettingsCheck.problems(of: next.settings).first { throw SettingsError.combination(problem) }
+    if let problem = next.settings.problems.first { throw SettingsError.combination(problem) }
     try checkPresence(former.settings, next.settings)
     let origins = try gateway?.replacement(by: next.settings.gateway.origins)
     let files = try tls.flatMap { _ in try Self.files(former.settings, next.settings) }

@@ -53,6 +53,9 @@ extension Settings {
   static let table: [Setting<Settings>] =
     listening + serving + gateway + fleet + pages + security + webhook + limiting + logging
 
+  /// The settings by the groups that `--help` shows.
+  static let groups = [serving + listening, gateway, fleet, pages, security + webhook, limiting, logging]
+
   static let listening: [Setting<Settings>] = ServerSettings.listening.map { $0.at(\.server) }
   static let gateway: [Setting<Settings>] = GatewaySettings.table.map { $0.at(\.gateway) }
   static let fleet: [Setting<Settings>] = FleetSettings.table.map { $0.at(\.fleet) }
@@ -65,11 +68,7 @@ extension Settings {
   static func setting(_ key: SettingKey) -> Setting<Settings>? { rows[key] }
 
   static let serving: [Setting<Settings>] = [
-    Setting(.bundles, help: "The folder of bundles to serve, and to watch.", valueName: "dir") {
-      $1.bundles = try $0.path()
-    } show: {
-      $0.bundles
-    },
+    .path(.bundles, \.bundles, help: "The folder of bundles to serve, and to watch.", valueName: "dir"),
     Setting(.manifest, help: "The manifest of another server to follow instead.", valueName: "url") { value, settings in
       guard let url = PageURL(value.text), value.text.hasPrefix("http") else {
         throw value.bad("an http or https URL")
@@ -91,78 +90,40 @@ extension Settings {
     } show: {
       $0.releases?.description
     },
-    Setting(.follow, help: "How often the other server is asked. (default: 60)", valueName: "seconds") {
-      $1.follow = try $0.duration(atLeast: .seconds(1))
-    } show: {
-      SettingText.text($0.follow)
-    },
-    Setting(
-      .root, help: "The root whose keys must have signed the other server's manifest.",
-      discussion: "Nothing is stored, served or run that they have not signed.", valueName: "file"
-    ) {
-      $1.root = try $0.path()
-    } show: {
-      $0.root
-    },
+    .time(.follow, \.follow, atLeast: .seconds(1), help: "How often the other server is asked. (default: 60)"),
+    .path(
+      .root, \.root, help: "The root whose keys must have signed the other server's manifest.",
+      discussion: "Nothing is stored, served or run that they have not signed.", valueName: "file"),
     Setting(.freshFor, help: "The longest time since that manifest was signed, such as 7d.", valueName: "seconds") {
       $1.freshFor = try $0.duration(atLeast: .seconds(1))
     } show: {
       $0.freshFor.map { SettingText.text($0) }
     },
-    Setting(
-      .signWith, help: "A shell command that signs the folder's releases.",
+    .text(
+      .signWith, \.signWith, help: "A shell command that signs the folder's releases.",
       discussion: """
         Its input is the message. Its output is the Ed25519 signature, as 64 bytes or their base64.
-        """, valueName: "command"
-    ) {
-      $1.signWith = try $0.line()
-    } show: {
-      $0.signWith
-    },
-    Setting(.publicKey, help: "PEM file of the public key of --sign-with.", valueName: "file") {
-      $1.publicKey = try $0.path()
-    } show: {
-      $0.publicKey
-    },
-    Setting(
-      .signedFor, help: "How long a release is signed for; it is signed anew in the middle. (default: 604800)",
-      valueName: "seconds"
-    ) {
-      $1.signedFor = try $0.duration(atLeast: .seconds(60))
-    } show: {
-      SettingText.text($0.signedFor)
-    },
-    Setting(
-      .statusSignWith, help: "A shell command that signs the status beside the manifest with an online key.",
+        """, valueName: "command"),
+    .path(.publicKey, \.publicKey, help: "PEM file of the public key of --sign-with.", valueName: "file"),
+    .time(
+      .signedFor, \.signedFor, atLeast: .seconds(60),
+      help: "How long a release is signed for; it is signed anew in the middle. (default: 604800)"),
+    .text(
+      .statusSignWith, \.statusSignWith,
+      help: "A shell command that signs the status beside the manifest with an online key.",
       discussion: """
         It is renewed in the middle of its time, and halts the release when too many installs report failures.
-        """, valueName: "command"
-    ) {
-      $1.statusSignWith = try $0.line()
-    } show: {
-      $0.statusSignWith
-    },
-    Setting(.statusPublicKey, help: "PEM file of the public key of --status-sign-with.", valueName: "file") {
-      $1.statusPublicKey = try $0.path()
-    } show: {
-      $0.statusPublicKey
-    },
-    Setting(
-      .statusSignedFor, help: "How long a status is signed for. (default: 86400)", valueName: "seconds"
-    ) {
-      $1.statusSignedFor = try $0.duration(atLeast: .seconds(60))
-    } show: {
-      SettingText.text($0.statusSignedFor)
-    },
-    Setting(
-      .reportKey, form: .list,
+        """, valueName: "command"),
+    .path(
+      .statusPublicKey, \.statusPublicKey, help: "PEM file of the public key of --status-sign-with.", valueName: "file"),
+    .time(
+      .statusSignedFor, \.statusSignedFor, atLeast: .seconds(60),
+      help: "How long a status is signed for. (default: 86400)"),
+    .list(
+      .reportKey, \.reportKeys,
       help: "PEM file of the public key with which the tokens of installs that report are checked; may be repeated.",
       discussion: "Without one no reports are taken.", valueName: "file"
-    ) {
-      $1.reportKeys = ($0.isFirst ? [] : $1.reportKeys) + [try $0.path()]
-    } show: {
-      $0.reportKeys.isEmpty ? nil : $0.reportKeys.joined(separator: ", ")
-    },
+    ) { try $0.path() },
     Setting(
       .haltPercent, help: "The share of installs with a bad release at which it is halted. (default: 5)",
       valueName: "percent"
@@ -174,14 +135,9 @@ extension Settings {
     } show: {
       SettingText.text($0.haltBound.percent)
     },
-    Setting(
-      .haltInstalls, help: "The least number of installs that have reported before it is halted. (default: 200)",
-      valueName: "n"
-    ) {
-      $1.haltBound.installs = try $0.count(in: 1...BundleStore.countedLimit)
-    } show: {
-      "\($0.haltBound.installs)"
-    },
+    .count(
+      .haltInstalls, \.haltBound.installs, in: 1...BundleStore.countedLimit,
+      help: "The least number of installs that have reported before it is halted. (default: 200)"),
     Setting(
       .store, help: "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"
     ) {
@@ -192,25 +148,14 @@ extension Settings {
   ]
 
   static let pages: [Setting<Settings>] = [
-    Setting(
-      .workers,
-      help: "The number of processes that run pages; 0 for a host without pages. (default: one for each core)",
-      valueName: "n"
-    ) {
-      $1.workers = try $0.count(in: 0...256)
-    } show: {
-      "\($0.workers)"
-    },
-    Setting(.pageTime, help: "The time limit of one entry into a page. (default: 5)", valueName: "seconds") {
-      $1.pageTime = try $0.duration(atLeast: .milliseconds(10))
-    } show: {
-      SettingText.text($0.pageTime)
-    },
-    Setting(.workerMemory, help: "The limit of a worker's resident memory. (default: 512MB)", valueName: "size") {
-      $1.workerMemory = try $0.size(atLeast: 32 << 20)
-    } show: {
-      "\($0.workerMemory)"
-    },
+    .count(
+      .workers, \.workers, in: 0...256,
+      help: "The number of processes that run pages; 0 for a host without pages. (default: one for each core)"),
+    .time(
+      .pageTime, \.pageTime, atLeast: .milliseconds(10), help: "The time limit of one entry into a page. (default: 5)"),
+    .size(
+      .workerMemory, \.workerMemory, atLeast: 32 << 20,
+      help: "The limit of a worker's resident memory. (default: 512MB)"),
     Setting(
       .maxPages, help: "The limit of open pages. (default: as many as fit the workers' memory, at most 200)",
       valueName: "n"
@@ -219,33 +164,20 @@ extension Settings {
     } show: {
       "\($0.pageLimit)"
     },
-    Setting(.pageIdle, help: "The time after which an unused page is closed. (default: 300)", valueName: "seconds") {
-      $1.pageIdle = try $0.duration(atLeast: .seconds(1))
-    } show: {
-      SettingText.text($0.pageIdle)
-    },
-    Setting(
-      .pageQueue, help: "The limit of requests for pages that wait for a worker; more get 503 at once. (default: 512)",
-      valueName: "n"
-    ) {
-      $1.waitingCalls = try $0.count(in: 0...100_000)
-    } show: {
-      "\($0.waitingCalls)"
-    },
-    Setting(.pageWait, help: "The time after which a waiting request gets 503. (default: 5)", valueName: "seconds") {
-      $1.waitingTime = try $0.duration(atLeast: .milliseconds(10))
-    } show: {
-      SettingText.text($0.waitingTime)
-    },
-    Setting(
-      .allowOrigin, form: .list,
+    .time(
+      .pageIdle, \.pageIdle, atLeast: .seconds(1), help: "The time after which an unused page is closed. (default: 300)"
+    ),
+    .count(
+      .pageQueue, \.waitingCalls, in: 0...100_000,
+      help: "The limit of requests for pages that wait for a worker; more get 503 at once. (default: 512)"),
+    .time(
+      .pageWait, \.waitingTime, atLeast: .milliseconds(10),
+      help: "The time after which a waiting request gets 503. (default: 5)"),
+    .list(
+      .allowOrigin, \.allowedOrigins,
       help: "An origin that pages may fetch from, besides the manifest's and their own; may be repeated.",
       valueName: "origin"
-    ) { value, settings in
-      settings.allowedOrigins = (value.isFirst ? [] : settings.allowedOrigins) + [try value.origin()]
-    } show: {
-      $0.allowedOrigins.isEmpty ? nil : $0.allowedOrigins.joined(separator: ", ")
-    },
+    ) { try $0.origin() },
     Setting(
       .framework, form: .list, help: "The framework file for bundles of a type; may be repeated.",
       valueName: "type=file"
@@ -300,7 +232,7 @@ extension GivenValue {
   fileprivate func addFile(to files: inout [String: String], like example: String) throws {
     let pair = text.split(separator: "=", maxSplits: 1).map(String.init)
     guard pair.count == 2, !pair[1].isEmpty else { throw bad("TYPE=FILE, like \(example)") }
-    guard BundleType(named: pair[0]) != nil else { throw bad("TYPE=FILE, with a TYPE of \(FrameworkFiles.known)") }
+    guard BundleType(named: pair[0]) != nil else { throw bad("TYPE=FILE, with a TYPE of \(Settings.knownTypes)") }
     if isFirst { files = [:] }
     files[pair[0]] = pair[1]
   }

@@ -77,7 +77,7 @@ package struct SettingsReader: Sendable {
     }
     merged.unknownVariables = unknownVariables
     try merged.settings.locateReleases(environment)
-    try SettingsCheck.combinations(merged.settings)
+    try merged.settings.checkCombinations()
     return merged
   }
 

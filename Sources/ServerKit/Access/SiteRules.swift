@@ -2,6 +2,7 @@ import CoreMetrics
 import HTTPTransport
 import HTTPTypes
 import Hummingbird
+import Logging
 
 /// The rules for requests to pages, status and administration.
 ///
@@ -68,7 +69,7 @@ package struct SiteRules: Sendable {
     if isSafe, path == "/resources" { return nil }
     if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
-    // Administration checks its token itself.
+    // Administration always requires its token.
     if head.method == .post, Self.hasBody(head), group != .admin {
       let type = head.headerFields[.contentType]
       guard let type, Self.isJSON(type) else { return .contentType(type) }
@@ -126,7 +127,7 @@ package struct SiteRules: Sendable {
 }
 
 /// Guards the routes that are not open to everybody: refuses requests that pages of other sites cause (``SiteRules``),
-/// and requires the token where other machines can reach the routes.
+/// and requires the token where other machines can reach the routes, and for administration always.
 struct CallerMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
@@ -145,6 +146,16 @@ struct CallerMiddleware: RouterMiddleware {
     if let refusal = rules.refusal(of: request.head, to: group, showsToken: showsToken) {
       metrics.refusals(refusal.name).increment()
       throw HTTPError(refusal.status, message: "\(refusal)")
+    }
+    if group == .admin {
+      guard showsToken else {
+        context.requestLogger.notice("An admin's token was refused")
+        // RFC 6750 §3: a request without a token gets the challenge, one with a wrong token an error too.
+        let challenge = authorization == nil ? "Bearer" : #"Bearer error="invalid_token""#
+        throw HTTPError(
+          .unauthorized, headers: [.wwwAuthenticate: challenge], message: "the admin's bearer token is required")
+      }
+      return try await next(request, context)
     }
     // If no token is set, no request can have it.
     guard !asksToken || showsToken || authenticator?.accepts(password: authorization) == true else {

@@ -1,6 +1,5 @@
 import HTTPCaching
 import HTTPTypes
-import Hummingbird
 
 /// The proxies in front of this server whose word counts on the clients that they forward for.
 package struct TrustedProxies: Sendable {
@@ -68,20 +67,5 @@ package struct TrustedProxies: Sendable {
       text = text[..<colon]
     }
     return HostAddress(String(text))
-  }
-}
-
-/// Tells clients behind a trusted proxy apart.
-struct ClientMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
-
-  let proxies: TrustedProxies
-
-  func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    var context = context
-    context.client = proxies.client(of: request.headers, from: context.client)
-    return try await next(request, context)
   }
 }

@@ -1,5 +1,4 @@
 import Dispatch
-import NIOCore
 import Synchronization
 
 /// The event that a client disconnects, or resets a stream of HTTP/2: work for that client alone ends then.
@@ -76,31 +75,5 @@ package final class ClientDisconnection: Sendable {
       }
       if isFree { continuation.resume() }
     }
-  }
-}
-
-/// Detects that a client closes its side, as most do when they no longer want the answer, or resets its stream.
-final class ClientDisconnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
-  typealias InboundIn = NIOAny
-
-  let disconnection = ClientDisconnection()
-
-  func handlerAdded(context: ChannelHandlerContext) {
-    // A stream of HTTP/2 has its connection as parent, on the same event loop; a connection has the listening socket.
-    let parent = context.channel.parent.flatMap { $0.eventLoop === context.eventLoop ? $0.pipeline : nil }
-    for case let pipeline? in [context.pipeline, parent] {
-      guard let handler = try? pipeline.syncOperations.handler(type: ConnectionHandler.self) else { continue }
-      return handler.common.change(context.channel) { $0.disconnection = disconnection }
-    }
-  }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if let event = event as? ChannelEvent, event == .inputClosed { disconnection.happen() }
-    context.fireUserInboundEventTriggered(event)
-  }
-
-  func channelInactive(context: ChannelHandlerContext) {
-    disconnection.happen()
-    context.fireChannelInactive()
   }
 }

@@ -20,28 +20,26 @@ extension HTTPServerBuilder {
   ///   - handlers: makes the handlers after those of HTTP, for each connection or each stream of HTTP/2.
   package static func guarded(
     _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
-    memory: RawResponseCache = RawResponseCache(), ownFields: HTTPFields = [:],
+    memory: RecordedResponses = RecordedResponses(), ownFields: HTTPFields = [:],
     proxies: TrustedProxies = TrustedProxies(), readsProxyHeader: Bool = false,
     handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
       additionalChannelHandlers: [
-        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields), ClientDisconnectionHandler(),
+        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields)
       ] + handlers(),
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
     return HTTPServerBuilder { responder in
-      guard let tls else {
-        let channel = HTTP1Channel(responder: responder, configuration: http1)
-        return GuardedChannel(
-          base: channel, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory,
+      func guarding<Base: ServerChildChannel>(_ base: Base) -> GuardedChannel<Base> {
+        GuardedChannel(
+          base: base, isPlain: tls == nil, limits: limits, connections: connections, metrics: metrics, memory: memory,
           ownFields: ownFields, proxies: proxies, readsProxyHeader: readsProxyHeader)
       }
-      let channel = SecureChannel(tls, HTTP1Channel(responder: responder, configuration: http1), idle: limits.idle)
-      return GuardedChannel(
-        base: channel, isPlain: false, limits: limits, connections: connections,
-        metrics: metrics, memory: memory, ownFields: ownFields, proxies: proxies, readsProxyHeader: readsProxyHeader)
+      let channel = HTTP1Channel(responder: responder, configuration: http1)
+      guard let tls else { return guarding(channel) }
+      return guarding(SecureChannel(tls, channel, idle: limits.idle))
     }
   }
 }
@@ -55,7 +53,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   let limits: ServerSettings.Limits
   let connections: ConnectionRegister
   let metrics: HostMetrics
-  let memory: RawResponseCache
+  let memory: RecordedResponses
   let ownFields: HTTPFields
   let proxies: TrustedProxies
   /// `true` if connections of trusted proxies begin with a PROXY header.
@@ -106,7 +104,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   /// - Returns: `false` if the address has too many.
   private func isAdmitted(_ address: String, _ channel: any Channel, _ logger: Logger) -> Bool {
     guard connections.enter(address) else {
-      if let times = refusals.note("connections", at: .now) {
+      if let times = refusals.count("connections", at: .now) {
         logger.notice(
           "Too many connections", metadata: ["address": .string(address), "times": .stringConvertible(times)])
       }
@@ -197,7 +195,7 @@ package final class AcceptErrorHandler: ChannelInboundHandler {
 
   private let metrics: HostMetrics
   private let logger: Logger
-  private var errors = LogThrottle(every: .seconds(60))
+  private let errors = LogThrottles(every: .seconds(60))
   private static let pause = TimeAmount.seconds(1)
 
   package init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
@@ -216,16 +214,16 @@ package final class AcceptErrorHandler: ChannelInboundHandler {
 
   package func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard let error = error as? IOError else { return context.fireErrorCaught(error) }
-    note(error, at: .now)
+    record(error, at: .now)
     let channel = context.channel
     channel.setOption(.autoRead, value: false).whenSuccess {
       channel.eventLoop.scheduleTask(in: Self.pause) { channel.setOption(.autoRead, value: true) }
     }
   }
 
-  private func note(_ error: IOError, at now: ContinuousClock.Instant) {
+  private func record(_ error: IOError, at now: ContinuousClock.Instant) {
     metrics.refusals("accept").increment()
-    guard let count = errors.note(at: now) else { return }
+    guard let count = errors.count("", at: now) else { return }
     let advice = [EMFILE, ENFILE].contains(error.errnoCode) ? "; lower --max-connections or raise ulimit -n" : ""
     logger.error(
       "Connections cannot be accepted: \(String(cString: strerror(error.errnoCode)))\(advice)",

@@ -39,7 +39,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   /// gives it one.
   package var requestLogger: Logger {
     var logger = logger
-    if let requestID { logger[metadataKey: RequestIDMiddleware.logKey] = .string(requestID) }
+    if let requestID { logger[metadataKey: Self.idKey] = .string(requestID) }
     return logger
   }
 
@@ -72,27 +72,22 @@ final class ConnectionContext: Sendable {
   struct ChannelContext: Sendable {
     /// `nil` if responses are not recorded.
     var replay: ReplayContext?
-    /// Never happens if the channel has no ``ClientDisconnectionHandler``.
+    /// Never happens if the channel has no ``RequestPartsHandler``.
     var disconnection = ClientDisconnection()
     /// A response was made after which the connection is closed.
     var hasLast = false
   }
 
-  private struct State {
-    var address: String
-    var channels: [ObjectIdentifier: ChannelContext] = [:]
-    var date = (second: 0, text: "")
-  }
-
-  let memory: RawResponseCache
+  let memory: RecordedResponses
   /// The address of the client.
   var address: String { state.withLock(\.address) }
-  private let state: Mutex<State>
+  private let state:
+    Mutex<(address: String, channels: [ObjectIdentifier: ChannelContext], date: (second: Int, text: String))>
 
   /// - Parameter address: the address of the other side.
-  init(memory: RawResponseCache, address: String) {
+  init(memory: RecordedResponses, address: String) {
     self.memory = memory
-    state = Mutex(State(address: address))
+    state = Mutex((address, [:], (0, "")))
   }
 
   /// The other side is a proxy, which has named its client.
@@ -122,56 +117,20 @@ final class ConnectionContext: Sendable {
       }
       return state.date.text
     }
-    return RenewedValues(date: date, requestID: RequestIDMiddleware.newID(), age: age)
+    return RenewedValues(date: date, requestID: HostRequestContext.newID(), age: age)
   }
 }
 
-/// Answers no request after a response that closes the connection. A client may have sent some at once with the request
-/// before, and they are here before the connection is closed.
-package struct LastResponseMiddleware: RouterMiddleware {
-  package typealias Context = HostRequestContext
-
-  package init() {}
-
-  package func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    if context.followsLast {
-      try? await context.channel.closeFuture.get()
-      throw CancellationError()
-    }
-    let response = try await next(request, context)
-    if response.headers[.connection]?.lowercased() == "close" {
-      ConnectionContext.current?.change(context.channel) { $0.hasLast = true }
-    }
-    return response
-  }
-}
-
-/// Gives each request an id, in its log lines and in `X-Request-Id` of its response. A client's own id is used if it is
-/// short and plain, so that it cannot forge log lines.
-package struct RequestIDMiddleware: RouterMiddleware {
-
-  package init() {}
-  package typealias Context = HostRequestContext
+extension HostRequestContext {
+  /// Records that the response to this request closes the connection: requests that have come meanwhile are not answered.
+  func markLast() { ConnectionContext.current?.change(channel) { $0.hasLast = true } }
 
   /// The name of the id in log lines.
-  static let logKey = "hb.request.id"
-
-  package func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    let id = Self.given(request.head, context.replay) ?? Self.newID()
-    var context = context
-    context.requestID = id
-    var response = try await next(request, context)
-    response.headers[.requestID] = id
-    return response
-  }
+  static let idKey = "hb.request.id"
 
   /// Returns the client's own id, with which the response must not be replayed; `nil` if there is none.
-  static func given(_ head: HTTPRequest, _ replay: ReplayContext?) -> String? {
-    let given = sane(head.headerFields[.requestID])
+  static func givenID(_ head: HTTPRequest, _ replay: ReplayContext?) -> String? {
+    let given = valid(head.headerFields[.requestID])
     if given != nil { replay?.forbid() }
     return given
   }
@@ -180,7 +139,7 @@ package struct RequestIDMiddleware: RouterMiddleware {
   static func newID() -> String { Hex.encode(UniqueNumber.next()) }
 
   /// Returns the id if it has at most 128 letters, digits, `-`, `_`, `.`, `:`; otherwise `nil`.
-  static func sane(_ id: String?) -> String? {
+  static func valid(_ id: String?) -> String? {
     guard let id, !id.isEmpty, id.utf8.count <= 128 else { return nil }
     let isPlain = id.utf8.allSatisfy { byte in
       switch byte {

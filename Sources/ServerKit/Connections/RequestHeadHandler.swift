@@ -1,27 +1,72 @@
+import HTTPTransport
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// Refuses heads that another server on the way might interpret differently, before they are processed.
-final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
+/// Reads the heads of a connection of HTTP/1, between its decoder and encoder and all other handlers:
+///
+/// - Heads that another server on the way might interpret differently are refused before they are processed.
+/// - The last request of a connection is marked by `Connection: close` for the following handlers. RFC 9112 §9.3: the
+///   option may be one of several, in any case; and an HTTP/1.0 client must ask for a persistent connection, which is not
+///   offered here. After a request for another protocol no request is read.
+/// - ``RequestBytesHandler`` learns here which bytes come next: only the decoder knows where a head and a body end.
+final class RequestHeadHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
 
+  /// The kind of bytes that come next.
+  enum Next {
+    case head
+    /// The limit of a body in bytes.
+    case body(Int)
+    /// A body of unknown length.
+    case chunks
+    /// The bytes that a client sends over a web socket.
+    case socket(BytePipe)
+    /// Bytes that are discarded.
+    case nothing
+  }
+
+  /// The fields that are kept even if `Connection` lists them.
+  private static let kept: Set<String> = ["host", "content-length", "transfer-encoding", "cache-control"]
+
+  private(set) var next = Next.head
+  private var afterMessage = Next.head
+  /// `true` if the next bytes to be written contain ``OpaqueText``.
+  private(set) var writesEscapes = false
   private var isRefused = false
+  private var hasLast = false
+  /// `true` if the last request has arrived and is an HTTP/1.0 request.
+  private(set) var isOld = false
+  /// The number of requests, up to the last one, whose answer is incomplete.
+  private var underWay = 0
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): return receive(head, data, context)
+    case .body(let bytes): if case .body(let count) = next { next = .body(max(count - bytes.readableBytes, 0)) }
+    case .end: next = afterMessage
+    }
+    if !isRefused { context.fireChannelRead(data) }
+  }
+
+  private func receive(_ head: HTTPRequestHead, _ data: NIOAny, _ context: ChannelHandlerContext) {
+    let (asksForWebSocket, endsHTTP) = (head.asksForWebSocket, head.endsHTTP)
+    afterMessage = asksForWebSocket ? .socket(BytePipe()) : endsHTTP ? .nothing : .head
+    let length = head.headers.first(name: "content-length").flatMap { Int($0) }
+    next = head.headers.contains(name: "transfer-encoding") ? .chunks : .body(length ?? 0)
     guard !isRefused else { return }
-    guard case .head(let head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
     let form = RequestTargetForm(head.uri, head.method)
     if let error = AmbiguousRequestError(head, form) {
       isRefused = true
       return context.fireErrorCaught(error)
     }
-    guard form != .plain || head.method == .MSEARCH else { return context.fireChannelRead(data) }
-    context.fireChannelRead(wrapInboundOut(.head(Self.plain(head, form))))
-  }
-
-  private static func plain(_ head: HTTPRequestHead, _ form: RequestTargetForm) -> HTTPRequestHead {
+    if !hasLast { underWay += 1 }
+    let isLast = !head.isKeepAlive || head.version != .http1_1 || endsHTTP
+    // Most heads go on as they came.
+    guard form != .plain || head.method == .MSEARCH || isLast else { return context.fireChannelRead(data) }
     var head = head
     if case .absolute(let authority, let target) = form {
       // RFC 9112 §3.2.2: the Host field is ignored then.
@@ -30,7 +75,59 @@ final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
     // NIO's method name has no hyphen, and would be forwarded without it.
     if head.method == .MSEARCH { head.method = .RAW(value: "M-SEARCH") }
-    return head
+    if isLast { markLast(&head, asksForWebSocket) }
+    context.fireChannelRead(wrapInboundOut(.head(head)))
+  }
+
+  private func markLast(_ head: inout HTTPRequestHead, _ asksForWebSocket: Bool) {
+    if !hasLast { (hasLast, isOld) = (true, head.version != .http1_1) }
+    // RFC 9110 §7.6.1: the listed fields end here. Code that forwards the request need not know of it.
+    for option in head.headers[canonicalForm: "connection"] where !Self.kept.contains(option.lowercased()) {
+      head.headers.remove(name: String(option))
+    }
+    head.headers.replaceOrAdd(name: "Connection", value: "close")
+    // With this Connection field, Upgrade announces that the connection can become a web socket.
+    head.headers.remove(name: "Upgrade")
+    if asksForWebSocket { head.headers.add(name: "Upgrade", value: "websocket") }
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    var fields: HTTPHeaders?
+    var data = data
+    switch unwrapOutboundIn(data) {
+    case .head(var head):
+      fields = head.headers
+      if isOld, underWay == 1, !head.headers.contains(name: "content-length") {
+        // RFC 9112 §6.1: HTTP/1.0 has no chunks. The end of the connection ends such a body.
+        head.version = .http1_0
+        data = wrapOutboundOut(.head(head))
+      }
+    case .body: break
+    case .end(let trailers):
+      underWay -= 1
+      fields = trailers
+    }
+    // The encoder writes a head, and the end of a body, at once and in one piece.
+    writesEscapes = fields?.contains { OpaqueText.hasEscapes($0.value) } ?? false
+    context.write(data, promise: promise)
+    writesEscapes = false
+  }
+}
+
+extension HTTPRequestHead {
+  /// Returns `true` if the decoder may read nothing after this request, since another protocol may begin there. RFC
+  /// 9110 §7.8, §9.3.6.
+  var endsHTTP: Bool {
+    guard method != .CONNECT else { return true }
+    return headers.contains(name: "upgrade") && headers["connection"].contains { $0.lowercased().contains("upgrade") }
+  }
+
+  /// RFC 6455 §4.1. A request with a body is excluded, since its body could not be told from the socket's bytes.
+  var asksForWebSocket: Bool {
+    method == .GET && version == .http1_1 && endsHTTP
+      && headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
+      && headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
+      && !headers.contains(name: "transfer-encoding") && headers["content-length"].allSatisfy { $0 == "0" }
   }
 }
 

@@ -8,7 +8,8 @@ import NIOHTTP1
 import NIOHTTPTypes
 
 /// Enforces the limits of requests: a body that is sent too slowly, a head that is too long or too slow. Closes a
-/// connection after a response that says so.
+/// connection after a response that says so. Detects that a client closes its side, as most do when they no longer want
+/// the answer, or resets its stream.
 ///
 /// One instance for each HTTP/1 connection and each HTTP/2 stream.
 final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -27,6 +28,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let ownFields: HTTPFields
   private var connection: ConnectionHandler?
   private var replay: ResponseReplayHandler?
+  private let disconnection = ClientDisconnection()
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
   /// `true` if a head has come whose request may end with the bytes that are here already.
@@ -62,23 +64,27 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     isStream = context.channel.parent?.parent != nil
     let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
     connection = try? pipeline?.handler(type: ConnectionHandler.self)
+    connection?.common.change(context.channel) { $0.disconnection = disconnection }
     guard !isStream else { return }
     connection?.awaitHead()
-    if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
-      // They are nearer to the decoder than this handler and so are added after it.
-      try? pipeline.addHandlers([RequestHeadHandler(), LastRequestHandler()], position: .after(decoder))
-      if let connection, let encoder = try? pipeline.handler(type: HTTPResponseEncoder.self) {
-        let replay = ResponseReplayHandler(connection, idle: idleTime)
-        try? pipeline.addHandler(replay, position: .before(encoder))
-        self.replay = replay
-      }
-      try? RequestBytesHandler.add(to: pipeline)
-    }
+    guard let pipeline else { return }
+    // They are nearer to the decoder and the encoder than this handler, and so are added after them.
+    let bytes = try? RequestBytesHandler.add(to: pipeline)
+    guard let connection, let bytes else { return }
+    let replay = ResponseReplayHandler(connection, idle: idleTime)
+    try? pipeline.addHandler(replay, position: .before(bytes))
+    self.replay = replay
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    disconnection.happen()
     bodyDeadline?.cancel()
     context.fireChannelInactive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let event = event as? ChannelEvent, event == .inputClosed { disconnection.happen() }
+    context.fireUserInboundEventTriggered(event)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -242,56 +248,6 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 }
 
-/// Marks the last request of a connection by `Connection: close` for the following handlers.
-///
-/// RFC 9112 §9.3: the option may be one of several, in any case; and an HTTP/1.0 client must ask for a persistent
-/// connection, which is not offered here. After a request for another protocol no request is read.
-final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
-  typealias InboundIn = HTTPServerRequestPart
-  typealias InboundOut = HTTPServerRequestPart
-  typealias OutboundIn = HTTPServerResponsePart
-  typealias OutboundOut = HTTPServerResponsePart
-
-  /// The fields that are kept even if `Connection` lists them.
-  private static let kept: Set<String> = ["host", "content-length", "transfer-encoding", "cache-control"]
-
-  /// `true` if the last request has arrived and is an HTTP/1.0 request.
-  private(set) var isOld = false
-  private var hasLast = false
-  /// The number of requests, up to the last one, whose answer is incomplete.
-  private var underWay = 0
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
-    if !hasLast { underWay += 1 }
-    guard !head.isKeepAlive || head.version != .http1_1 || head.endsHTTP else { return context.fireChannelRead(data) }
-    let asksForWebSocket = head.asksForWebSocket
-    if !hasLast { (hasLast, isOld) = (true, head.version != .http1_1) }
-    // RFC 9110 §7.6.1: the listed fields end at this hop. Code that forwards the request need not know of it.
-    for option in head.headers[canonicalForm: "connection"] where !Self.kept.contains(option.lowercased()) {
-      head.headers.remove(name: String(option))
-    }
-    head.headers.replaceOrAdd(name: "Connection", value: "close")
-    // With this Connection field, Upgrade announces that the connection can become a web socket.
-    head.headers.remove(name: "Upgrade")
-    if asksForWebSocket { head.headers.add(name: "Upgrade", value: "websocket") }
-    context.fireChannelRead(wrapInboundOut(.head(head)))
-  }
-
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    switch unwrapOutboundIn(data) {
-    case .head(var head) where isOld && underWay == 1 && !head.headers.contains(name: "content-length"):
-      // RFC 9112 §6.1: HTTP/1.0 has no chunks. The end of the connection ends such a body.
-      head.version = .http1_0
-      context.write(wrapOutboundOut(.head(head)), promise: promise)
-    case .end:
-      underWay -= 1
-      context.write(data, promise: promise)
-    default: context.write(data, promise: promise)
-    }
-  }
-}
-
 /// The HTTP version of a request, as `Via` names it. RFC 9110 §7.6.3.
 package enum RequestVersion: String, Sendable {
   case http10 = "1.0"
@@ -303,7 +259,7 @@ package enum RequestVersion: String, Sendable {
     if channel.parent?.parent != nil {
       self = .http2
     } else if request.headers[.connection] == "close",
-      let isOld = try? await channel.pipeline.handler(type: LastRequestHandler.self).map(\.isOld).get(), isOld
+      let isOld = try? await channel.pipeline.handler(type: RequestHeadHandler.self).map(\.isOld).get(), isOld
     {
       // Every HTTP/1.0 request is the last of its connection.
       self = .http10

@@ -10,13 +10,17 @@ import NIOTLS
 
 /// Sets up a TLS connection for the protocol that the handshake chooses: HTTP/2, or HTTP/1.1 for a client that names
 /// none.
+///
+/// On a connection of HTTP/2, requests whose responses are recorded are answered at once, and each of the others gets a
+/// channel of its own. Hummingbird's own set-up makes a channel and a task for every request.
 struct SecureChannel: ServerChildChannel {
   /// The names of the protocols for the handshake. RFC 7301.
   static let protocols = ["h2", "http/1.1"]
 
   enum Chosen: Sendable {
     case http1(HTTP1Channel.Value)
-    case http2(StreamsChannel.Value)
+    /// The tasks that answer the requests.
+    case http2(RunningTasks)
   }
 
   struct Value: ServerChildChannelValue {
@@ -28,21 +32,20 @@ struct SecureChannel: ServerChildChannel {
 
   private let tls: TLSReloader
   private let http1: HTTP1Channel
-  private let http2: StreamsChannel
+  private let idle: Duration
 
   /// - Parameters:
   ///   - http1: sets up connections of HTTP/1.1, and answers requests.
   ///   - idle: the time after which a connection of HTTP/2 without requests is closed.
   init(_ tls: TLSReloader, _ http1: HTTP1Channel, idle: Duration) {
-    (self.tls, self.http1) = (tls, http1)
-    http2 = StreamsChannel(http1, idle: idle)
+    (self.tls, self.http1, self.idle) = (tls, http1, idle)
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
       let negotiation = Negotiation { result in
         if case .negotiated("h2") = result {
-          return channel.eventLoop.makeCompletedFuture { .http2(try http2.setUp(channel, logger)) }
+          return channel.eventLoop.makeCompletedFuture { .http2(try setUpStreams(channel, logger)) }
         }
         return http1.setup(channel: channel, logger: logger).map { .http1($0) }
       }
@@ -55,38 +58,28 @@ struct SecureChannel: ServerChildChannel {
     do {
       switch try await value.chosen.get() {
       case .http1(let connection): await http1.handle(value: connection, logger: logger)
-      case .http2(let connection): await http2.handle(connection)
+      case .http2(let tasks):
+        await withTaskCancellationHandler {
+          try? await value.channel.closeFuture.get()
+          await tasks.finish()
+        } onCancel: {
+          tasks.cancel()
+          value.channel.close(promise: nil)
+        }
       }
     } catch {
       logger.debug("A TLS connection ended before a protocol was chosen: \(error.sentence)")
     }
   }
-}
 
-/// Sets up a connection of HTTP/2: requests whose responses are recorded are answered on the connection, and each of the
-/// others gets a channel of its own.
-///
-/// Hummingbird's own set-up makes a channel and a task for every request.
-struct StreamsChannel: Sendable {
-  /// The connection, and the tasks that answer its requests.
-  typealias Value = (channel: any Channel, tasks: RunningTasks)
-
-  private let http1: HTTP1Channel
-  private let idle: Duration
-
-  /// - Parameters:
-  ///   - http1: answers the requests, with the handlers of its configuration.
-  ///   - idle: the time after which a connection without requests is closed.
-  init(_ http1: HTTP1Channel, idle: Duration) { (self.http1, self.idle) = (http1, idle) }
-
-  func setUp(_ channel: any Channel, _ logger: Logger) throws -> Value {
+  private func setUpStreams(_ channel: any Channel, _ logger: Logger) throws -> RunningTasks {
     let tasks = RunningTasks()
     let pipeline = channel.pipeline.syncOperations
     let replay = StreamReplayHandler(try pipeline.handler(type: ConnectionHandler.self))
     let bound = NIOLoopBound(replay, eventLoop: channel.eventLoop)
     let multiplexer = HTTP2StreamMultiplexer(mode: .server, channel: channel) { stream in
       stream.eventLoop.makeCompletedFuture {
-        let value = try connection(stream, logger)
+        let value = try setUpStream(stream, logger)
         let common = bound.value.common
         bound.value.add(stream)
         tasks.start {
@@ -98,27 +91,16 @@ struct StreamsChannel: Sendable {
       NIOHTTP2Handler(mode: .server, connectionConfiguration: .init(), streamConfiguration: .init()), replay,
       multiplexer, IdleStreamsHandler(idle: TimeAmount(idle)),
     ])
-    return (channel, tasks)
+    return tasks
   }
 
   /// A stream carries one request, as a connection of HTTP/1 may.
-  private func connection(_ stream: any Channel, _ logger: Logger) throws -> HTTP1Channel.Value {
+  private func setUpStream(_ stream: any Channel, _ logger: Logger) throws -> HTTP1Channel.Value {
     let pipeline = stream.pipeline.syncOperations
     try pipeline.addHandler(HTTP2FramePayloadToHTTPServerCodec())
     try pipeline.addHandlers(http1.configuration.additionalChannelHandlers())
     try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: idle, logger: logger))
     return try HTTP1Channel.Value(wrappingChannelSynchronously: stream)
-  }
-
-  /// Returns when the connection is closed, and its requests have ended.
-  func handle(_ value: Value) async {
-    await withTaskCancellationHandler {
-      try? await value.channel.closeFuture.get()
-      await value.tasks.finish()
-    } onCancel: {
-      value.tasks.cancel()
-      value.channel.close(promise: nil)
-    }
   }
 }
 

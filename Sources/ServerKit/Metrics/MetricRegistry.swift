@@ -23,7 +23,7 @@ package final class MetricRegistry: MetricsFactory, Sendable {
     package let pairs: [[String]]
 
     package init(_ dimensions: [(String, String)]) {
-      pairs = dimensions.map { [MetricName.label($0.0), String($0.1.prefix(200))] }.sorted { $0[0] < $1[0] }
+      pairs = dimensions.map { [$0.0.metricLabel, String($0.1.prefix(200))] }.sorted { $0[0] < $1[0] }
     }
 
     private init(pairs: [[String]]) { self.pairs = pairs }
@@ -61,7 +61,7 @@ package final class MetricRegistry: MetricsFactory, Sendable {
   /// Returns the series with a name and labels, and makes it at first use. A name has one kind: a request for another
   /// kind gets a series that is not exposed.
   private func series(_ label: String, _ dimensions: [(String, String)], _ kind: Kind) -> Series {
-    let (name, labels) = (MetricName.metric(label), Labels(dimensions))
+    let (name, labels) = (label.metricName, Labels(dimensions))
     return state.withLock { families in
       var family = families[name] ?? Family(name: name, kind: kind)
       guard family.kind == kind else { return make(name, kind) }

@@ -1,35 +1,34 @@
-/// Writes metrics as text: Prometheus' format 0.0.4, or OpenMetrics 1.0.0.
-struct PrometheusText: Sendable {
-  enum Format: Sendable {
-    case prometheus, openMetrics
+/// The format of metrics as text: Prometheus' 0.0.4, or OpenMetrics 1.0.0.
+enum MetricFormat: Sendable {
+  case prometheus, openMetrics
 
-    var contentType: String {
-      switch self {
-      case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
-      case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
-      }
-    }
-
-    /// Chooses OpenMetrics if `Accept` names it with a weight above zero.
-    init(accept: String?) {
-      let asks = (accept ?? "").split(separator: ",").contains { range in
-        let parts = range.lowercased().split(separator: ";").map { $0.filter { $0 != " " } }
-        guard parts.first == "application/openmetrics-text" else { return false }
-        let weight = parts.first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
-        return weight > 0
-      }
-      self = asks ? .openMetrics : .prometheus
+  var contentType: String {
+    switch self {
+    case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+    case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
     }
   }
 
-  let format: Format
+  /// Chooses OpenMetrics if `Accept` names it with a weight above zero.
+  init(accept: String?) {
+    let asks = (accept ?? "").split(separator: ",").contains { range in
+      let parts = range.lowercased().split(separator: ";").map { $0.filter { $0 != " " } }
+      guard parts.first == "application/openmetrics-text" else { return false }
+      let weight = parts.first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+      return weight > 0
+    }
+    self = asks ? .openMetrics : .prometheus
+  }
+}
 
-  func text(_ registry: MetricRegistry) -> String {
+extension MetricRegistry {
+  /// Writes the metrics as text.
+  func text(_ format: MetricFormat) -> String {
     var lines: [String] = []
-    for family in registry.families {
+    for family in families {
       // OpenMetrics names the family without the suffix of its samples.
       let name = family.kind == .counter && format == .prometheus ? family.name + "_total" : family.name
-      let help = registry.description(of: family.name).help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+      let help = description(of: family.name).help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
       lines.append("# HELP \(name) \(help)")
       lines.append("# TYPE \(name) \(family.kind.rawValue)")
       let suffix = family.kind == .counter ? "_total" : ""
@@ -47,7 +46,7 @@ struct PrometheusText: Sendable {
 
   /// Writes the buckets. They are cumulated, and the last one counts all values.
   private func buckets(
-    _ name: String, _ labels: MetricRegistry.Labels, _ histogram: HistogramSeries
+    _ name: String, _ labels: Labels, _ histogram: HistogramSeries
   ) -> [String] {
     let value = histogram.value
     var lines: [String] = []
@@ -62,9 +61,9 @@ struct PrometheusText: Sendable {
   }
 
   private func sample(
-    _ name: String, _ labels: MetricRegistry.Labels, _ value: String, bound: String? = nil
+    _ name: String, _ labels: Labels, _ value: String, bound: String? = nil
   ) -> String {
-    var pairs = labels.pairs.map { "\($0[0])=\"\(MetricName.escaped($0[1]))\"" }
+    var pairs = labels.pairs.map { "\($0[0])=\"\($0[1].escapedLabel)\"" }
     if let bound { pairs.append("le=\"\(bound)\"") }
     return name + (pairs.isEmpty ? "" : "{\(pairs.joined(separator: ","))}") + " " + value
   }
@@ -95,25 +94,25 @@ package struct MetricDescription: Sendable {
 }
 
 /// Names and labels in Prometheus' data model.
-enum MetricName {
+extension String {
   /// A metric's name: `[a-zA-Z_:][a-zA-Z0-9_:]*`; any other character becomes `_`.
-  static func metric(_ text: String) -> String { cleaned(text, allowsColon: true) }
+  var metricName: String { cleaned(allowsColon: true) }
 
   /// A label's name: `[a-zA-Z_][a-zA-Z0-9_]*`, without a leading `__`, which Prometheus reserves.
-  static func label(_ text: String) -> String {
-    let cleaned = cleaned(text, allowsColon: false)
+  var metricLabel: String {
+    let cleaned = cleaned(allowsColon: false)
     return cleaned.hasPrefix("__") ? "label" + cleaned : cleaned
   }
 
   /// Escapes `\`, `"` and newlines in the value of a label.
-  static func escaped(_ value: String) -> String {
-    guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
-    return value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+  fileprivate var escapedLabel: String {
+    guard utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return self }
+    return replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }
 
-  private static func cleaned(_ text: String, allowsColon: Bool) -> String {
+  private func cleaned(allowsColon: Bool) -> String {
     var result = ""
-    for scalar in text.unicodeScalars {
+    for scalar in unicodeScalars {
       let isLetter = ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || scalar == "_"
       let isDigit = ("0"..."9").contains(scalar) && !result.isEmpty
       let isColon = scalar == ":" && allowsColon

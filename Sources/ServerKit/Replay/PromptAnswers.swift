@@ -23,9 +23,7 @@ package final class PromptAnswers: Sendable {
   /// An answer, all of which is there; its body is `nil` if it has none.
   package typealias Answer = (head: HTTPResponse, body: ByteBuffer?)
 
-  private let limits: ServerSettings.Limits
-  private let metrics: RequestMetricsMiddleware
-  private let log: AccessLogMiddleware
+  private let common: HostMiddleware
   private let logger: Logger
   private let make: @Sendable (Asked) -> Answer?
   private let made = Atomic<Int>(0)
@@ -34,17 +32,13 @@ package final class PromptAnswers: Sendable {
   package var count: Int { made.load(ordering: .relaxed) }
 
   /// - Parameters:
-  ///   - metrics: counts the requests of the listener.
-  ///   - log: logs them.
+  ///   - common: the middleware of the listener.
   ///   - make: returns `nil` if an answer would have to be waited for, and for errors of servers, which are logged in
   ///     another way; is called on event loops.
   package init(
-    limits: ServerSettings.Limits, metrics: RequestMetricsMiddleware, log: AccessLogMiddleware, logger: Logger,
-    make: @escaping @Sendable (Asked) -> Answer?
+    _ common: HostMiddleware, logger: Logger, make: @escaping @Sendable (Asked) -> Answer?
   ) {
-    self.limits = limits
-    self.metrics = metrics
-    self.log = log
+    self.common = common
     self.logger = logger
     self.make = make
   }
@@ -66,20 +60,19 @@ package final class PromptAnswers: Sendable {
     to head: HTTPRequest, since started: ContinuousClock.Instant, address: String?, replay: ReplayContext?,
     disconnection: ClientDisconnection
   ) -> Answer? {
-    guard LimitsMiddleware.refusal(head, limits) == nil else { return nil }
+    guard HostMiddleware.refusal(head, common.limits) == nil else { return nil }
     let note = LogLevels.shared.accessLevel(logger) <= .info ? AccessLogNote() : nil
     let asked = Asked(head: head, client: address, replay: replay, disconnection: disconnection, note: note)
     guard var answer = make(asked) else { return nil }
     made.add(1, ordering: .relaxed)
-    let given = RequestIDMiddleware.given(head, replay)
-    let id = given ?? RequestIDMiddleware.newID()
+    let id = HostRequestContext.givenID(head, replay) ?? HostRequestContext.newID()
     answer.head.headerFields[.requestID] = id
     let count = answer.body?.readableBytes ?? 0
     let line = note.flatMap { note in
-      log.line(for: head, version: .http11, status: answer.head.status.code, note: note, logger)
+      common.log.line(for: head, version: .http11, status: answer.head.status.code, note: note, logger)
     }
     line?.write(count, isAborted: false, since: started, address: address ?? "-", id: id)
-    let measure = metrics.measure(method: head.method, status: answer.head.status.code)
+    let measure = common.requests.measure(method: head.method, status: answer.head.status.code)
     measure(started)
     if let replay, replay.hasOffer {
       line?.repeats(with: replay)
@@ -105,7 +98,7 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
   /// `nil` on a stream of HTTP/2, each of which has a task anyway.
   private var common: ConnectionContext?
   /// The head of a request without a body whose end has not come.
-  private var held: HTTPRequest?
+  private var pending: HTTPRequest?
   /// The requests that went on, and whose responses have not ended.
   private var underWay = 0
   private var isUnflushed = false
@@ -126,14 +119,14 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
     switch unwrapInboundIn(data) {
     case .head(let head):
       if underWay == 0, PromptAnswers.mayAnswer(head) {
-        held = head
+        pending = head
         return
       }
       underWay += 1
     case .body: passOnHead(context)
     case .end(let trailers):
-      if let head = held, trailers == nil, answer(head, context) {
-        held = nil
+      if let head = pending, trailers == nil, answer(head, context) {
+        pending = nil
         return
       }
       passOnHead(context)
@@ -155,8 +148,8 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
   }
 
   private func passOnHead(_ context: ChannelHandlerContext) {
-    guard let head = held else { return }
-    held = nil
+    guard let head = pending else { return }
+    pending = nil
     underWay += 1
     lastLongWay = .now
     context.fireChannelRead(wrapInboundOut(.head(head)))

@@ -1,5 +1,131 @@
+import Containers
+import HTTPTransport
 import NIOCore
 import NIOHPACK
+import Synchronization
+
+/// Recorded responses, by the bytes of the request heads that they answered: of HTTP/1 as they came, of HTTP/2 the
+/// fields.
+///
+/// The response of a served file depends only on the request's head and the release; that of a stored gateway response
+/// only on the head and the time. An identical head gets the recorded bytes, without parsing, deciding and encoding
+/// again.
+package final class RecordedResponses: Sendable {
+  /// The limit of a remembered head in bytes.
+  static let headLimit = 2 << 10
+  /// The limit of a remembered body in bytes.
+  package static let bodyLimit = 256 << 10
+
+  private let answers: LRUCache<ByteBuffer, RecordedResponse>
+
+  /// - Parameter capacity: the limit of memory in bytes.
+  package init(capacity: Int = 32 << 20) { answers = LRUCache(capacity: capacity) }
+
+  /// Returns the response and the seconds by which it has aged; `nil` if there is no valid one.
+  package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {
+    // An invalid response is replaced when its request is answered, since searching for it would be slow.
+    answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
+  }
+
+  package func remember(_ answer: RecordedResponse, for head: ByteBuffer) {
+    // A copy of these bytes alone: the received bytes are part of a larger buffer.
+    answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
+  }
+
+  /// The fields of a request of HTTP/2 as bytes, which equal no head of HTTP/1; `nil` if its response is not worth
+  /// remembering.
+  static func key(of head: HPACKHeaders) -> ByteBuffer? {
+    guard let method = head.first(name: ":method"), method == "GET" || method == "HEAD" else { return nil }
+    var key = ByteBuffer()
+    key.reserveCapacity(512)
+    for (name, value, _) in head {
+      for text in [name, value] {
+        key.writeInteger(UInt32(truncatingIfNeeded: text.utf8.count))
+        key.writeString(text)
+      }
+      guard key.readableBytes <= headLimit else { return nil }
+    }
+    return key
+  }
+
+  /// Returns `true` if these bytes are exactly one HTTP/1.1 request without a body, whose response is worth
+  /// remembering.
+  static func isWholeHead(_ bytes: ByteBuffer) -> Bool {
+    bytes.withUnsafeReadableBytes { bytes in
+      let count = bytes.count
+      guard count <= headLimit, count >= 18, bytes.starts(with: "GET /".utf8) || bytes.starts(with: "HEAD /".utf8),
+        bytes.suffix(4).elementsEqual("\r\n\r\n".utf8)
+      else { return false }
+      // The first empty line is the one at the end.
+      for index in 0..<count - 4 where bytes[index] == 0x0A {
+        if bytes[index + 1] == 0x0A || (bytes[index + 1] == 0x0D && bytes[index + 2] == 0x0A) { return false }
+      }
+      return true
+    }
+  }
+}
+
+/// An offer to replay a response to identical request heads.
+package struct ReplayOffer: Sendable {
+  /// The part of the head that each replay renews.
+  enum Renewal: Sendable {
+    /// The `Date` field: the response is made when it is sent.
+    case date
+    /// The `Age` field and the remaining lifetime: the response was made by another server.
+    case age
+  }
+
+  var renewal = Renewal.date
+  /// The seconds by which the response has aged since it was made; `nil` if it must not be replayed.
+  let age: @Sendable () -> Int64?
+  /// The functions that are called at each replay.
+  var observers: [@Sendable (RecordedResponse.ReplayEvent) -> Void] = []
+}
+
+/// Collects the statements of routes and middleware about replaying the current response.
+///
+/// There is one instance for each connection of HTTP/1, whose requests are sequential, and for each stream of HTTP/2.
+package final class ReplayContext: Sendable {
+  private typealias State = (
+    offer: ReplayOffer?, observers: [@Sendable (RecordedResponse.ReplayEvent) -> Void], isForbidden: Bool
+  )
+
+  private let state = Mutex<State>((nil, [], false))
+
+  /// - Parameter isCurrent: is called before each replay; returns `true` if the response would be the same.
+  package func allow(while isCurrent: @escaping @Sendable () -> Bool) {
+    state.withLock { $0.offer = ReplayOffer { isCurrent() ? 0 : nil } }
+  }
+
+  /// Allows replays of a response that has an `Age` field and the date of another server.
+  ///
+  /// - Parameter age: is called before each replay; returns the seconds by which the response has aged, or `nil` if it
+  ///   would differ.
+  package func allow(aging age: @escaping @Sendable () -> Int64?) {
+    state.withLock { $0.offer = ReplayOffer(renewal: .age, age: age) }
+  }
+
+  /// `true` if the current response may be replayed.
+  var hasOffer: Bool { state.withLock { !$0.isForbidden && $0.offer != nil } }
+
+  /// Forbids replays: the response is for this request alone.
+  func forbid() { state.withLock { $0.isForbidden = true } }
+
+  /// Adds a function that is called at each replay.
+  package func onReplay(_ observer: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void) {
+    state.withLock { $0.observers.append(observer) }
+  }
+
+  /// Returns the offer for the response that was just sent, and resets the context for the next.
+  func removeOffer() -> ReplayOffer? {
+    state.withLock { state in
+      defer { state = (nil, [], false) }
+      guard !state.isForbidden, var offer = state.offer else { return nil }
+      offer.observers = state.observers
+      return offer
+    }
+  }
+}
 
 /// A response as it was written, to be replayed.
 package struct RecordedResponse: Sendable {
@@ -12,22 +138,18 @@ package struct RecordedResponse: Sendable {
     package let address: String
   }
 
-  private enum Head {
-    case bytes(RawResponseHead)
-    case fields(RecordedStreamHead)
-  }
-
-  private let head: Head
+  private let head: RecordedHead
+  private let isStream: Bool
   private let body: ByteBuffer
   /// The seconds by which the response has aged; `nil` if it must not be replayed.
   package let age: @Sendable () -> Int64?
   /// The functions that are called at each replay.
-  private let notes: [@Sendable (ReplayEvent) -> Void]
+  private let observers: [@Sendable (ReplayEvent) -> Void]
 
   /// The largest body that is copied after the head, which is cheaper than writing two buffers.
   private static let copied = 4 << 10
 
-  /// The memory of the response in bytes, with its notes.
+  /// The memory of the response in bytes, with its observers.
   package let size: Int
 
   /// A response of HTTP/1.
@@ -35,36 +157,36 @@ package struct RecordedResponse: Sendable {
   /// - Parameter answer: the bytes of a whole response, in the buffers that were written.
   /// - Returns: `nil` if the response cannot be replayed.
   package init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
-    guard let head = answer.first.flatMap({ RawResponseHead($0, offer.renewal) }) else { return nil }
-    self.init(.bytes(head), size: head.size, Array(answer.dropFirst()), offer)
+    guard let head = answer.first.flatMap({ RecordedHead($0, offer.renewal) }) else { return nil }
+    self.init(head, isStream: false, Array(answer.dropFirst()), offer)
   }
 
   /// A response of HTTP/2.
   ///
   /// - Returns: `nil` if the response cannot be replayed.
   init?(_ head: HPACKHeaders, _ body: [ByteBuffer], _ offer: ReplayOffer) {
-    guard let head = RecordedStreamHead(head, offer.renewal) else { return nil }
-    self.init(.fields(head), size: head.size, body, offer)
+    guard let head = RecordedHead(head, offer.renewal) else { return nil }
+    self.init(head, isStream: true, body, offer)
   }
 
-  private init(_ head: Head, size: Int, _ parts: [ByteBuffer], _ offer: ReplayOffer) {
-    self.head = head
+  private init(_ head: RecordedHead, isStream: Bool, _ parts: [ByteBuffer], _ offer: ReplayOffer) {
+    (self.head, self.isStream) = (head, isStream)
     let bodies = parts.filter { $0.readableBytes > 0 }
     if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
       body = only
     } else {
       // A slice would keep the whole buffer that it belongs to.
-      body = ByteBuffer(bodies.map(\.readableBytesView).joined())
+      body = ByteBuffer(bytes: Array(bodies.map(\.readableBytesView).joined()))
     }
-    self.size = size + body.readableBytes + 2048
+    size = head.size + body.readableBytes + 2048
     age = offer.age
-    notes = offer.notes
+    observers = offer.observers
   }
 
   /// Returns the bytes to write: the head, and the body unless it was copied after the head; `nil` for a response of
   /// HTTP/2.
   func buffers(_ renewed: RenewedValues, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?)? {
-    guard case .bytes(let head) = head else { return nil }
+    guard !isStream else { return nil }
     let isCopied = body.readableBytes <= Self.copied
     var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))
     head.write(renewed, to: &buffer)
@@ -75,154 +197,136 @@ package struct RecordedResponse: Sendable {
 
   /// Returns the fields and the body to write; `nil` for a response of HTTP/1.
   func frames(_ renewed: RenewedValues) -> (HPACKHeaders, ByteBuffer)? {
-    guard case .fields(let head) = head else { return nil }
-    return (head.headers(renewed), body)
+    isStream ? (head.headers(renewed), body) : nil
   }
 
-  package func note(_ requestID: String, from address: String, since started: ContinuousClock.Instant) {
+  /// Tells the observers of a replay.
+  package func reportReplay(_ requestID: String, to address: String, since started: ContinuousClock.Instant) {
     let event = ReplayEvent(requestID: requestID, started: started, bodyBytes: body.readableBytes, address: address)
-    for note in notes { note(event) }
+    for observer in observers { observer(event) }
   }
 }
 
-extension ByteBuffer {
-  fileprivate init(_ bytes: some Sequence<UInt8>) { self.init(bytes: Array(bytes)) }
-}
-
-/// The head of a recorded response of HTTP/1, split where each replay inserts new values.
-struct RawResponseHead: Sendable {
+/// The head of a recorded response, in pieces: each replay renews some of them.
+struct RecordedHead: Sendable {
   private enum Piece: Sendable {
-    case text(Range<Int>)
-    case date
-    case requestID
-    case seconds(RenewedValues.Seconds)
-  }
-
-  private let bytes: ByteBuffer
-  private let pieces: [Piece]
-
-  var size: Int { bytes.readableBytes }
-
-  /// Returns `nil` if the end of the connection ends the response, or if the head lacks a field that must be renewed.
-  init?(_ head: ByteBuffer, _ renewal: ReplayOffer.Renewal) {
-    let text = String(decoding: head.readableBytesView, as: UTF8.self)
-    guard text.utf8.count == head.readableBytes, text.hasPrefix("HTTP/1.1 "), text.hasSuffix("\r\n\r\n") else {
-      return nil
-    }
-    let bytes = Array(head.readableBytesView)
-    let fields = Self.fields(of: bytes)
-    guard let id = fields["x-request-id"], fields["transfer-encoding"] == nil, fields["connection"] == nil else {
-      return nil
-    }
-    var places: [(Range<Int>, Piece)] = [(id, .requestID)]
-    switch renewal {
-    case .date:
-      guard let date = fields["date"] else { return nil }
-      places.append((date, .date))
-    case .age:
-      guard let age = fields["age"], let seconds = RenewedValues.number(bytes[age]), seconds.end == age.upperBound
-      else {
-        return nil
-      }
-      places.append((age, .seconds(.init(first: seconds.value, step: 1))))
-      if let left = fields["cache-status"].flatMap({ RenewedValues.timeToLive(bytes[$0]) }) {
-        places.append((left.range, .seconds(.init(first: left.value, step: -1))))
-      }
-    }
-    var pieces: [Piece] = []
-    var start = 0
-    for (range, piece) in places.sorted(by: { $0.0.lowerBound < $1.0.lowerBound }) {
-      pieces += [.text(start..<range.lowerBound), piece]
-      start = range.upperBound
-    }
-    self.pieces = pieces + [.text(start..<bytes.count)]
-    self.bytes = ByteBuffer(bytes: bytes)
-  }
-
-  func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) {
-    bytes.withUnsafeReadableBytes { bytes in
-      for piece in pieces {
-        switch piece {
-        case .text(let range): buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[range]))
-        case .date: buffer.writeString(renewed.date)
-        case .requestID: buffer.writeString(renewed.requestID)
-        case .seconds(let seconds): buffer.writeString(seconds.text(renewed))
-        }
-      }
-    }
-  }
-
-  // MARK: Places
-
-  /// The ranges of the fields' values, by lowercase names; the last line of a name counts.
-  private static func fields(of head: [UInt8]) -> [String: Range<Int>] {
-    var fields: [String: Range<Int>] = [:]
-    var start = 0
-    for (index, byte) in head.enumerated() where byte == 0x0A {
-      let line = head[start..<max(start, index - 1)]
-      if let colon = line.firstIndex(of: 0x3A) {
-        let value = line[(colon + 1)...].drop { $0 == 0x20 }
-        fields[String(decoding: line[..<colon], as: UTF8.self).lowercased()] = value.startIndex..<value.endIndex
-      }
-      start = index + 1
-    }
-    return fields
-  }
-}
-
-/// The head of a recorded response of HTTP/2. RFC 9113 §8.3.
-struct RecordedStreamHead: Sendable {
-  private enum Value: Sendable {
     case text(String)
     case date
     case requestID
-    case seconds(RenewedValues.Seconds, before: String, after: String)
+    /// A number of seconds that grows or falls by one each second.
+    case seconds(first: Int64, step: Int64)
+
+    func text(_ renewed: RenewedValues) -> String {
+      switch self {
+      case .text(let text): text
+      case .date: renewed.date
+      case .requestID: renewed.requestID
+      case .seconds(let first, let step): String(first &+ step &* renewed.age)
+      }
+    }
   }
 
-  private let fields: [(name: String, value: Value)]
-  let size: Int
+  /// The fields of a head of HTTP/2. A head of HTTP/1 is one value without a name.
+  private var fields: [(name: String, value: [Piece])] = []
+  private(set) var size = 0
+  private var hasID = false
+  private var isRenewed = false
 
-  /// Returns `nil` if the head lacks a field that must be renewed.
-  init?(_ head: HPACKHeaders, _ renewal: ReplayOffer.Renewal) {
-    var hasID = false
-    var isRenewed = false
-    var fields: [(name: String, value: Value)] = []
-    for (name, text, _) in head {
-      var value = Value.text(text)
-      switch (name, renewal) {
-      case ("x-request-id", _): (value, hasID) = (.requestID, true)
-      case ("date", .date): (value, isRenewed) = (.date, true)
-      case ("age", .age):
-        guard let age = Int64(text), !isRenewed else { return nil }
-        (value, isRenewed) = (.seconds(.init(first: age, step: 1), before: "", after: ""), true)
-      case ("cache-status", .age):
-        let bytes = Array(text.utf8)
-        if let left = RenewedValues.timeToLive(bytes[...]) {
-          value = .seconds(
-            .init(first: left.value, step: -1),
-            before: String(decoding: bytes[..<left.range.lowerBound], as: UTF8.self),
-            after: String(decoding: bytes[left.range.upperBound...], as: UTF8.self))
-        }
-      default: break
+  /// The head of a response of HTTP/1.
+  ///
+  /// - Returns: `nil` if the end of the connection ends the response, or if the head lacks a field that must be renewed.
+  init?(_ head: ByteBuffer, _ renewal: ReplayOffer.Renewal) {
+    let bytes = Array(head.readableBytesView)
+    guard String(validating: bytes, as: UTF8.self) != nil, bytes.starts(with: "HTTP/1.1 ".utf8),
+      bytes.suffix(4).elementsEqual("\r\n\r\n".utf8)
+    else { return nil }
+    var pieces: [Piece] = []
+    var text: [UInt8] = []
+    func endText() {
+      if !text.isEmpty { pieces.append(.text(String(decoding: text, as: UTF8.self))) }
+      text = []
+    }
+    for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {
+      guard let colon = line.firstIndex(of: 0x3A) else {
+        text += line + [0x0A]
+        continue
       }
+      let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+      guard name != "transfer-encoding", name != "connection" else { return nil }
+      let value = line[(colon + 1)...].drop { $0 == 0x20 }.prefix { $0 != 0x0D }
+      guard let parts = self.pieces(of: name, String(decoding: value, as: UTF8.self), renewal) else { return nil }
+      text += line[..<value.startIndex]
+      for part in parts {
+        if case .text(let part) = part {
+          text += part.utf8
+        } else {
+          endText()
+          pieces.append(part)
+        }
+      }
+      text += line[value.endIndex...] + [0x0A]
+    }
+    endText()
+    guard hasID, isRenewed else { return nil }
+    (fields, size) = ([("", pieces)], bytes.count)
+  }
+
+  /// The head of a response of HTTP/2. RFC 9113 §8.3.
+  ///
+  /// - Returns: `nil` if the head lacks a field that must be renewed.
+  init?(_ head: HPACKHeaders, _ renewal: ReplayOffer.Renewal) {
+    for (name, text, _) in head {
+      guard let value = pieces(of: name, text, renewal) else { return nil }
       fields.append((name, value))
+      size += name.utf8.count + text.utf8.count + 64
     }
     guard hasID, isRenewed else { return nil }
-    self.fields = fields
-    size = head.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
+  }
+
+  /// Returns the pieces of a field's value; `nil` if it cannot be renewed.
+  ///
+  /// - Parameter name: in lowercase.
+  private mutating func pieces(of name: String, _ value: String, _ renewal: ReplayOffer.Renewal) -> [Piece]? {
+    switch (name, renewal) {
+    case ("x-request-id", _):
+      hasID = true
+      return [.requestID]
+    case ("date", .date):
+      isRenewed = true
+      return [.date]
+    case ("age", .age):
+      guard let age = Int64(value), !isRenewed else { return nil }
+      isRenewed = true
+      return [.seconds(first: age, step: 1)]
+    case ("cache-status", .age):
+      // RFC 9211 §2.4: the remaining lifetime, as the cache nearest to the client gives it.
+      guard let start = value.ranges(of: "; ttl=").last?.upperBound else { return [.text(value)] }
+      let digits = value[start...].prefix { ("0"..."9").contains($0) }
+      guard let left = Int64(digits) else { return [.text(value)] }
+      return [
+        .text(String(value[..<start])), .seconds(first: left, step: -1), .text(String(value[digits.endIndex...])),
+      ]
+    default: return [.text(value)]
+    }
+  }
+
+  func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) {
+    for field in fields {
+      for piece in field.value { buffer.writeString(piece.text(renewed)) }
+    }
   }
 
   func headers(_ renewed: RenewedValues) -> HPACKHeaders {
     var headers = HPACKHeaders()
     headers.reserveCapacity(fields.count)
     for (name, value) in fields {
-      switch value {
-      case .text(let text): headers.add(name: name, value: text)
-      case .date: headers.add(name: name, value: renewed.date)
+      switch value.first {
+      case .text(let text)? where value.count == 1: headers.add(name: name, value: text)
+      case .date?: headers.add(name: name, value: renewed.date)
       // Values that do not come again would push others out of the client's table.
-      case .requestID: headers.add(name: name, value: renewed.requestID, indexing: .nonIndexable)
-      case .seconds(let seconds, let before, let after):
-        headers.add(name: name, value: before + seconds.text(renewed) + after, indexing: .nonIndexable)
+      default:
+        let text = value.reduce(into: "") { $0 += $1.text(renewed) }
+        headers.add(name: name, value: text, indexing: .nonIndexable)
       }
     }
     return headers
@@ -235,27 +339,4 @@ struct RenewedValues {
   let requestID: String
   /// The seconds since the first response.
   let age: Int64
-
-  /// A number of seconds in a header field that grows or falls by one each second.
-  struct Seconds: Sendable {
-    let first: Int64
-    let step: Int64
-
-    func text(_ renewed: RenewedValues) -> String { String(first &+ step &* renewed.age) }
-  }
-
-  /// Reads the number at the start of the bytes.
-  static func number(_ bytes: ArraySlice<UInt8>) -> (value: Int64, end: Int)? {
-    let digits = bytes.prefix { (0x30...0x39).contains($0) }
-    return Int64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.endIndex) }
-  }
-
-  /// The remaining lifetime in `Cache-Status`, as the cache nearest to the client gives it. RFC 9211 §2.4.
-  static func timeToLive(_ status: ArraySlice<UInt8>) -> (value: Int64, range: Range<Int>)? {
-    let mark = Array("; ttl=".utf8)
-    let starts = status.indices.dropLast(mark.count).reversed()
-    guard let start = starts.first(where: { status[$0...].starts(with: mark) }) else { return nil }
-    let first = start + mark.count
-    return number(status[first...]).map { ($0.value, first..<$0.end) }
-  }
 }

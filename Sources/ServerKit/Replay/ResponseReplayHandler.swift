@@ -50,7 +50,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .lost = state { return context.fireChannelRead(data) }
     let bytes = unwrapInboundIn(data)
-    guard RawResponseCache.isWholeHead(bytes) else {
+    guard RecordedResponses.isWholeHead(bytes) else {
       state = .lost
       return context.fireChannelRead(data)
     }
@@ -73,7 +73,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       if case .byteBuffer(let buffer) = unwrapOutboundIn(data) {
         recording.answer.append(buffer)
         recording.size += buffer.readableBytes
-        let isWorthIt = recording.size <= RawResponseCache.bodyLimit + RawResponseCache.headLimit
+        let isWorthIt = recording.size <= RecordedResponses.bodyLimit + RecordedResponses.headLimit
         state = .answering(isWorthIt ? recording : nil, behind: 0)
       } else {
         state = .answering(nil, behind: 0)
@@ -86,7 +86,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   ///
   /// - Parameter isNext: `true` if the next bytes begin a request.
   func answered(isNext: Bool) {
-    let offer = replayContext.take()
+    let offer = replayContext.removeOffer()
     guard case .answering(let recording, let behind) = state else { return }
     if behind > 0 {
       state = .answering(nil, behind: behind - 1)
@@ -107,7 +107,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
     // The counters are updated before the client can ask for them.
-    answer.note(renewed.requestID, from: common.address, since: started)
+    answer.reportReplay(renewed.requestID, to: common.address, since: started)
     context.flush()
   }
 }

@@ -53,10 +53,10 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
-    // Nobody else knows of the stream.
+    // The multiplexer does not know the stream.
     guard !replayed.contains(frame.streamID) else { return }
     if case .headers(let content) = frame.payload, content.endStream,
-      let key = RawResponseCache.key(of: content.headers),
+      let key = RecordedResponses.key(of: content.headers),
       replay(Request(stream: frame.streamID, key: key, content: content), context)
     {
       return
@@ -104,7 +104,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     write(.headers(.init(headers: head, endStream: size == 0)), on: request.stream, context)
     if size > 0 { write(.data(.init(data: .byteBuffer(body), endStream: true)), on: request.stream, context) }
     // The counters are updated before the client can ask for them.
-    known.answer.note(renewed.requestID, from: common.address, since: request.arrival)
+    known.answer.reportReplay(renewed.requestID, to: common.address, since: request.arrival)
     unflushed += size + 1
     if unflushed >= Self.unflushedLimit { flushWritten(context) }
     return true
@@ -155,14 +155,14 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
       guard case .byteBuffer(let bytes) = content.data else { return nil }
       recording.body.append(bytes)
       recording.size += bytes.readableBytes
-      guard recording.size <= RawResponseCache.bodyLimit else { return nil }
+      guard recording.size <= RecordedResponses.bodyLimit else { return nil }
       isEnd = content.endStream
     case .windowUpdate, .priority: break
     // Trailers, or the stream is reset.
     default: return nil
     }
     guard isEnd else { return recording }
-    if let head = recording.head, let offer = recording.context.take(),
+    if let head = recording.head, let offer = recording.context.removeOffer(),
       let answer = RecordedResponse(head, recording.body, offer)
     {
       common.memory.remember(answer, for: recording.request)

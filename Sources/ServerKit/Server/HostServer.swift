@@ -54,20 +54,11 @@ package struct HostServer: Sendable {
   /// - Parameter tls: the certificate of the listeners with TLS; `nil` if there is none.
   package func routes(of listener: ListenerPlan.Listener, tls: TLSReloader? = nil) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
-    router.add(middleware: LastResponseMiddleware())
-    // Errors become responses before they are counted and logged.
-    router.add(middleware: RequestIDMiddleware())
-    if !settings.proxies.isEmpty { router.add(middleware: ClientMiddleware(proxies: settings.proxies)) }
-    router.add(middleware: AccessLogMiddleware(proxies: settings.proxies))
-    router.add(middleware: RequestMetricsMiddleware(metrics))
-    router.add(middleware: JSONErrorMiddleware())
-    router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
-    router.add(middleware: PacedBodyMiddleware())
+    router.add(middleware: HostMiddleware(settings, metrics: metrics))
     let routes = ListenerRoutes(
       router: router, listener: listener, rules: SiteRules(hosts: [listener.host] + settings.hosts),
       authenticator: authenticator, metrics: metrics, tls: tls)
-    OperatingRoutes(controls: controls, metrics: metrics, report: report, authenticator: authenticator)
-      .add(to: routes)
+    routes.addOperating(controls, report: report)
     partRoutes(routes)
     return routes
   }
@@ -102,7 +93,7 @@ package struct HostServer: Sendable {
       relaunch: controls.relaunch, logger: logger)
     // The last one is stopped first.
     let beside: [any Service] =
-      [WatchdogService(notifier: notifier), FreedMemoryService(), readiness] + (trapsSignals ? [hangup] : [])
+      [notifier.watchdogService, BackgroundService.freedMemory, readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + listeners).map {
         .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
@@ -128,7 +119,7 @@ package struct HostServer: Sendable {
   private func server(
     of listener: ListenerPlan.Listener, _ router: Router<HostRequestContext>, tls: TLSReloader?,
     readiness: ReadinessService
-  ) -> ListeningService {
+  ) -> BackgroundService {
     let connectionLimit = ProcessLimits.current.connections(settings)
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let application = Application(
@@ -151,8 +142,7 @@ package struct HostServer: Sendable {
         readiness.listens()
       },
       logger: logger)
-    return ListeningService(
-      server: application, flag: listener.key.flag, address: (listener.host, listener.port))
+    return .listening(application, flag: listener.key.flag, address: (listener.host, listener.port))
   }
 }
 
@@ -207,27 +197,40 @@ extension SocketAddress {
   }
 }
 
-/// A server whose errors name the address that it cannot listen on.
-package struct ListeningService: Service {
-  package let server: any Service
-  /// The setting that contains the address.
-  package let flag: String
-  package let address: (host: String, port: Int)
+/// A service that runs a body.
+package struct BackgroundService: Service {
+  private let body: @Sendable () async throws -> Void
 
-  package init(
-    server: any Service, flag: String, address: (host: String, port: Int)
-  ) {
-    self.server = server
-    self.flag = flag
-    self.address = address
+  package init(_ body: @escaping @Sendable () async throws -> Void) { self.body = body }
+
+  package func run() async throws { try await body() }
+
+  /// Does some work after each interval, until the process is told to stop or the work fails.
+  package static func every(
+    _ interval: Duration, _ work: @escaping @Sendable () async throws -> Void
+  ) -> BackgroundService {
+    BackgroundService {
+      try? await cancelWhenGracefulShutdown {
+        while true {
+          try await Task.sleep(for: interval)
+          try await work()
+        }
+      }
+    }
   }
 
-  /// - Throws: ``ListenError``, and the errors of the server.
-  package func run() async throws {
-    do { try await server.run() } catch let error as IOError {
-      throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
-    } catch let error as SocketAddressError.UnknownHost {
-      throw ListenError(flag: flag, address: address, reason: error.errorDescription)
+  /// Runs a server whose errors name the address that it cannot listen on: ``ListenError``.
+  ///
+  /// - Parameter flag: the setting that contains the address.
+  package static func listening(
+    _ server: any Service, flag: String, address: (host: String, port: Int)
+  ) -> BackgroundService {
+    BackgroundService {
+      do { try await server.run() } catch let error as IOError {
+        throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
+      } catch let error as SocketAddressError.UnknownHost {
+        throw ListenError(flag: flag, address: address, reason: error.errorDescription)
+      }
     }
   }
 }

@@ -122,8 +122,7 @@ package struct ListenerRoutes {
       routes.add(
         middleware: CallerMiddleware(
           rules: rules, group: group, authenticator: authenticator,
-          // Administration always checks the token itself.
-          asksToken: listener.asksToken && group != .admin, metrics: metrics))
+          asksToken: listener.asksToken, metrics: metrics))
     }
     add(routes)
   }

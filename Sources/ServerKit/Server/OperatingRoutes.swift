@@ -8,98 +8,69 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// `/healthz`, `/readyz`, `/metrics`, and the admin routes.
-struct OperatingRoutes: Sendable {
-  let controls: ServerControls
-  let metrics: HostMetrics
-  let report: @Sendable () -> SettingsReport
-  /// Checks the tokens of the admin; `nil` for no admin routes.
-  let authenticator: AdminAuthenticator?
-
-  func add(to routes: ListenerRoutes) {
-    let tellsReasons = routes.carries(.status) && !routes.listener.asksToken
-    routes.add(.health) { router in
-      router.get("/healthz") { _, _ in JSONAnswer.json(["status": "alive"]) }
-      router.get("/readyz") { _, _ in await readiness(withReasons: tellsReasons) }
+extension ListenerRoutes {
+  /// Adds `/healthz`, `/readyz`, `/metrics`, and the admin routes.
+  func addOperating(_ controls: ServerControls, report: @escaping @Sendable () -> SettingsReport) {
+    let tellsReasons = carries(.status) && !listener.asksToken
+    add(.health) { router in
+      router.get("/healthz") { _, _ in Response.json(["status": "alive"]) }
+      router.get("/readyz") { _, _ in await Self.readiness(controls.checks, withReasons: tellsReasons) }
     }
-    routes.add(.metrics) { router in
-      router.get("/metrics") { [tls = routes.tls] request, _ in
-        await text(.init(accept: request.headers[.accept]), tls)
+    add(.metrics) { router in
+      router.get("/metrics") { [metrics, tls] request, _ in
+        await Self.text(of: metrics, controls, tls, .init(accept: request.headers[.accept]))
       }
     }
-    routes.add(.admin) { addAdmin(to: $0) }
+    add(.admin) { addAdmin(to: $0, controls, report) }
   }
 
   /// - Parameter withReasons: `true` to give the problems, which name folders and servers.
-  private func readiness(withReasons: Bool) async -> Response {
+  private static func readiness(_ checks: [HealthCheck], withReasons: Bool) async -> Response {
     struct Readiness: Encodable {
       var ready: Bool
       var checks: [HealthCheck.Outcome]
     }
-    var checks = await controls.checks.outcomes()
-    if !withReasons { for index in checks.indices { checks[index].reason = nil } }
-    let isReady = !checks.contains(where: \.isFailure)
-    return JSONAnswer.json(
-      Readiness(ready: isReady, checks: checks), status: isReady ? .ok : .serviceUnavailable)
+    var outcomes = await checks.outcomes()
+    if !withReasons { for index in outcomes.indices { outcomes[index].reason = nil } }
+    let isReady = !outcomes.contains(where: \.isFailure)
+    return .json(Readiness(ready: isReady, checks: outcomes), status: isReady ? .ok : .serviceUnavailable)
   }
 
-  private func text(_ format: PrometheusText.Format, _ tls: TLSReloader?) async -> Response {
+  private static func text(
+    of metrics: HostMetrics, _ controls: ServerControls, _ tls: TLSReloader?, _ format: MetricFormat
+  ) async -> Response {
     await controls.updateMetrics()
     let checks = await controls.checks.outcomes()
     for check in checks { metrics.check(check.name).set(check.ok ? 1 : 0) }
     metrics.ready.set(checks.contains(where: \.isFailure) ? 0 : 1)
     if let tls { metrics.certificateEnd.set(tls.validity.until.timeIntervalSince1970) }
     metrics.registry.updateProcess()
-    let text = PrometheusText(format: format).text(metrics.registry)
     return Response(
       status: .ok, headers: [.contentType: format.contentType, .vary: "Accept", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(string: text)))
+      body: .init(byteBuffer: ByteBuffer(string: metrics.registry.text(format))))
   }
-}
 
-extension OperatingRoutes {
   /// Adds the routes `/admin/…`, which require the token. If no token is set, they do not exist and the answer is 404.
-  private func addAdmin(to router: some RouterMethods<HostRequestContext>) {
-    guard let authenticator else { return }
-    let admin = router.group("admin").add(middleware: AdminMiddleware(authenticator: authenticator))
-    admin.get("settings") { _, _ in JSONAnswer.json(["settings": report().lines]) }
-    admin.post("relaunch") { _, context in
-      await done(context) { try await controls.relaunch() }
-    }
-    admin.post("cache/clear") { _, context in
-      await done(context) { try await controls.clearCache() }
-    }
+  private func addAdmin(
+    to router: RouterGroup<HostRequestContext>, _ controls: ServerControls,
+    _ report: @escaping @Sendable () -> SettingsReport
+  ) {
+    guard authenticator != nil else { return }
+    let admin = router.group("admin")
+    admin.get("settings") { _, _ in Response.json(["settings": report().lines]) }
+    admin.post("relaunch") { _, context in await Self.done(context, controls.relaunch) }
+    admin.post("cache/clear") { _, context in await Self.done(context, controls.clearCache) }
     for add in controls.adminRoutes { add(admin) }
   }
 
-  private func done(_ context: HostRequestContext, _ act: () async throws -> Void) async -> Response {
+  private static func done(_ context: HostRequestContext, _ act: () async throws -> Void) async -> Response {
     do {
       try await act()
-      return JSONAnswer.json(["done": true])
+      return .json(["done": true])
     } catch {
       context.requestLogger.error("An admin's request failed", metadata: ["error": "\(error.sentence)"])
-      return JSONAnswer.error(.badGateway, error.sentence)
+      return .error(.badGateway, error.sentence)
     }
-  }
-}
-
-/// RFC 6750 §3: a request without a token gets the challenge, one with a wrong token an error too.
-private struct AdminMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
-
-  let authenticator: AdminAuthenticator
-
-  func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    let authorization = request.headers[.authorization]
-    guard authenticator.accepts(authorization: authorization) else {
-      context.requestLogger.notice("An admin's token was refused")
-      let challenge = authorization == nil ? "Bearer" : #"Bearer error="invalid_token""#
-      throw HTTPError(
-        .unauthorized, headers: [.wwwAuthenticate: challenge], message: "the admin's bearer token is required")
-    }
-    return try await next(request, context)
   }
 }
 

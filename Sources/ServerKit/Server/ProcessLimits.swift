@@ -72,21 +72,15 @@ package struct ProcessLimits: Hashable, Sendable {
   }
 }
 
-/// Returns freed memory to the system: the allocator keeps the memory of a peak, in one arena for each thread.
-struct FreedMemoryService: Service {
-  /// The freed bytes that are kept for later use.
-  private static let kept = 16 << 20
-  private static let pause = Duration.seconds(5)
-
-  private let queue = DispatchQueue(label: "renderhost.memory")
-
-  func run() async throws {
-    try? await cancelWhenGracefulShutdown {
-      while true {
-        try await Task.sleep(for: Self.pause)
-        try await queue.result {
-          if mallinfo2().fordblks > Self.kept { malloc_trim(0) }
-        }
+extension BackgroundService {
+  /// Returns freed memory to the system: the allocator keeps the memory of a peak, in one arena for each thread.
+  static var freedMemory: BackgroundService {
+    let queue = DispatchQueue(label: "renderhost.memory")
+    // Freed bytes up to this number are kept for later use.
+    let kept = 16 << 20
+    return every(.seconds(5)) {
+      try await queue.result {
+        if mallinfo2().fordblks > kept { malloc_trim(0) }
       }
     }
   }

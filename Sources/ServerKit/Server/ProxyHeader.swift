@@ -2,18 +2,13 @@ import NIOCore
 
 /// The header that a proxy sends before the bytes of its client, in version 1 or 2 of the PROXY protocol of HAProxy
 /// (haproxy.org, doc/proxy-protocol.txt).
-struct ProxyHeader: Equatable {
-  /// The address of the client; `nil` if the proxy connects for itself, or names none.
-  let client: HostAddress?
-  /// The number of bytes of the header.
-  let length: Int
-
-  enum Reading: Equatable {
-    case whole(ProxyHeader)
-    /// More bytes are needed.
-    case incomplete
-    case malformed
-  }
+enum ProxyHeader: Equatable {
+  /// The address of the client, which is `nil` if the proxy connects for itself, or names none; and the number of bytes of
+  /// the header.
+  case whole(client: HostAddress?, length: Int)
+  /// More bytes are needed.
+  case incomplete
+  case malformed
 
   /// The longest line of version 1, with its end. §2.1.
   private static let lineLimit = 107
@@ -22,14 +17,18 @@ struct ProxyHeader: Equatable {
   private static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
 
   /// - Parameter bytes: what has come of a connection.
-  static func read(_ bytes: [UInt8]) -> Reading {
-    if bytes.isEmpty { return .incomplete }
-    if zip(bytes, signature).allSatisfy({ $0 == $1 }) { return readBinary(bytes) }
-    return zip(bytes, "PROXY ".utf8).allSatisfy { $0 == $1 } ? readLine(bytes) : .malformed
+  init(_ bytes: [UInt8]) {
+    if bytes.isEmpty {
+      self = .incomplete
+    } else if zip(bytes, Self.signature).allSatisfy({ $0 == $1 }) {
+      self = Self.readBinary(bytes)
+    } else {
+      self = zip(bytes, "PROXY ".utf8).allSatisfy { $0 == $1 } ? Self.readLine(bytes) : .malformed
+    }
   }
 
   /// §2.1.
-  private static func readLine(_ bytes: [UInt8]) -> Reading {
+  private static func readLine(_ bytes: [UInt8]) -> ProxyHeader {
     guard let end = bytes.prefix(lineLimit).firstIndex(of: 10) else {
       return bytes.count < lineLimit ? .incomplete : .malformed
     }
@@ -37,11 +36,11 @@ struct ProxyHeader: Equatable {
     let words = String(decoding: bytes[..<(end - 1)], as: UTF8.self)
       .split(separator: " ", omittingEmptySubsequences: false)
     // What follows UNKNOWN is ignored.
-    if words.count >= 2, words[1] == "UNKNOWN" { return .whole(ProxyHeader(client: nil, length: end + 1)) }
+    if words.count >= 2, words[1] == "UNKNOWN" { return .whole(client: nil, length: end + 1) }
     guard words.count == 6, let size = ["TCP4": 4, "TCP6": 16][words[1]], isPort(words[4]), isPort(words[5]),
       let client = address(words[2], size), address(words[3], size) != nil
     else { return .malformed }
-    return .whole(ProxyHeader(client: client, length: end + 1))
+    return .whole(client: client, length: end + 1)
   }
 
   private static func address(_ text: Substring, _ size: Int) -> HostAddress? {
@@ -54,7 +53,7 @@ struct ProxyHeader: Equatable {
   }
 
   /// §2.2.
-  private static func readBinary(_ bytes: [UInt8]) -> Reading {
+  private static func readBinary(_ bytes: [UInt8]) -> ProxyHeader {
     let start = signature.count + 4
     guard bytes.count >= start else { return .incomplete }
     let (version, command) = (bytes[12] >> 4, bytes[12] & 15)
@@ -65,11 +64,10 @@ struct ProxyHeader: Equatable {
     let size = [1: 4, 2: 16][family] ?? 0
     // With LOCAL the proxy connects for itself. Addresses of other kinds are not told from none.
     guard command == 1, size > 0, transport == 1 else {
-      return .whole(ProxyHeader(client: nil, length: start + rest))
+      return .whole(client: nil, length: start + rest)
     }
     guard rest >= 2 * size + 4 else { return .malformed }
-    return .whole(
-      ProxyHeader(client: HostAddress(bytes: Array(bytes[start..<(start + size)])), length: start + rest))
+    return .whole(client: HostAddress(bytes: Array(bytes[start..<(start + size)])), length: start + rest)
   }
 }
 
@@ -99,14 +97,14 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     case .refused: break
     case .reading(let former):
       let bytes = former + unwrapInboundIn(data).readableBytesView
-      switch ProxyHeader.read(bytes) {
+      switch ProxyHeader(bytes) {
       case .incomplete: state = .reading(bytes)
       case .malformed: refuse(context, with: ByteBuffer())
-      case .whole(let header):
-        if let answer = admit(header.client) { return refuse(context, with: answer) }
+      case .whole(let client, let length):
+        if let answer = admit(client) { return refuse(context, with: answer) }
         state = .passing
-        guard bytes.count > header.length else { return }
-        context.fireChannelRead(wrapInboundOut(ByteBuffer(bytes: bytes[header.length...])))
+        guard bytes.count > length else { return }
+        context.fireChannelRead(wrapInboundOut(ByteBuffer(bytes: bytes[length...])))
       }
     }
   }

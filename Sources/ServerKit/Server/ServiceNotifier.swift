@@ -77,12 +77,9 @@ struct ServiceNotifier: Sendable {
 /// While its source is unavailable and nothing is stored, the host runs without being ready: systemd's limit
 /// (`TimeoutStartSec=`) ends such a start.
 final class ReadinessService: Service {
-  private struct State {
-    /// The number of listeners that are not listening yet.
-    var listeners: Int
-    var isReady = false
-    var said: String?
-  }
+  /// The number of listeners that are not listening yet, whether systemd was told that the host is ready, and the status
+  /// line.
+  private typealias State = (listeners: Int, isReady: Bool, line: String?)
 
   private let notifier: ServiceNotifier
   private let checks: [HealthCheck]
@@ -97,7 +94,7 @@ final class ReadinessService: Service {
     interval: (before: Duration, after: Duration) = (.milliseconds(200), .seconds(5))
   ) {
     (self.notifier, self.checks, self.interval) = (notifier, checks, interval)
-    state = Mutex(State(listeners: listeners))
+    state = Mutex((listeners, false, nil))
   }
 
   /// Records that a listener is listening.
@@ -135,8 +132,8 @@ final class ReadinessService: Service {
       missing.isEmpty
       ? "Ready" + (warnings.isEmpty ? "" : ", but \(warnings.joined(separator: "; "))")
       : "Not ready: \((missing + warnings).joined(separator: "; "))"
-    if state.said != text { messages.append(.status(text)) }
-    state.said = text
+    if state.line != text { messages.append(.status(text)) }
+    state.line = text
     if missing.isEmpty, !state.isReady {
       state.isReady = true
       messages.append(.ready)
@@ -149,19 +146,18 @@ extension HealthCheck.Outcome {
   fileprivate var text: String { reason ?? name }
 }
 
-/// Notifies systemd's watchdog twice in each interval, and reports when the host stops.
-struct WatchdogService: Service {
-  let notifier: ServiceNotifier
-
-  func run() async throws {
-    let wait = notifier.watchdog.map { $0 / 2 } ?? .seconds(3600)
-    try? await cancelWhenGracefulShutdown {
-      while true {
-        notifier.send(.watchdog)
-        try await Task.sleep(for: wait)
+extension ServiceNotifier {
+  /// Notifies systemd's watchdog twice in each interval, and reports when the host stops.
+  var watchdogService: BackgroundService {
+    BackgroundService {
+      try? await cancelWhenGracefulShutdown {
+        while true {
+          send(.watchdog)
+          try await Task.sleep(for: watchdog.map { $0 / 2 } ?? .seconds(3600))
+        }
       }
+      send(.stopping)
     }
-    notifier.send(.stopping)
   }
 }
 

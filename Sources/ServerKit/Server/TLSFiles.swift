@@ -66,10 +66,12 @@ package struct TLSFiles: Sendable {
 }
 
 /// The time in which a certificate is valid.
-package struct CertificateValidity: Equatable, Sendable {
+package struct CertificateValidity: Codable, Equatable, Sendable {
   package let file: String
   package let from: Date
   package let until: Date
+  /// The reason why clients refuse the certificate, at the time for which the status is told; `nil` if they do not.
+  package var problem: String?
 
   package init(file: String, from: Date, until: Date) { (self.file, self.from, self.until) = (file, from, until) }
 

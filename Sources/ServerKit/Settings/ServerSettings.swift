@@ -41,6 +41,8 @@ package struct ServerSettings: Sendable {
   /// A listener that a proxy may connect to, by the setting with its address.
   package enum ProxiedListener: String, CaseIterable, Sendable {
     case listen, admin = "admin-listen", gateway
+
+    fileprivate static let list = allCases.map(\.rawValue).joined(separator: ", ")
   }
 
   /// Returns `true` if connections of trusted proxies to a listener begin with a PROXY header.
@@ -131,37 +133,25 @@ extension ServerSettings {
       help: "Further groups of routes on --listen: \(RouteGroup.guarded.list), separated by commas; may be repeated.",
       valueName: "names"
     ) { value, settings in
-      settings.publicRoutes = try value.groups().union(value.isFirst ? [] : settings.publicRoutes)
+      settings.publicRoutes = try value.names(of: RouteGroup.guarded, RouteGroup.guarded.list).union(
+        value.isFirst ? [] : settings.publicRoutes)
     } show: { settings in
       let groups = RouteGroup.allCases.filter(settings.publicRoutes.contains)
       return groups.isEmpty ? nil : groups.map(\.rawValue).joined(separator: ", ")
     },
-    Setting(
-      .host, form: .list,
+    .list(
+      .host, \.hosts,
       help: "A name by which clients call this server, besides localhost and IP addresses; may be repeated.",
       discussion: "Pages, status and administration answer to no other name.", valueName: "name"
-    ) { value, settings in
-      settings.hosts = (value.isFirst ? [] : settings.hosts) + [try value.host()]
-    } show: {
-      $0.hosts.isEmpty ? nil : $0.hosts.joined(separator: ", ")
-    },
+    ) { try $0.host() },
   ]
 
   package static let security: [Setting<ServerSettings>] = [
-    Setting(
-      .tlsCert,
+    .path(
+      .tlsCert, \.certificate,
       help: "The certificate and its chain, PEM; enables TLS with HTTP/2, also for the gateway. SIGHUP reads it again.",
-      valueName: "file"
-    ) {
-      $1.certificate = try $0.path()
-    } show: {
-      $0.certificate
-    },
-    Setting(.tlsKey, help: "The certificate's key, PEM.", valueName: "file") {
-      $1.privateKey = try $0.path()
-    } show: {
-      $0.privateKey
-    },
+      valueName: "file"),
+    .path(.tlsKey, \.privateKey, help: "The certificate's key, PEM.", valueName: "file"),
     Setting(
       .adminToken,
       help: "The token for admin routes, and beyond loopback for pages, status and metrics; 16 bytes or more.",
@@ -202,10 +192,11 @@ extension ServerSettings {
     Setting(
       .proxyProtocol, form: .list,
       help: "Listeners where connections of trusted proxies begin with a PROXY header (version 1 or 2): "
-        + "\(ProxiedListener.allCases.map(\.rawValue).joined(separator: ", ")); may be repeated.",
+        + "\(ProxiedListener.list); may be repeated.",
       discussion: "A connection of a trusted proxy without one is closed there.", valueName: "listeners"
     ) { value, settings in
-      settings.proxyListeners = try value.listeners().union(value.isFirst ? [] : settings.proxyListeners)
+      settings.proxyListeners = try value.names(of: ProxiedListener.allCases, ProxiedListener.list).union(
+        value.isFirst ? [] : settings.proxyListeners)
     } show: { settings in
       let listeners = ProxiedListener.allCases.filter(settings.proxyListeners.contains)
       return listeners.isEmpty ? nil : listeners.map(\.rawValue).joined(separator: ", ")
@@ -213,21 +204,12 @@ extension ServerSettings {
   ]
 
   package static let limiting: [Setting<ServerSettings>] = [
-    Setting(.maxBody, help: "The limit of a request's body; over it: 413. (default: 1MB)", valueName: "size") {
-      $1.limits.body = Int(try $0.size(atLeast: 1024))
-    } show: {
-      "\($0.limits.body)"
-    },
-    Setting(.maxHeader, help: "The limit of all header fields; over it: 431. (default: 16KB)", valueName: "size") {
-      $1.limits.header = Int(try $0.size(atLeast: 1024, atMost: 1 << 20))
-    } show: {
-      "\($0.limits.header)"
-    },
-    Setting(.maxURL, help: "The limit of a URL; over it: 414. (default: 8KB)", valueName: "size") {
-      $1.limits.url = Int(try $0.size(atLeast: 256, atMost: 64 << 10))
-    } show: {
-      "\($0.limits.url)"
-    },
+    .size(.maxBody, \.limits.body, atLeast: 1024, help: "The limit of a request's body; over it: 413. (default: 1MB)"),
+    .size(
+      .maxHeader, \.limits.header, atLeast: 1024, atMost: 1 << 20,
+      help: "The limit of all header fields; over it: 431. (default: 16KB)"),
+    .size(
+      .maxURL, \.limits.url, atLeast: 256, atMost: 64 << 10, help: "The limit of a URL; over it: 414. (default: 8KB)"),
     Setting(
       .maxConnections,
       help: "The limit of connections, bounded by ulimit -n too; more wait to be accepted. (default: 4096)",
@@ -237,40 +219,21 @@ extension ServerSettings {
     } show: {
       "\(ProcessLimits.current.connections($0))"
     },
-    Setting(
-      .connectionsPerAddress, help: "The limit of connections from one address; over it: 429. (default: 64)",
-      valueName: "n"
-    ) {
-      $1.limits.connectionsPerAddress = try $0.count(in: 1...1_000_000)
-    } show: {
-      "\($0.limits.connectionsPerAddress)"
-    },
-    Setting(
-      .headTime, help: "The time limit of the TLS handshake and the first head. (default: 15)",
-      valueName: "seconds"
-    ) {
-      $1.limits.headTime = try $0.duration(atLeast: .milliseconds(100))
-    } show: {
-      SettingText.text($0.limits.headTime)
-    },
-    Setting(.bodyTime, help: "The time limit of sending a body. (default: 60)", valueName: "seconds") {
-      $1.limits.bodyTime = try $0.duration(atLeast: .milliseconds(100))
-    } show: {
-      SettingText.text($0.limits.bodyTime)
-    },
-    Setting(.idleTime, help: "The time limit of an idle connection. (default: 60)", valueName: "seconds") {
-      $1.limits.idle = try $0.duration(atLeast: .milliseconds(100))
-    } show: {
-      SettingText.text($0.limits.idle)
-    },
-    Setting(
-      .shutdownTime, help: "The time limit of requests under way at shutdown. (default: 30)",
-      valueName: "seconds"
-    ) {
-      $1.shutdownTime = try $0.duration(atLeast: .zero)
-    } show: {
-      SettingText.text($0.shutdownTime)
-    },
+    .count(
+      .connectionsPerAddress, \.limits.connectionsPerAddress, in: 1...1_000_000,
+      help: "The limit of connections from one address; over it: 429. (default: 64)"),
+    .time(
+      .headTime, \.limits.headTime, atLeast: .milliseconds(100),
+      help: "The time limit of the TLS handshake and the first head. (default: 15)"),
+    .time(
+      .bodyTime, \.limits.bodyTime, atLeast: .milliseconds(100), help: "The time limit of sending a body. (default: 60)"
+    ),
+    .time(
+      .idleTime, \.limits.idle, atLeast: .milliseconds(100), help: "The time limit of an idle connection. (default: 60)"
+    ),
+    .time(
+      .shutdownTime, \.shutdownTime, atLeast: .zero,
+      help: "The time limit of requests under way at shutdown. (default: 30)"),
   ]
 
   package static let logging: [Setting<ServerSettings>] = [
@@ -308,15 +271,19 @@ extension GivenValue {
     return level
   }
 
-  /// Reads names of groups, separated by commas.
-  fileprivate func groups() throws -> Set<RouteGroup> {
+  /// Reads names, separated by commas.
+  ///
+  /// - Parameter list: the valid names, for the error.
+  fileprivate func names<Name: RawRepresentable<String> & Hashable>(of valid: [Name], _ list: String) throws -> Set<
+    Name
+  > {
     Set(
       try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
-        let name = part.trimmingCharacters(in: .whitespaces)
-        guard let group = RouteGroup(rawValue: name), !group.isOpen else {
-          throw bad("one or several of \(RouteGroup.guarded.list)", given: name)
+        let text = part.trimmingCharacters(in: .whitespaces)
+        guard let name = Name(rawValue: text), valid.contains(name) else {
+          throw bad("one or several of \(list)", given: text)
         }
-        return group
+        return name
       })
   }
 
@@ -329,19 +296,6 @@ extension GivenValue {
       }
       return range
     }
-  }
-
-  /// Reads names of listeners, separated by commas.
-  fileprivate func listeners() throws -> Set<ServerSettings.ProxiedListener> {
-    Set(
-      try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
-        let name = part.trimmingCharacters(in: .whitespaces)
-        guard let listener = ServerSettings.ProxiedListener(rawValue: name) else {
-          let names = ServerSettings.ProxiedListener.allCases.map(\.rawValue).joined(separator: ", ")
-          throw bad("one or several of \(names)", given: name)
-        }
-        return listener
-      })
   }
 
   fileprivate func host() throws -> String {

@@ -54,6 +54,68 @@ package struct Setting<Root>: Sendable {
   }
 }
 
+/// Settings of one value, which is stored at a key path.
+extension Setting {
+  package static func path(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, String?> & Sendable, help: String, discussion: String = "",
+    valueName: String
+  ) -> Setting {
+    one(key, path, help, discussion, valueName, { try $0.path() }, { $0 })
+  }
+
+  package static func text(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, String?> & Sendable, help: String, discussion: String = "",
+    valueName: String
+  ) -> Setting {
+    one(key, path, help, discussion, valueName, { try $0.line() }, { $0 })
+  }
+
+  package static func time(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, Duration> & Sendable, atLeast least: Duration, help: String
+  ) -> Setting {
+    one(key, path, help, "", "seconds", { try $0.duration(atLeast: least) }, { SettingText.text($0) })
+  }
+
+  package static func size<Bytes: BinaryInteger & Sendable>(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, Bytes> & Sendable, atLeast least: Int64,
+    atMost most: Int64 = 1 << 40, help: String
+  ) -> Setting {
+    one(key, path, help, "", "size", { Bytes(try $0.size(atLeast: least, atMost: most)) }, { "\($0)" })
+  }
+
+  package static func count(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, Int> & Sendable, in range: ClosedRange<Int>, help: String
+  ) -> Setting {
+    one(key, path, help, "", "n", { try $0.count(in: range) }, { "\($0)" })
+  }
+
+  private static func one<Value>(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, Value> & Sendable, _ help: String, _ discussion: String,
+    _ valueName: String, _ read: @escaping @Sendable (GivenValue) throws -> Value,
+    _ show: @escaping @Sendable (Value) -> String?
+  ) -> Setting {
+    Setting(
+      key, help: help, discussion: discussion, valueName: valueName,
+      assign: { value, root in root[keyPath: path] = try read(value) }, show: { show($0[keyPath: path]) })
+  }
+
+  /// A setting of several values, each of which adds to a list.
+  package static func list(
+    _ key: SettingKey, _ path: any WritableKeyPath<Root, [String]> & Sendable, help: String, discussion: String = "",
+    valueName: String, read: @escaping @Sendable (GivenValue) throws -> String
+  ) -> Setting {
+    Setting(
+      key, form: .list, help: help, discussion: discussion, valueName: valueName,
+      assign: { value, root in
+        let item = try read(value)
+        root[keyPath: path] = (value.isFirst ? [] : root[keyPath: path]) + [item]
+      },
+      show: { root in
+        root[keyPath: path].isEmpty ? nil : root[keyPath: path].joined(separator: ", ")
+      })
+  }
+}
+
 // MARK: - Keys
 
 /// The name of a setting: `page-time` is `--page-time` as a flag, `RENDERHOST_PAGE_TIME` in the environment and

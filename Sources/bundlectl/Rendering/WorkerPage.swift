@@ -292,24 +292,12 @@ final class WorkerAnswers: WorkerPoolDelegate {
     guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
     request.snapshot = view.withLock(\.self)
     for await update in host.resources.updates(for: request) {
-      switch update {
-      case .cached(let loaded): try await relay(.cached, loaded, send)
-      case .network(let loaded): try await relay(.network, loaded, send)
-      case .notModified(let loaded): try await relay(.notModified, loaded, send)
-      case .failed(let failure):
-        if let answer = failure.answer {
-          try await relay(.failed, answer, send)
-        } else {
-          try await send(.failed("\(failure)"), [])
-        }
+      if let (kind, resource) = update.relayed {
+        try await relay(resource.body, send) { .update(RelayedUpdate(kind, resource, hasMore: $0)) }
+      } else if case .failed(let failure) = update {
+        try await send(.failed("\(failure)"), [])
       }
     }
-  }
-
-  private func relay(
-    _ kind: RelayedUpdate.Kind, _ loaded: Resource, _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void
-  ) async throws {
-    try await relay(loaded.body, send) { .update(RelayedUpdate(kind, loaded, hasMore: $0)) }
   }
 
   private func relay(

@@ -263,7 +263,7 @@ struct SimulatedFleet {
     let complete = hosts[host].position.saved?.completeSince
     let step = hosts[host].position.answered(span, asked: asked.time, appliedThen: applied, at: time(host))
     noteLoss(host, after: complete)
-    guard case .follow(let sequence) = step else { return }
+    guard let sequence = step else { return }
     hosts[host].following += 1
     (hosts[host].next, hosts[host].isFollowing, hosts[host].isBusy) = (max(sequence, 1), true, false)
     pump(host)
@@ -298,7 +298,7 @@ struct SimulatedFleet {
     let following = hosts[host].position.following
     let index = entries[Int(sequence - first)]
     let arrival = hosts[host].position.receives(sequence, time: entryTime(index), by: following, at: time(host))
-    guard arrival == .carryOut else {
+    guard arrival else {
       noteLoss(host, after: complete)
       hosts[host].isBusy = false
       return pump(host)

@@ -48,14 +48,14 @@ struct FleetOrderTests {
 
   @Test("reports are read as they were written, and whatever else is in their log has none")
   func reports() {
-    let reports = FleetReports([
+    let reports: [FleetOrder.Report] = [
       .init(release: "ab", isBad: true, install: "x"), .init(release: "cd", isBad: false, install: "y"),
-    ])
-    #expect(FleetReports(reading: reports.bytes) == reports)
-    let tooMany = [FleetOrder.Report](repeating: reports.reports[0], count: FleetReports.limit + 1)
-    #expect(FleetReports(reading: FleetReports(tooMany).bytes).reports.isEmpty)
+    ]
+    #expect([FleetOrder.Report](readingEntry: reports.entry) == reports)
+    let tooMany = [FleetOrder.Report](repeating: reports[0], count: [FleetOrder.Report].entryLimit + 1)
+    #expect([FleetOrder.Report](readingEntry: tooMany.entry).isEmpty)
     for text in ["", "[]", "{}", #"{"reports": 1}"#, #"{"reports": [{"release": "ab"}]}"#] {
-      #expect(FleetReports(reading: Array(text.utf8)).reports.isEmpty)
+      #expect([FleetOrder.Report](readingEntry: Array(text.utf8)).isEmpty)
     }
   }
 

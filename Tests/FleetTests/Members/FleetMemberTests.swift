@@ -49,7 +49,7 @@ struct FleetMemberTests {
     func report() async -> FleetMessage.Report { FleetMessage.Report(release: "r1") }
 
     var fleetHost: FleetHost {
-      FleetHost(carryOut: carryOut, count: count, settle: settle, reconnect: reconnect, report: report)
+      FleetHost(carryOut: carryOut, count: count, synchronize: settle, reconnect: reconnect, report: report)
     }
   }
 
@@ -294,7 +294,7 @@ struct FleetMemberTests {
         journal.setHeld(false)
         try await group.waitForAll()
       }
-      #expect(journal.reports.map(\.reports.count) == [1, 512, 487])
+      #expect(journal.reports.map(\.count) == [1, 512, 487])
       for (_, host) in hosts {
         try await host.counted.wait(within: .seconds(30)) { Set($0) == Set(all) }
       }

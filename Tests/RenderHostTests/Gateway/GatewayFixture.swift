@@ -22,7 +22,7 @@ final class GatewayFixture: Sendable {
   let record: HostRecord
   let gateway: Gateway
   /// The recorded responses of its listener.
-  let recalled: RawResponseCache
+  let recalled: RecordedResponses
   /// The answers that its listener makes without waiting.
   let prompt: PromptAnswers
   let purge: GatewayPurge

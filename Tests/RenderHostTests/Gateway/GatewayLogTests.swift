@@ -69,7 +69,7 @@ struct GatewayLogTests {
       }
       func values(_ name: String) async -> [Double] {
         await fixture.report.updateMetrics()
-        let text = PrometheusText(format: .prometheus).text(fixture.record.metrics.registry)
+        let text = fixture.record.metrics.registry.text(.prometheus)
         return ["disk", "memory"].map { tier in
           let line = text.split(separator: "\n").first {
             $0.hasPrefix("renderhost_gateway_\(name){origin=\"origin\",tier=\"\(tier)\"}")

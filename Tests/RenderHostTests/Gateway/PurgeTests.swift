@@ -136,7 +136,7 @@ struct PurgeTests {
       for path in ["/a", "/b"] { _ = try await fixture.get(path) }
       _ = try await fixture.purge(PurgeOrder(.tags(["t"]), isSoft: true))
       _ = try await fixture.purge(PurgeOrder(.url("/a")))
-      let text = PrometheusText(format: .prometheus).text(fixture.purge.metrics.registry)
+      let text = fixture.purge.metrics.registry.text(.prometheus)
       #expect(text.contains(#"renderhost_gateway_purged_total{how="soft",kind="tag"} 2"#))
       #expect(text.contains(#"renderhost_gateway_purged_total{how="hard",kind="url"} 1"#))
     }

@@ -148,7 +148,7 @@ struct ServersTests {
       try await eventually("the first is down") { fixture.gateway.origins[0].servers.areUp == [false, true] }
       for _ in 0..<4 { #expect(try await fixture.get("/a").body == "second") }
       await fixture.report.updateMetrics()
-      let text = PrometheusText(format: .prometheus).text(fixture.record.metrics.registry)
+      let text = fixture.record.metrics.registry.text(.prometheus)
       let up = text.split(separator: "\n").filter { $0.hasPrefix("renderhost_gateway_server_up{") }
       #expect(up.count == 2 && Set(up.compactMap(\.last)) == ["0", "1"])
       second.always("/health?a=b", .closeBeforeHead)

@@ -95,7 +95,6 @@ struct DashboardTests {
         adding: { routes in
           routes.add(.pages) { router in
             PageRoutes(directory: directory, bodyLimit: 1 << 20).add(to: router)
-            ResourceRoutes(directory: directory).add(to: router)
           }
         })
       func ask(_ path: String) async throws -> String {

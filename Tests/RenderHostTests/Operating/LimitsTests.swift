@@ -207,7 +207,7 @@ struct LimitsTests {
     let third = try RawClient(port: host.port)
     third.send("GET /\(String(repeating: "u", count: 40_000)) HTTP/1.1\r\nHost: h\r\n\r\n")
     _ = try await third.readToEnd()
-    let text = PrometheusText(format: .prometheus).text(host.metrics.registry)
+    let text = host.metrics.registry.text(.prometheus)
     #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "url"]) == 2)
     #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "header"]) == 1)
     try await host.stop()

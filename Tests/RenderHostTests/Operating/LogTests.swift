@@ -35,7 +35,7 @@ struct LogTests {
     let logger = Logger(label: "l") { label in
       HostLogHandler(JSONLogHandler(label: label) { line in lines.change { $0.append(line) } }, levels: levels)
     }
-    let log = AccessLogMiddleware(levels: levels)
+    let log = AccessLog(levels: levels)
     func answers(_ status: Int) -> Bool {
       let request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
       return log.line(for: request, version: .http11, status: status, note: nil, logger) != nil

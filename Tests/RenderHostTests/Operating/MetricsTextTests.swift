@@ -12,7 +12,7 @@ struct MetricsTextTests {
     Meter(label: "g", factory: registry).set(2.5)
     let timer = Timer(label: "t", factory: registry)
     for seconds in [0.05, 0.5, 0.5, 7] { timer.recordSeconds(seconds) }
-    let text = PrometheusText(format: .prometheus).text(registry)
+    let text = registry.text(.prometheus)
     #expect(
       text == """
         # HELP c_total c
@@ -36,19 +36,19 @@ struct MetricsTextTests {
   func openMetrics() {
     let registry = MetricRegistry()
     Counter(label: "c", factory: registry).increment()
-    let text = PrometheusText(format: .openMetrics).text(registry)
+    let text = registry.text(.openMetrics)
     #expect(text == "# HELP c c\n# TYPE c counter\nc_total 1\n# EOF\n")
   }
 
   @Test(
     "the format is that of Accept",
     arguments: [
-      (nil, PrometheusText.Format.prometheus), ("*/*", .prometheus), ("text/plain", .prometheus),
+      (nil, MetricFormat.prometheus), ("*/*", .prometheus), ("text/plain", .prometheus),
       ("application/openmetrics-text; version=1.0.0,text/plain;q=0.5", .openMetrics),
       ("application/openmetrics-text;q=0, text/plain", .prometheus),
     ])
-  func negotiatedFormat(_ accept: String?, _ format: PrometheusText.Format) {
-    #expect(PrometheusText.Format(accept: accept) == format)
+  func negotiatedFormat(_ accept: String?, _ format: MetricFormat) {
+    #expect(MetricFormat(accept: accept) == format)
   }
 
   @Test("label values are escaped")
@@ -56,7 +56,7 @@ struct MetricsTextTests {
     let registry = MetricRegistry()
     let nasty = "a\"b\\c\nd}e{f=\u{e9}"
     Counter(label: "1 odd-name", dimensions: [("__x y", nasty)], factory: registry).increment()
-    let samples = try StrictMetrics(PrometheusText(format: .prometheus).text(registry)).samples
+    let samples = try StrictMetrics(registry.text(.prometheus)).samples
     #expect(samples.count == 1)
     #expect(samples.first?.labels.values.first == nasty)
     #expect(samples.first?.name == "__odd_name_total")
@@ -68,7 +68,7 @@ struct MetricsTextTests {
     for number in 0..<(MetricRegistry.seriesLimit + 50) {
       Counter(label: "c", dimensions: [("who", "\(number)")], factory: registry).increment()
     }
-    let samples = try StrictMetrics(PrometheusText(format: .prometheus).text(registry)).samples
+    let samples = try StrictMetrics(registry.text(.prometheus)).samples
     #expect(samples.count == MetricRegistry.seriesLimit + 1)
     #expect(samples.first { $0.labels["who"] == "other" }?.value == 50)
   }
@@ -92,8 +92,8 @@ struct MetricsTextTests {
     metrics.workerMemory(slot: 0).set(Int64(90 << 20))
     metrics.kills("time").increment()
     metrics.registry.updateProcess()
-    for format in [PrometheusText.Format.prometheus, .openMetrics] {
-      let parsed = try StrictMetrics(PrometheusText(format: format).text(metrics.registry))
+    for format in [MetricFormat.prometheus, .openMetrics] {
+      let parsed = try StrictMetrics(metrics.registry.text(format))
       #expect(parsed.value("renderhost_saved_bytes_total", ["how": "encoding"]) == 10_000)
       #expect(parsed.value("renderhost_pages", ["phase": "live"]) == 3)
       let bucket = ["method": "GET", "route": "/bundles/{path}", "le": "0.005"]
@@ -110,6 +110,6 @@ struct MetricsTextTests {
     let meter = Meter(label: "g", dimensions: [("slot", "1")], factory: registry)
     meter.set(1)
     meter.destroy()
-    #expect(!PrometheusText(format: .prometheus).text(registry).contains("slot"))
+    #expect(!registry.text(.prometheus).contains("slot"))
   }
 }

@@ -150,7 +150,7 @@ struct ProcessLimitsTests {
     #expect(readsByItself() == true)
     #expect(lines.read(\.count) == 1)
     #expect(lines.read(\.first)?.contains("Connections cannot be accepted: Too many open files") == true)
-    let text = try StrictMetrics(PrometheusText(format: .prometheus).text(metrics.registry))
+    let text = try StrictMetrics(metrics.registry.text(.prometheus))
     #expect(text.value("renderhost_refusals_total", ["reason": "accept"]) == 3)
     // Other errors are passed on.
     channel.pipeline.fireErrorCaught(ChannelError.inputClosed)

@@ -25,10 +25,9 @@ struct ProxyHeaderTests {
     ])
   func lines(_ line: String, _ client: String?) {
     let bytes = Array(line.utf8)
-    let whole = ProxyHeader.Reading.whole(
-      ProxyHeader(client: client.flatMap { HostAddress($0) }, length: bytes.count))
-    #expect(ProxyHeader.read(bytes + Array("GET".utf8)) == whole)
-    for count in bytes.indices { #expect(ProxyHeader.read(Array(bytes[..<count])) == .incomplete, "\(count)") }
+    let whole = ProxyHeader.whole(client: client.flatMap { HostAddress($0) }, length: bytes.count)
+    #expect(ProxyHeader(bytes + Array("GET".utf8)) == whole)
+    for count in bytes.indices { #expect(ProxyHeader(Array(bytes[..<count])) == .incomplete, "\(count)") }
   }
 
   @Test("a header of version 2 names its client")
@@ -41,10 +40,9 @@ struct ProxyHeaderTests {
       (Self.binary(0x21, 0x11, Self.four + [UInt8](repeating: 0, count: 4084)), "198.51.100.7"),
     ]
     for (bytes, client) in rows {
-      let whole = ProxyHeader.Reading.whole(
-        ProxyHeader(client: client.flatMap { HostAddress($0) }, length: bytes.count))
-      #expect(ProxyHeader.read(bytes + [0]) == whole)
-      for count in bytes.indices { #expect(ProxyHeader.read(Array(bytes[..<count])) == .incomplete) }
+      let whole = ProxyHeader.whole(client: client.flatMap { HostAddress($0) }, length: bytes.count)
+      #expect(ProxyHeader(bytes + [0]) == whole)
+      for count in bytes.indices { #expect(ProxyHeader(Array(bytes[..<count])) == .incomplete) }
     }
   }
 
@@ -57,14 +55,14 @@ struct ProxyHeaderTests {
       "PROXY TCP6 1.1.1.1 1.1.1.1 1 1\r\n", "PROXY TCP6 fe80::1%lo ::1 1 1\r\n", "PROXY TCP4 1.1.1 1.1.1.1 1 1\r\n",
       "PROXY TCP5 1.1.1.1 1.1.1.1 1 1\r\n", "PROXY \r\n", "PROXY UNKNOWN" + String(repeating: " ", count: 93) + "\r\n",
     ]
-    for line in lines { #expect(ProxyHeader.read(Array(line.utf8)) == .malformed, "\(line)") }
+    for line in lines { #expect(ProxyHeader(Array(line.utf8)) == .malformed, "\(line)") }
     let binaries = [
       Self.binary(0x11, 0x11, Self.four), Self.binary(0x22, 0x11, Self.four), Self.binary(0x21, 0x41, Self.four),
       Self.binary(0x21, 0x13, Self.four), Self.binary(0x21, 0x11, Array(Self.four.dropLast())),
       Self.binary(0x21, 0x21, Self.four), Self.signature + [0x21, 0x11, 0x10, 0x01],
       [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 13],
     ]
-    for bytes in binaries { #expect(ProxyHeader.read(bytes) == .malformed, "\(bytes)") }
+    for bytes in binaries { #expect(ProxyHeader(bytes) == .malformed, "\(bytes)") }
   }
 }
 

@@ -65,7 +65,7 @@ struct SettingsDocumentTests {
       }
       if case .unknownKey = error { Issue.record("\(key) is not a key of an origin") }
     }
-    let source = try Self.text("Sources/CacheGateway/OriginSettings.swift")
+    let source = try Self.text("Sources/CacheGateway/GatewaySettings.swift")
     let read = source.matches(of: /object\.(?:take|texts?|list)\("([a-z-]+)"/).map { String($0.1) }
     let explained = Set(table.matches(of: /`([a-z-]+)`/).map { String($0.1) })
     // The pattern of a rule is in the row of the rules.

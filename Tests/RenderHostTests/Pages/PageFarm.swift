@@ -54,7 +54,6 @@ struct PageFarm {
     let router = Router(context: HostRequestContext.self)
     PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(200))
       .add(to: router)
-    ResourceRoutes(directory: running.directory).add(to: router)
     var application = Application(router: router, logger: logger)
     application.addServices(running)
     let result: Swift.Result<Result, any Error>
@@ -131,7 +130,7 @@ struct PageFarm {
 
   /// The value of a metric; `nil` if it was not set.
   func metric(_ name: String, _ labels: [String: String] = [:]) throws -> Double? {
-    try StrictMetrics(PrometheusText(format: .prometheus).text(record.metrics.registry)).value(name, labels)
+    try StrictMetrics(record.metrics.registry.text(.prometheus)).value(name, labels)
   }
 
   func log(of id: String) async throws -> EventLog { try await running.directory.page(id).log }

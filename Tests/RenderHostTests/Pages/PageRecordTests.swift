@@ -77,7 +77,7 @@ import Testing
   func limitedTimes() throws {
     let record = HostRecord()
     for seconds in [Double.nan, .infinity, -1, 1e300] { record.entered("render", seconds: seconds) }
-    let text = PrometheusText(format: .prometheus).text(record.metrics.registry)
+    let text = record.metrics.registry.text(.prometheus)
     #expect(try StrictMetrics(text).value("renderhost_page_entry_seconds_sum", ["kind": "render"]) == 3_600)
   }
 

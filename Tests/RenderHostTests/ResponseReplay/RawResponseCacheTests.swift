@@ -16,7 +16,7 @@ struct RawResponseCacheTests {
       ("GET /\(String(repeating: "a", count: 2048)) HTTP/1.1\r\n\r\n", false),
     ])
   func completeHead(_ bytes: String, _ isWhole: Bool) {
-    #expect(RawResponseCache.isWholeHead(ByteBuffer(string: bytes)) == isWhole)
+    #expect(RecordedResponses.isWholeHead(ByteBuffer(string: bytes)) == isWhole)
   }
 
   private static let fields = "Date: Sun, 22 Nov 2026 00:14:37 GMT\r\nX-Request-Id: 0123456789abcdef\r\n"
@@ -51,7 +51,7 @@ struct RawResponseCacheTests {
 
   @Test("the oldest answers are evicted")
   func eviction() throws {
-    let memory = RawResponseCache(capacity: 32_000)
+    let memory = RecordedResponses(capacity: 32_000)
     let head = "HTTP/1.1 200 OK\r\n\(Self.fields)\r\n"
     for number in 0..<100 {
       let answer = try #require(

@@ -73,7 +73,7 @@ struct ReplayTLSTests {
     #expect(ids.count == 6)
     #expect(asked.read { $0 } == 1)
     let labels = ["method": "GET", "route": "/known", "status": "200"]
-    let text = PrometheusText(format: .prometheus).text(host.metrics.registry)
+    let text = host.metrics.registry.text(.prometheus)
     #expect(try StrictMetrics(text).value("renderhost_http_requests_total", labels) == 6)
     try await host.stop()
   }
@@ -131,7 +131,7 @@ struct ReplayTLSTests {
       ":status": "200", "age": "5", "cache-status": "origin; hit; ttl=100, gateway; hit; ttl=55; detail=MEM",
       "x-request-id": "i", "etag": "\"a\"",
     ]
-    let recorded = try #require(RecordedStreamHead(head, .age))
+    let recorded = try #require(RecordedHead(head, .age))
     let renewed = Array(recorded.headers(RenewedValues(date: "DATE", requestID: "ID", age: 7))).map {
       "\($0.name): \($0.value)"
     }
@@ -143,14 +143,14 @@ struct ReplayTLSTests {
     for missing in ["age", "x-request-id"] {
       var less = head
       less.remove(name: missing)
-      #expect(RecordedStreamHead(less, .age) == nil)
+      #expect(RecordedHead(less, .age) == nil)
     }
-    #expect(RecordedStreamHead(head, .date) == nil)
+    #expect(RecordedHead(head, .date) == nil)
   }
 
   @Test("requests of HTTP/2 have different keys unless all fields are the same")
   func keys() throws {
-    func key(_ fields: [(String, String)]) -> ByteBuffer? { RawResponseCache.key(of: HPACKHeaders(fields)) }
+    func key(_ fields: [(String, String)]) -> ByteBuffer? { RecordedResponses.key(of: HPACKHeaders(fields)) }
     let get = [(":method", "GET"), (":path", "/")]
     #expect(key(get) == key(get))
     #expect(key(get) != key(get + [("a", "b")]))

@@ -77,7 +77,7 @@ struct ReplayTests {
       _ = try await client.read(until: ".")
     }
     let labels = ["method": "GET", "route": "/known", "status": "200"]
-    let text = PrometheusText(format: .prometheus).text(host.metrics.registry)
+    let text = host.metrics.registry.text(.prometheus)
     #expect(try StrictMetrics(text).value("renderhost_http_requests_total", labels) == 5)
     #expect(counting.asked.load(ordering: .relaxed) == 1)
     try await host.stop()

@@ -17,8 +17,8 @@ struct StreamReplayHandlerTests {
       let head: HPACKHeaders = [":status": "200", "date": "now", "x-request-id": "i"]
       let offer = ReplayOffer { [isCurrent] in isCurrent.read { $0 } ? 0 : nil }
       let answer = try #require(RecordedResponse(head, [ByteBuffer(string: "body")], offer))
-      let memory = RawResponseCache()
-      memory.remember(answer, for: try #require(RawResponseCache.key(of: Self.head)))
+      let memory = RecordedResponses()
+      memory.remember(answer, for: try #require(RecordedResponses.key(of: Self.head)))
       let connection = ConnectionHandler(
         limits: ServerSettings.Limits(), isPlain: true, common: ConnectionContext(memory: memory, address: "-"))
       channel = EmbeddedChannel(handler: StreamReplayHandler(connection))

@@ -180,7 +180,7 @@ struct DeltaServingTests {
     "a path with characters of the patterns' syntax is no pattern",
     arguments: [("a/b c.js", "a/b%20c.js"), ("a*.js", nil), ("a:b.js", nil), ("(a).js", nil), ("ü.js", "%C3%BC.js")])
   func patterns(path: String, pattern: String?) {
-    #expect(URLPath.pattern(of: path) == pattern)
+    #expect(path.pathPattern == pattern)
   }
 
   @Test("a host that follows another fetches and makes differences")

@@ -15,7 +15,7 @@ struct FolderActivityTests {
   @Test("a burst of changes is scanned once after its end")
   func burst() {
     var activity = FolderActivity()
-    for step in 0..<5 { activity.note(.settled("a\(step)"), at: at(Double(step) * 0.05)) }
+    for step in 0..<5 { activity.record(.finished("a\(step)"), at: at(Double(step) * 0.05)) }
     #expect(activity.decision(at: at(0.25)) == .wait(.milliseconds(50)))
     #expect(activity.decision(at: at(0.3)) == .look)
     activity.look(at: at(0.3))
@@ -25,49 +25,49 @@ struct FolderActivityTests {
   @Test("an endless burst is scanned after a limit")
   func endlessBurst() {
     var activity = FolderActivity()
-    for step in 0...40 { activity.note(.changed, at: at(Double(step) * 0.05)) }
+    for step in 0...40 { activity.record(.changed, at: at(Double(step) * 0.05)) }
     #expect(activity.decision(at: at(2)) == .look)
   }
 
   @Test("a file that is being written delays the scan")
   func openFile() {
     var activity = FolderActivity()
-    activity.note(.writing("a.js"), at: at(0))
+    activity.record(.writing("a.js"), at: at(0))
     #expect(activity.decision(at: at(1)) == .wait(.seconds(9)))
-    activity.note(.writing("a.js"), at: at(5))
+    activity.record(.writing("a.js"), at: at(5))
     #expect(activity.decision(at: at(6)) == .wait(.seconds(9)))
-    activity.note(.settled("a.js"), at: at(6))
+    activity.record(.finished("a.js"), at: at(6))
     #expect(activity.decision(at: at(6.1)) == .look)
   }
 
   @Test("a silent writer delays the scan no longer")
   func silentWriter() {
     var activity = FolderActivity()
-    activity.note(.writing("a.js"), at: at(0))
+    activity.record(.writing("a.js"), at: at(0))
     #expect(activity.decision(at: at(10)) == .look)
   }
 
   @Test("an endless writer does not delay the scan forever")
   func endlessWriter() {
     var activity = FolderActivity()
-    for second in 0...60 { activity.note(.writing("log.txt"), at: at(Double(second))) }
+    for second in 0...60 { activity.record(.writing("log.txt"), at: at(Double(second))) }
     #expect(activity.decision(at: at(60)) == .look)
   }
 
   @Test("lost events reset the known writers")
   func lostEvents() {
     var activity = FolderActivity()
-    activity.note(.writing("a.js"), at: at(0))
-    activity.note(.overflow, at: at(1))
+    activity.record(.writing("a.js"), at: at(0))
+    activity.record(.overflow, at: at(1))
     #expect(activity.decision(at: at(1.1)) == .look)
   }
 
   @Test("a writer still delays the next scan after a scan in between")
   func writerAfterScan() {
     var activity = FolderActivity()
-    activity.note(.writing("a.js"), at: at(0))
+    activity.record(.writing("a.js"), at: at(0))
     activity.look(at: at(1))
-    activity.note(.settled("b.js"), at: at(2))
+    activity.record(.finished("b.js"), at: at(2))
     #expect(activity.decision(at: at(3)) == .wait(.seconds(7)))
   }
 }

@@ -194,14 +194,14 @@ struct FolderSigningTests {
   @Test("settings that do not fit are refused")
   func settingsThatDoNotFit() throws {
     var settings = settings()
-    try SettingsCheck.combinations(settings)
-    #expect(SettingsCheck.problems(of: settings).isEmpty)
+    try settings.checkCombinations()
+    #expect(settings.problems.isEmpty)
     settings.publicKey = directory.file("1.root.json")
-    #expect(SettingsCheck.problems(of: settings).contains { $0.hasPrefix("--public-key: ") })
+    #expect(settings.problems.contains { $0.hasPrefix("--public-key: ") })
     settings.publicKey = nil
-    #expect(throws: SettingsError.self) { try SettingsCheck.combinations(settings) }
+    #expect(throws: SettingsError.self) { try settings.checkCombinations() }
     settings = self.settings()
     (settings.bundles, settings.manifest) = (nil, PageURL("https://pages.example.com/manifest.json"))
-    #expect(throws: SettingsError.self) { try SettingsCheck.combinations(settings) }
+    #expect(throws: SettingsError.self) { try settings.checkCombinations() }
   }
 }

@@ -92,10 +92,8 @@ struct ReleaseEventsTests {
   @Test("a stream without events has heartbeats")
   func heartbeats() async throws {
     let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
-    let wakes = WakeStream(changes, every: .milliseconds(10))
-    defer { wakes.stop() }
     var beats = 0
-    for await wake in wakes.stream where wake == .heartbeat {
+    for await isHeartbeat in Serving.wakes(changes, every: .milliseconds(10)) where isHeartbeat {
       beats += 1
       if beats == 3 { break }
     }

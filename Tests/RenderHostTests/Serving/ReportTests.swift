@@ -141,7 +141,7 @@ struct ReportTests {
   @Test("an install that sends report after report is told to wait, and others are not")
   func rate() async throws {
     try await takingOfFolder { (host: ServingFixture) async throws in
-      for _ in 0..<ReportRate.limit { #expect(try await report(.good, from: "a", to: host).status == 202) }
+      for _ in 0..<ReportDesk.limit { #expect(try await report(.good, from: "a", to: host).status == 202) }
       let answer = try await report(.good, from: "a", to: host)
       #expect(answer.status == 429)
       let wait = try #require(answer["Retry-After"].flatMap { Int($0) })

@@ -69,7 +69,7 @@ struct ServingFixture: Sendable {
     let router = Router(context: HostRequestContext.self)
     serving.add(to: router)
     let fleetHost = FleetHost(gateway: nil, purge: nil, serving: serving, hits: { nil }, logger: logger)
-    let services = serving.services + [fleet.map { FleetService(member: $0, host: fleetHost) }].compactMap(\.self)
+    let services = serving.services + [fleet?.service(fleetHost)].compactMap(\.self)
     let application = Application(router: router, services: services, logger: logger)
     let transport = try CurlTransport(.init(connectionsPerHost: 64))
     try await application.serve { client in
@@ -122,7 +122,7 @@ struct ServingFixture: Sendable {
 
   /// The value of a counter; 0 if nothing was counted.
   func count(_ name: String, _ labels: [String: String] = [:]) throws -> Double {
-    try StrictMetrics(PrometheusText(format: .prometheus).text(record.metrics.registry)).value(name, labels) ?? 0
+    try StrictMetrics(record.metrics.registry.text(.prometheus)).value(name, labels) ?? 0
   }
 
   /// The secret that signs webhook calls.

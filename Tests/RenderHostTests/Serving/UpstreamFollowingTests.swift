@@ -140,10 +140,10 @@ struct UpstreamFollowingTests {
     var settings = Settings()
     settings.manifest = PageURL("https://pages.example.com/manifest.json")
     settings.root = directory.file(name)
-    #expect(SettingsCheck.problems(of: settings).contains { $0.hasPrefix("--root:") && $0.contains(reason) })
+    #expect(settings.problems.contains { $0.hasPrefix("--root:") && $0.contains(reason) })
     settings.manifest = nil
     settings.bundles = directory.file("bundles")
-    #expect(throws: SettingsError.self) { try SettingsCheck.combinations(settings) }
+    #expect(throws: SettingsError.self) { try settings.checkCombinations() }
   }
 
   @Test("an incomplete release is not served")

@@ -62,7 +62,7 @@ struct ServedError: Error, HTTPResponseError {
       fields: [.retryAfter: "1"])
   }
 
-  /// The journal of the fleet does not take an order.
+  /// The journal of the fleet does not accept an order.
   static func fleetNotTold(_ error: JournalError, fields: HTTPFields = [:]) -> ServedError {
     ServedError(status: .serviceUnavailable, reason: "the fleet is not told: \(error)", fields: fields)
   }
@@ -72,6 +72,6 @@ struct ServedError: Error, HTTPResponseError {
   var response: Response {
     var fields = fields
     ServedFields.allowAnyOrigin(&fields)
-    return JSONAnswer.error(status, reason, fields)
+    return Response.error(status, reason, fields)
   }
 }

@@ -26,25 +26,6 @@ final class DeltaStore: Service {
     var pair: Pair { Pair(content: content.digests.sha256, base: base.sha256) }
   }
 
-  /// The contents from which the differences of a release are made.
-  private struct Bases: Sendable {
-    var former: [EntryName: [Blob]] = [:]
-    /// The release's first bundle.
-    var sibling: Blob?
-
-    func of(_ bundle: PageBundle) -> [Blob] {
-      let former = former[EntryName(bundle)] ?? []
-      return bundle.kind == .bundle ? former + [sibling].compactMap(\.self) : former
-    }
-  }
-
-  /// A difference that a request asks for.
-  enum Found: Sendable {
-    case delta(Representation)
-    /// There is none. A later request may find one if `isPending`.
-    case none(isPending: Bool)
-  }
-
   /// The number of former contents of an entry, newest first, from which differences are made.
   static let baseLimit = 5
   private static let queueLimit = 10_000
@@ -52,7 +33,8 @@ final class DeltaStore: Service {
   private let store: BundleStore
   private let representations: RepresentationStore
   private let variants: VariantDirectory
-  private let bases = Mutex(Bases())
+  /// The contents from which the differences of a release are made: the former ones, and the release's first bundle.
+  private let bases = Mutex<(former: [EntryName: [Blob]], sibling: Blob?)>(([:], nil))
   /// `nil` stands for a difference that is not smaller than the content's smallest encoding.
   private let memory: LRUCache<Pair, Representation?>
   private let flights = SingleFlight<Pair, Representation?>()
@@ -90,13 +72,13 @@ final class DeltaStore: Service {
   /// - Throws: `CancellationError`. Differences that cannot be made are left out.
   func prepare(_ release: ServedRelease, for time: Duration) async throws {
     let former = (try? await store.formerContents(of: release.stored)) ?? [:]
-    var known = Bases(former: former.mapValues { Array($0.filter(Self.isUsable).prefix(Self.baseLimit)) })
-    known.sibling = release.entries.first { $0.bundle.kind == .bundle }?.blob.flatMap { Self.isUsable($0) ? $0 : nil }
-    bases.withLock { $0 = known }
+    let usable = former.mapValues { Array($0.filter(Self.isUsable).prefix(Self.baseLimit)) }
+    let sibling = release.entries.first { $0.bundle.kind == .bundle }?.blob.flatMap { Self.isUsable($0) ? $0 : nil }
+    bases.withLock { $0 = (usable, sibling) }
     let deadline = ContinuousClock.now + time
     for age in 0..<Self.baseLimit {
       for entry in release.entries {
-        guard let blob = entry.blob, let former = known.former[EntryName(entry.bundle)],
+        guard let blob = entry.blob, let former = usable[EntryName(entry.bundle)],
           former.indices.contains(age), former[age].sha256 != blob.sha256, Self.isUsable(blob)
         else { continue }
         let content = ServedContent(blob, of: entry.bundle, in: release.stored, path: entry.path)
@@ -113,19 +95,23 @@ final class DeltaStore: Service {
   /// Returns a content as the difference from a dictionary.
   ///
   /// - Parameter dictionary: the SHA-256 of the dictionary that the client has.
-  func delta(of content: ServedContent, from dictionary: SHA256Digest) async -> Found {
+  /// - Returns: the difference; `nil` if there is none. A later request may find one if `isPending`.
+  func delta(
+    of content: ServedContent, from dictionary: SHA256Digest
+  ) async -> (delta: Representation?, isPending: Bool) {
     guard case .blob(let blob, let bundle, _) = content.origin, content.codings.count > 1, Self.isUsable(blob),
       dictionary != blob.sha256
-    else { return .none(isPending: false) }
-    if let known = memory[Pair(content: blob.sha256, base: dictionary)] {
-      return known.map { .delta($0) } ?? .none(isPending: false)
+    else { return (nil, false) }
+    if let known = memory[Pair(content: blob.sha256, base: dictionary)] { return (known, false) }
+    let base = bases.withLock { bases in
+      (bases.former[EntryName(bundle)] ?? []).first { $0.sha256 == dictionary }
+        ?? (bundle.kind == .bundle && bases.sibling?.sha256 == dictionary ? bases.sibling : nil)
     }
-    let bases = bases.withLock { $0.of(bundle) }
-    guard let base = bases.first(where: { $0.sha256 == dictionary }) else { return .none(isPending: false) }
+    guard let base else { return (nil, false) }
     let job = Job(content: content, base: base)
-    if let stored = try? await stored(job) { return stored.map { .delta($0) } ?? .none(isPending: false) }
+    if let stored = try? await stored(job) { return (stored, false) }
     makeLater(job)
-    return .none(isPending: true)
+    return (nil, true)
   }
 
   // MARK: Making
@@ -134,11 +120,8 @@ final class DeltaStore: Service {
   private func stored(_ job: Job) async throws -> Representation?? {
     let dictionary = try await dictionary(of: job)
     return try await NIOThreadPool.singleton.runIfActive { [self] () -> Representation?? in
-      switch variants.read(job.content.digests, .delta(from: dictionary)) {
-      case .bytes(let bytes): return try keep(bytes, of: job)
-      case .useless: return .some(try keep(nil, of: job))
-      case nil: return nil
-      }
+      guard let bytes = variants.read(job.content.digests, .delta(from: dictionary)) else { return nil }
+      return .some(try keep(bytes.isEmpty ? nil : bytes, of: job))
     }
   }
 

@@ -90,7 +90,7 @@ final class RepresentationStore: Sendable {
         try await bytes(of: content), digests: content.digests)
     } else {
       representation = try await encoded(content, key.coding)
-      if let size = representation?.size, !content.isMade { note(size, of: key.content) }
+      if let size = representation?.size, !content.isMade { record(size, of: key.content) }
     }
     memory.insert(representation, for: key, cost: representation.map { $0.size + 512 } ?? 128)
     if let representation {
@@ -102,7 +102,7 @@ final class RepresentationStore: Sendable {
     return representation
   }
 
-  private func note(_ size: Int, of content: SHA256Digest) {
+  private func record(_ size: Int, of content: SHA256Digest) {
     smallest.withLock { smallest in
       if smallest.count >= Self.smallestLimit, smallest[content] == nil { smallest = [:] }
       smallest[content] = min(size, smallest[content] ?? size)
@@ -114,10 +114,10 @@ final class RepresentationStore: Sendable {
     let variants = content.isMade ? nil : variants
     let found = try await NIOThreadPool.singleton.runIfActive { variants?.read(content.digests, .coded(coding)) }
     let bytes: [UInt8]
-    switch found {
-    case .bytes(let kept): bytes = kept
-    case .useless: return nil
-    case nil:
+    if let found {
+      if found.isEmpty { return nil }
+      bytes = found
+    } else {
       let whole = try await identity(of: content)
       let packed = try await NIOThreadPool.singleton.runIfActive { () -> [UInt8]? in
         let packed = coding.encode(Array(buffer: whole.buffer))

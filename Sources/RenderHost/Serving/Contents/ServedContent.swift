@@ -56,12 +56,3 @@ extension ServedContent {
         .contains(name)
   }
 }
-
-extension Encodable {
-  /// The value as this host serves it: JSON without line breaks, its members sorted.
-  func servedJSON() throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return Array(try encoder.encode(self))
-  }
-}

@@ -33,12 +33,6 @@ enum Variant: Sendable {
 /// A file is checked when it is read: one that does not decode to its name is removed. An empty file records that
 /// encoding saves nothing. Every call blocks its thread.
 struct VariantDirectory: Sendable {
-  enum Found: Equatable, Sendable {
-    case bytes([UInt8])
-    /// Encoding this content saves nothing.
-    case useless
-  }
-
   let root: String
   /// The limit of all variants in bytes.
   let capacity: Int64
@@ -55,21 +49,20 @@ struct VariantDirectory: Sendable {
     "\(root)/\(content.hex.prefix(2))/\(content.hex).\(variant.suffix)"
   }
 
-  /// Returns `nil` if there is no variant, or if it was damaged.
-  func read(_ content: ContentDigests, _ variant: Variant) -> Found? {
+  /// Returns the bytes, which are empty if encoding saves nothing; `nil` if there is no variant, or if it was damaged.
+  func read(_ content: ContentDigests, _ variant: Variant) -> [UInt8]? {
     let path = path(of: content.sha256, variant)
     // A variant that is larger than the content is invalid.
     guard let size = FileStatus(ofLink: path)?.size, size < content.size,
       let data = FileManager.default.contents(atPath: path)
     else { return nil }
-    if data.isEmpty { return .useless }
     let bytes = Array(data)
-    guard isVariant(bytes, of: content, variant) else {
+    guard bytes.isEmpty || isVariant(bytes, of: content, variant) else {
       logger.warning("a stored variant was damaged and is made again", metadata: ["file": "\(path)"])
       unlink(path)
       return nil
     }
-    return .bytes(bytes)
+    return bytes
   }
 
   private func isVariant(_ bytes: [UInt8], of content: ContentDigests, _ variant: Variant) -> Bool {

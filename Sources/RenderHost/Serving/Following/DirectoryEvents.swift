@@ -7,12 +7,6 @@ import Synchronization
 ///
 /// Symbolic links below the folder are not followed. The folder's own path may be one: its target is watched.
 final class DirectoryEvents: Sendable {
-  private struct State {
-    /// The paths below the folder by watch; `nil` for the folder that contains it.
-    var folders: [Int32: String?] = [:]
-    var activity = FolderActivity()
-  }
-
   let folder: String
   /// Wakes the reader when ``decision(at:)`` may have changed. Only one reader is supported.
   let signals: AsyncStream<Void>
@@ -20,7 +14,8 @@ final class DirectoryEvents: Sendable {
   private let descriptor: Int32
   /// Its closing ends the thread.
   private let stopper: Pipe
-  private let state = Mutex(State())
+  /// The paths below the folder by watch, which are `nil` for the folder that contains it; and when it may be scanned.
+  private let state = Mutex<(folders: [Int32: String?], activity: FolderActivity)>(([:], FolderActivity()))
 
   private static let mask = UInt32(
     IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
@@ -91,7 +86,7 @@ final class DirectoryEvents: Sendable {
       let gone = state.folders.keys.filter { watched[$0] == nil }
       let isNew = watched.keys.contains { state.folders[$0] == nil }
       state.folders = watched
-      if isNew { state.activity.note(.changed, at: now) }
+      if isNew { state.activity.record(.changed, at: now) }
       return (gone, isNew)
     }
     for watch in gone { inotify_rm_watch(descriptor, watch) }
@@ -112,7 +107,7 @@ final class DirectoryEvents: Sendable {
       state.withLock { state in
         for record in records {
           guard let event = event(record, in: state.folders) else { continue }
-          state.activity.note(event, at: now)
+          state.activity.record(event, at: now)
           hasNews = true
         }
       }
@@ -133,7 +128,7 @@ final class DirectoryEvents: Sendable {
     if record.name.hasPrefix(".") { return nil }
     if record.has(IN_ISDIR) { return .changed }
     if record.has(IN_CREATE) || record.has(IN_MODIFY) { return .writing(file) }
-    return record.has(IN_ATTRIB) ? .changed : .settled(file)
+    return record.has(IN_ATTRIB) ? .changed : .finished(file)
   }
 }
 
@@ -187,7 +182,7 @@ struct FolderActivity: Equatable, Sendable {
     /// A file was created or written to, and its writer may continue.
     case writing(String)
     /// A file was closed after writing, moved or removed.
-    case settled(String)
+    case finished(String)
     /// Another change, or one of an unknown kind.
     case changed
     /// Events were lost.
@@ -215,12 +210,12 @@ struct FolderActivity: Equatable, Sendable {
   private var last: ContinuousClock.Instant?
   private var writers: [String: ContinuousClock.Instant] = [:]
 
-  mutating func note(_ event: Event, at now: ContinuousClock.Instant) {
+  mutating func record(_ event: Event, at now: ContinuousClock.Instant) {
     first = first ?? now
     last = now
     switch event {
     case .writing(let path): if writers.count < Self.writersLimit { writers[path] = now }
-    case .settled(let path): writers[path] = nil
+    case .finished(let path): writers[path] = nil
     case .changed: break
     case .overflow: writers = [:]
     }

@@ -13,10 +13,10 @@ import ServiceLifecycle
 package actor FolderWatcher: Service {
   private let source: FolderSource
   private let publisher: ReleasePublisher
-  /// Signals a change that a caller reports.
-  private let signal: FollowSignal
-  /// Signals an event in the folder, or the end of a wait.
-  private let wakes = FollowSignal()
+  /// Reports of callers that the folder may have changed.
+  private let reports: Broadcast<Void>
+  /// Sent for an event in the folder, and at the end of a wait.
+  private let wakes = Broadcast<Void>(.newest(1))
   private var isAsked = false
   private let logger: Logger
   private var scanner: FolderScanner
@@ -30,16 +30,17 @@ package actor FolderWatcher: Service {
   private static let round: Duration = .seconds(30)
   private static let roundUnwatched: Duration = .seconds(2)
 
-  init(_ source: FolderSource, publisher: ReleasePublisher, signal: FollowSignal, logger: Logger) {
+  init(_ source: FolderSource, publisher: ReleasePublisher, reports: Broadcast<Void>, logger: Logger) {
     self.source = source
     self.publisher = publisher
-    self.signal = signal
+    self.reports = reports
     self.logger = logger
     scanner = FolderScanner(
       source, isSigned: publisher.signer != nil, hasStatus: publisher.statusSigner != nil)
   }
 
   package func run() async throws {
+    let (changes, wakeUps) = (reports.listen(), wakes.listen())
     let events = try DirectoryEvents(source.folder)
     defer { events.stop() }
     former = try? Manifest(
@@ -51,20 +52,20 @@ package actor FolderWatcher: Service {
     var next = await look(events)
     publisher.feed.markAsked()
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { [wakes] in for await _ in events.signals { wakes.send() } }
-      group.addTask { [signal] in for await _ in signal.stream { await self.ask() } }
+      group.addTask { [wakes] in for await _ in events.signals { wakes.send(()) } }
+      group.addTask { for await _ in changes { await self.ask() } }
       // Each wait has its own timer: a late one only wakes the loop once more.
       var timer: Task<Void, Never>?
       defer { timer?.cancel() }
       func wake(after duration: Duration) {
         timer?.cancel()
-        timer = Task { [wakes] in if (try? await Task.sleep(for: duration)) != nil { wakes.send() } }
+        timer = Task { [wakes] in if (try? await Task.sleep(for: duration)) != nil { wakes.send(()) } }
       }
       // One more scan, for files that were being written when the watch began.
       next = min(next, FolderActivity.quiet)
       wake(after: next)
       var deadline = ContinuousClock.now + next
-      for await _ in wakes.stream.cancelOnGracefulShutdown() {
+      for await _ in wakeUps.cancelOnGracefulShutdown() {
         switch events.decision(at: .now) {
         // This applies to requested scans too: files that are being written are incomplete.
         case .wait(let duration): wake(after: duration)
@@ -82,7 +83,7 @@ package actor FolderWatcher: Service {
 
   private func ask() {
     isAsked = true
-    wakes.send()
+    wakes.send(())
   }
 
   /// - Returns: the time until the next scan if there is no event.

@@ -5,17 +5,14 @@ import Hummingbird
 import NIOCore
 import ServerKit
 
-/// The webhook by which a publisher announces a new release. The body is only verified: the source is checked in any
-/// case, so that a repeated call by somebody else has no effect.
-struct ReleaseHook: Sendable {
-  let signature: WebhookSignature
-  let signal: FollowSignal
+extension Serving {
+  private static let hookLimit = 64 << 10
 
-  private static let bodyLimit = 64 << 10
-
-  func add(to router: some RouterMethods<HostRequestContext>) {
+  /// Adds the webhook by which a publisher announces a new release. The body is only verified: the source is checked in any
+  /// case, so that a repeated call by somebody else has no effect.
+  func addHook(_ signature: WebhookSignature, to router: some RouterMethods<HostRequestContext>) {
     router.post("/hooks/release") { request, _ in
-      let body = try await request.bytes(upTo: Self.bodyLimit)
+      let body = try await request.bytes(upTo: Self.hookLimit)
       let field = HTTPField.Name("X-Signature-256").flatMap { request.headers[$0] }
       switch signature.verdict(on: body, field: field) {
       case .missing:
@@ -25,7 +22,7 @@ struct ReleaseHook: Sendable {
       case .wrong:
         throw ServedError(status: .forbidden, reason: "X-Signature-256 is not the signature of this body")
       case .right:
-        signal.send()
+        look()
         return Response(status: .accepted, headers: [.cacheControl: "no-store"])
       }
     }

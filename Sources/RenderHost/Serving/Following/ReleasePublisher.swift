@@ -14,7 +14,7 @@ struct ReleasePublisher: Sendable {
   let representations: RepresentationStore
   let deltas: DeltaStore
   let record: HostRecord
-  /// Signs the releases; `nil` for those that another server has signed, or nobody.
+  /// Signs the releases; `nil` for those that another server has signed, or that have no signatures.
   let signer: ReleaseSigner?
   /// Signs the status of signed releases; `nil` for those that somebody else signs.
   let statusSigner: StatusSigner?

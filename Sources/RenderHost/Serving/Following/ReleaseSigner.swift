@@ -3,6 +3,8 @@ import Bundles
 import Foundation
 import HTTPTransport
 import NIOPosix
+import PageKit
+import ServerKit
 import Signing
 import SystemPackage
 
@@ -96,12 +98,16 @@ struct StatusSigner: Sendable {
   ///   - root: the newest root that is known; `nil` if none is.
   ///   - verified: the time at which the other server last answered; `nil` if it has not.
   ///   - sequence: returns the next sequence, which is not lower than its argument.
-  /// - Throws: ``SigningCommandError``, ``TrustError``, ``StatusSignerError``.
+  /// - Throws: ``SigningCommandError``, ``TrustError``, ``DescribedError``.
   func addStatus(
     to signed: inout SignedContents, of release: StoredRelease, isHalted: Bool, after former: SignedContents?,
     root: TrustRoot?, verified: SignedTime?, at now: SignedTime, sequence: (Int64) async throws -> Int64
   ) async throws {
-    if let root, !root.allowsStatuses(of: command.key) { throw StatusSignerError(key: command.key, root: root.version) }
+    if let root, !root.allowsStatuses(of: command.key) {
+      throw DescribedError(
+        "root \(root.version) does not give the key \(command.key.id) of --status-public-key the role \"online\", so that "
+          + "hosts refuse what it signs: make a root that does")
+    }
     let published: PublishedDirectives? = try signed.published.map { status in
       isBounded
         ? PublishedDirectives(try ReleaseStatus(reading: status.bytes))
@@ -125,7 +131,7 @@ struct StatusSigner: Sendable {
     var file = try SignatureFile(of: bytes, as: .status)
     file.add(try await command.sign(bytes, as: .status))
     signed.status = PublishedStatus(bytes: bytes, signatures: try file.encoded())
-    signed.ownStatus = OwnStatus(times: times, isHalted: isHalted)
+    signed.ownStatus = (times, isHalted)
   }
 
   /// The times of a status that is signed now; `nil` if it would be over.
@@ -150,13 +156,6 @@ struct StatusTimes: Hashable, Sendable {
   var renewed: SignedTime { SignedTime(seconds: signed.seconds + (expires.seconds - signed.seconds) / 2) }
 }
 
-/// A status that this host has signed.
-struct OwnStatus: Hashable, Sendable {
-  let times: StatusTimes
-  /// `true` if this host halts the release.
-  let isHalted: Bool
-}
-
 /// The status of the folder or of another server, from which this host makes its own.
 struct PublishedDirectives: Hashable, Sendable {
   let directives: ReleaseStatus.Directives
@@ -173,15 +172,5 @@ struct PublishedDirectives: Hashable, Sendable {
   init(_ status: ReleaseStatus) {
     directives = ReleaseStatus.Directives(status)
     (sequence, signed, expires) = (status.sequence, status.signed, status.expires)
-  }
-}
-
-/// The key of the status is not one whose statuses hosts take.
-struct StatusSignerError: Error, Hashable, CustomStringConvertible {
-  let key: VerificationKey
-  let root: Int64
-
-  var description: String {
-    "root \(root) does not give the key \(key.id) of --status-public-key the role \"online\", so that hosts refuse what it signs: make a root that does"
   }
 }

@@ -139,28 +139,21 @@ package final class ReleaseFeed: Sendable {
 // MARK: - Readiness
 
 /// The state of releases: a host is ready if it has asked its source and serves a release.
-package struct ReleaseReadiness: Hashable, Sendable, Encodable {
+package struct ReleaseReadiness: Hashable, Sendable {
   /// `true` if the source was asked once, with or without success.
   package let hasAsked: Bool
   /// `true` if the source was asked and a release is served: the newest, or the stored one if the source is
   /// unavailable.
   package let isReady: Bool
-  /// The name of the release; `nil` if none is served.
-  package let release: String?
-  /// The time of the switch to it, RFC 3339.
-  package let since: String?
+  /// The number of bundles of the release.
   package let bundles: Int
-  package let files: Int
   /// The reason why the source's newest release is not served, in one sentence; `nil` if it is.
   package let problem: String?
 
   init(hasAsked: Bool, latest: ReleaseEvent?, _ problem: String?) {
     self.hasAsked = hasAsked
     isReady = hasAsked && latest != nil
-    release = latest?.release
-    since = latest?.since
     bundles = latest?.bundles ?? 0
-    files = latest?.files ?? 0
     self.problem = problem
   }
 }

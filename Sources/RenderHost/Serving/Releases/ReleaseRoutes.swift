@@ -8,12 +8,11 @@ import ServerKit
 import ServiceLifecycle
 
 /// The routes of releases: the current one, the former ones, and a stream of switches.
-struct ReleaseRoutes: Sendable {
-  let feed: ReleaseFeed
+extension Serving {
   /// The interval of heartbeats in a stream without events.
-  var heartbeat: Duration = .seconds(15)
+  private static let heartbeat: Duration = .seconds(15)
 
-  func add(to router: some RouterMethods<HostRequestContext>) {
+  func addReleases(to router: some RouterMethods<HostRequestContext>) {
     for path in ["/releases", "/releases/events"] as [RouterPath] {
       router.on(path, method: .options) { _, _ in ServedFields.preflight }
     }
@@ -40,9 +39,7 @@ struct ReleaseRoutes: Sendable {
     let bytes = try List(current: history.last, history: history.reversed()).servedJSON()
     let content = try ServedContent(json: bytes)
     let representation = Representation(ByteBuffer(bytes: bytes), digests: content.digests)
-    let answer = ContentAnswer(
-      representation: representation, mediaType: content.mediaType, caching: ServedFields.revalidated, modified: nil)
-    return answer.response(to: request, now: .now)
+    return ContentResponse(content: content).response(with: representation, to: request, now: .now)
   }
 
   /// Sends each client the events after the last one it has seen, as fast as it reads. Only its position is kept for a
@@ -50,15 +47,13 @@ struct ReleaseRoutes: Sendable {
   private func events(_ changes: AsyncStream<Void>, after seen: ReleaseEvent.ID?) -> Response {
     var fields: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
     ServedFields.allowAnyOrigin(&fields)
-    let body = ResponseBody { [feed, heartbeat] writer in
-      let wakes = WakeStream(changes, every: heartbeat)
-      defer { wakes.stop() }
+    let body = ResponseBody { [feed] writer in
       // A client that reconnects continues at its position; the comment makes the server send the header section.
       try await writer.write(ByteBuffer(string: ": releases\n\n"))
       var seen = seen
       for event in feed.events(after: seen) { try await send(event, &writer, &seen) }
-      for await wake in wakes.stream.cancelOnGracefulShutdown() {
-        if wake == .heartbeat { try await writer.write(ByteBuffer(string: ":\n\n")) }
+      for await isHeartbeat in Self.wakes(changes, every: Self.heartbeat).cancelOnGracefulShutdown() {
+        if isHeartbeat { try await writer.write(ByteBuffer(string: ":\n\n")) }
         for event in feed.events(after: seen) where event.id != seen { try await send(event, &writer, &seen) }
       }
       try await writer.finish(nil)
@@ -75,34 +70,23 @@ struct ReleaseRoutes: Sendable {
       ByteBuffer(string: "event: \(event.isStatus ? "status" : "release")\nid: \(event.id)\ndata: \(data)\n\n"))
     seen = event.id
   }
+
+  /// Yields `false` after each change, and `true` at intervals.
+  static func wakes(_ changes: AsyncStream<Void>, every period: Duration) -> AsyncStream<Bool> {
+    let (stream, continuation) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(2))
+    let tasks = [
+      Task {
+        for await _ in changes { continuation.yield(false) }
+        continuation.finish()
+      },
+      Task { while (try? await Task.sleep(for: period)) != nil { continuation.yield(true) } },
+    ]
+    continuation.onTermination = { _ in for task in tasks { task.cancel() } }
+    return stream
+  }
 }
 
 extension HTTPField.Name {
   /// HTML, “Server-sent events”.
   fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .range
-}
-
-/// Yields an element after each change, and at intervals without one.
-struct WakeStream: Sendable {
-  enum Wake: Sendable {
-    case change
-    case heartbeat
-  }
-
-  let stream: AsyncStream<Wake>
-  private let tasks: [Task<Void, Never>]
-
-  init(_ changes: AsyncStream<Void>, every period: Duration) {
-    let (stream, continuation) = AsyncStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(2))
-    self.stream = stream
-    tasks = [
-      Task {
-        for await _ in changes { continuation.yield(.change) }
-        continuation.finish()
-      },
-      Task { while (try? await Task.sleep(for: period)) != nil { continuation.yield(.heartbeat) } },
-    ]
-  }
-
-  func stop() { for task in tasks { task.cancel() } }
 }

@@ -3,6 +3,7 @@ import Bundles
 import Foundation
 import HTTPCaching
 import HTTPTransport
+import ServerKit
 import Signing
 
 /// A release as it is served: an immutable snapshot.
@@ -10,7 +11,7 @@ final class ServedRelease: Sendable {
   let stored: StoredRelease
   /// The identity of what its manifest lists: ``SHA256Digest/init(ofContents:)``.
   let identity: SHA256Digest
-  /// `true` if hosts are kept from switching to it: by the status, or by a rollout to nobody.
+  /// `true` if hosts are kept from switching to it: by the status, or by a rollout of 0 percent.
   let isHalted: Bool
   /// The manifest of the installs that do not get the release, if it is rolled out and its manifest is written here.
   let otherwise: ManifestReference?
@@ -44,7 +45,7 @@ final class ServedRelease: Sendable {
   ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
   ///   - signed: the manifest's bytes and what is published beside it; `nil` to serve one that is written here.
-  ///   - halt: given to roll it out to nobody, if the manifest is written here and another one is known.
+  ///   - halt: given for a rollout of 0 percent, if the manifest is written here and another one is known.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(
     _ stored: StoredRelease, identity: SHA256Digest, manifest source: Manifest, contents: [StoredBundle],
@@ -62,7 +63,7 @@ final class ServedRelease: Sendable {
     let items = try Self.items(of: stored, source, contents)
     for (position, item, content) in items {
       let (bundle, blob) = (content.bundle, content.blob)
-      let path = URLPath.unescaped(item.path) ?? item.path
+      let path = item.path.unescapedPath ?? item.path
       if locations.indices.contains(position), let location = locations[position] {
         byLocation[location] = entries.count
       }
@@ -186,7 +187,7 @@ struct ServedEntry: Sendable {
   let modified: HTTPDate
 
   /// The path as it is written in a URL.
-  var location: String { "/bundles/" + URLPath.escaped(path) }
+  var location: String { "/bundles/" + path.escapedPath }
 }
 
 /// A signed manifest and the files beside it, byte for byte: other bytes than these would not be what was signed.
@@ -199,8 +200,8 @@ struct SignedContents: Sendable {
   var status: PublishedStatus?
   /// The status of the folder or of the other server, which this host may sign anew; `nil` if there is none.
   var published: PublishedStatus?
-  /// The times of the status, if this host has signed it.
-  var ownStatus: OwnStatus?
+  /// The times of the status, and if it halts the release, if this host has signed it.
+  var ownStatus: (times: StatusTimes, isHalted: Bool)?
   /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
   /// if all entries are below `/bundles/`.
   var paths: [String?] = []
@@ -242,23 +243,21 @@ struct SignedContents: Sendable {
     let prefix = url.origin + "/"
     return try manifest.located(at: url).map { entry in
       let text = entry.contentURL.text
-      return text.hasPrefix(prefix) ? URLPath.unescaped(text.dropFirst(prefix.count)) : nil
+      return text.hasPrefix(prefix) ? text.dropFirst(prefix.count).unescapedPath : nil
     }
   }
 }
 
-/// Escapes and unescapes the paths of manifests for URLs.
-enum URLPath {
-  /// Removes the escapes. Returns `nil` if the result is not UTF-8.
-  static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
+/// The paths of manifests in URLs.
+extension StringProtocol {
+  /// The path without its escapes; `nil` if the result is not UTF-8.
+  var unescapedPath: String? { String(self).removingPercentEncoding }
 
-  static func escaped(_ path: String) -> String {
-    path.percentEncoded { $0.isPathCharacter }
-  }
+  var escapedPath: String { String(self).percentEncoded { $0.isPathCharacter } }
 
-  /// A path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
-  static func pattern(of path: String) -> String? {
-    let escaped = escaped(path)
+  /// The path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
+  var pathPattern: String? {
+    let escaped = escapedPath
     return escaped.contains { "*:+?(){}\\".contains($0) } ? nil : escaped
   }
 }

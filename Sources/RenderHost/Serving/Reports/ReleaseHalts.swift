@@ -160,7 +160,7 @@ extension ReleaseHalts {
         context.requestLogger.notice(
           isHalted ? "A release was halted by hand" : "The halt of a release was lifted by hand",
           metadata: ["release": "\(release)"])
-        return JSONAnswer.json(["release": release])
+        return Response.json(["release": release])
       }
     }
   }

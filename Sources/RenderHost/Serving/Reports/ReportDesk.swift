@@ -21,7 +21,8 @@ final class ReportDesk: Service {
   /// Counts reports for all hosts; `nil` for a host of its own.
   private let fleet: FleetMember?
   private let logger: Logger
-  private let rate = Mutex(ReportRate())
+  /// The reports of each install since a time, so that one that is broken or hostile costs little.
+  private let recent = Mutex(LRUDictionary<String, (since: ContinuousClock.Instant, count: Int)>())
   /// The reports that are checked and counted at once. The clients of the others take turns.
   private let gate = FairGate<String>(width: 8, limit: 256)
   /// The attempts to publish a halt, and the end of the last one. Reports do not wait for them.
@@ -29,6 +30,11 @@ final class ReportDesk: Service {
   /// The attempts to publish a halt, until the host ends.
   private let tasks = RunningTasks()
 
+  /// The reports that an install may send in each ``period``. An app sends one for each release.
+  static let limit = 10
+  private static let period: Duration = .seconds(600)
+  /// The installs that are remembered; those that have reported least recently are forgotten.
+  private static let installLimit = 10_000
   /// The least time between two attempts: each may run a command.
   private static let pause: Duration = .seconds(5)
 
@@ -47,8 +53,8 @@ final class ReportDesk: Service {
   func add(to router: some RouterMethods<HostRequestContext>) {
     router.post("/reports") { [self] request, context in
       let body = try await request.bytes(upTo: ReleaseReport.byteLimit)
-      let isCounted = try await take(body, authorization: request.headers[.authorization], from: context.client)
-      return JSONAnswer.json(["counted": isCounted], status: .accepted)
+      let isCounted = try await accept(body, authorization: request.headers[.authorization], from: context.client)
+      return Response.json(["counted": isCounted], status: .accepted)
     }
   }
 
@@ -60,7 +66,7 @@ final class ReportDesk: Service {
   ///   - client: the clients of one address take turns with those of others.
   /// - Returns: `false` for a report that changes nothing: of another release, or of an install that was counted.
   /// - Throws: ``ServedError``, ``StoreError``.
-  func take(_ body: [UInt8], authorization: String?, from client: String) async throws -> Bool {
+  func accept(_ body: [UInt8], authorization: String?, from client: String) async throws -> Bool {
     do {
       let checked = try await checked(body, authorization: authorization, from: client)
       // Reports that wait for the journal at the same time go into it together: no turn is taken for that.
@@ -83,10 +89,10 @@ final class ReportDesk: Service {
     let pass = try await gate.enter(for: client, until: .now + .seconds(5))
     defer { gate.leave(pass) }
     let install = try install(authorization)
-    if let wait = rate.withLock({ $0.wait(for: install, at: .now) }) {
+    if let wait = wait(for: install, at: .now) {
       throw ServedError(
         status: .tooManyRequests,
-        reason: "this install has sent \(ReportRate.limit) reports in \(ReportRate.period.inSeconds)",
+        reason: "this install has sent \(Self.limit) reports in \(Self.period.inSeconds)",
         fields: [.retryAfter: "\(max(1, wait.components.seconds))"])
     }
     let report: ReleaseReport
@@ -114,6 +120,19 @@ final class ReportDesk: Service {
         metadata: ["release": "\(current.name)", "reason": "\((report.failure?.description ?? "").quotedForMessage)"])
     }
     return (true, forFleet)
+  }
+
+  /// Returns the time until an install may report again; `nil` if it may now, which counts.
+  private func wait(for install: String, at now: ContinuousClock.Instant) -> Duration? {
+    recent.withLock { installs in
+      var entry = installs.use(install) ?? (now, 0)
+      if now - entry.since >= Self.period { entry = (now, 0) }
+      guard entry.count < Self.limit else { return Self.period - (now - entry.since) }
+      entry.count += 1
+      installs.set(entry, for: install)
+      if installs.count > Self.installLimit, let oldest = installs.leastRecent { _ = installs.remove(oldest) }
+      return nil
+    }
   }
 
   /// Counts reports, each install once for a release.
@@ -201,26 +220,4 @@ final class ReportDesk: Service {
   }
 
   private func count(_ result: String) { record.metrics.reports(result).increment() }
-}
-
-/// Limits the reports of each install, so that one that is broken or hostile costs little.
-struct ReportRate {
-  /// The reports that an install may send in each ``period``. An app sends one for each release.
-  static let limit = 10
-  static let period: Duration = .seconds(600)
-  /// The installs that are remembered; those that have reported least recently are forgotten.
-  static let installLimit = 10_000
-
-  private var installs = LRUDictionary<String, (since: ContinuousClock.Instant, count: Int)>()
-
-  /// Returns the time until the install may report again; `nil` if it may now.
-  mutating func wait(for install: String, at now: ContinuousClock.Instant) -> Duration? {
-    var entry = installs.use(install) ?? (now, 0)
-    if now - entry.since >= Self.period { entry = (now, 0) }
-    guard entry.count < Self.limit else { return Self.period - (now - entry.since) }
-    entry.count += 1
-    installs.set(entry, for: install)
-    if installs.count > Self.installLimit, let oldest = installs.leastRecent { _ = installs.remove(oldest) }
-    return nil
-  }
 }

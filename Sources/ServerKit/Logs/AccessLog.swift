@@ -9,9 +9,7 @@ import Synchronization
 ///
 /// The query is left out, since it may be private. The line of a request with an ``AccessLogNote`` also has the host,
 /// the query, the version and the fields of the note.
-package struct AccessLogMiddleware: RouterMiddleware {
-  package typealias Context = HostRequestContext
-
+struct AccessLog: Sendable {
   /// The statuses of refusals under load.
   private static let refusing: Set<Int> = [429, 503]
 
@@ -22,25 +20,8 @@ package struct AccessLogMiddleware: RouterMiddleware {
   /// - Parameters:
   ///   - proxies: the proxies whose clients are named in the lines.
   ///   - levels: the level from which lines are logged, if the access log has one of its own.
-  package init(proxies: TrustedProxies = TrustedProxies(), levels: LogLevels = .shared) {
+  init(proxies: TrustedProxies = TrustedProxies(), levels: LogLevels = .shared) {
     (self.proxies, self.levels) = (proxies, levels)
-  }
-
-  package func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    let start = ContinuousClock.now
-    var response = try await next(request, context)
-    guard
-      let line = line(
-        for: request.head, version: context.version, status: response.status.code, note: context.note, context.logger)
-    else { return response }
-    let address = context.peer ?? "-"
-    response.whenDone { [id = context.requestID] bytes, isAborted in
-      line.write(bytes, isAborted: isAborted, since: start, address: address, id: id)
-    }
-    if let replay = context.replay { line.repeats(with: replay) }
-    return response
   }
 
   /// Returns the line for a request; `nil` if none is logged.
@@ -54,7 +35,7 @@ package struct AccessLogMiddleware: RouterMiddleware {
     // Another level is a copy of the logger.
     if least < logger.logLevel { logger.logLevel = least }
     let isRefused = Self.refusing.contains(status)
-    guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return nil }
+    guard let times = isRefused ? refusals.count("\(status)", at: .now) : 1 else { return nil }
     return AccessLogLine(
       head, version, status: status, times: isRefused ? times : nil, note: note, proxies: proxies, level: level,
       logger: logger)
@@ -96,7 +77,7 @@ struct AccessLogLine: Sendable {
     _ bytes: Int, isAborted: Bool, since start: ContinuousClock.Instant, address: String, id: String? = nil
   ) {
     var logger = logger
-    if let id { logger[metadataKey: RequestIDMiddleware.logKey] = .string(id) }
+    if let id { logger[metadataKey: HostRequestContext.idKey] = .string(id) }
     let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
     var metadata: Logger.Metadata = [
       "method": .string(method), "path": .string(path), "status": .stringConvertible(status),

@@ -2,25 +2,104 @@ import CoreMetrics
 import HTTPTransport
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Checks a request against the limits of its URL, header and body. The error names the limit.
-package struct LimitsMiddleware: RouterMiddleware {
+/// Handles what all requests of a listener have in common: their ids and clients, the limits, errors as JSON, the metrics
+/// and the access log, and responses that are sent as fast as their clients read.
+package struct HostMiddleware: RouterMiddleware {
   package typealias Context = HostRequestContext
 
-  package let limits: ServerSettings.Limits
-  package let metrics: HostMetrics
+  let limits: ServerSettings.Limits
+  let metrics: HostMetrics
+  let requests: RequestMetrics
+  let log: AccessLog
+  /// The proxies whose clients take turns by their own addresses; none where no client takes turns.
+  private let proxies: TrustedProxies
 
+  /// - Parameters:
+  ///   - route: the route that all requests are counted under; `nil` for the one that the router has found.
+  ///   - clientsTakeTurns: `true` if routes use ``HostRequestContext/client``.
   package init(
-    limits: ServerSettings.Limits, metrics: HostMetrics
+    _ settings: ServerSettings, metrics: HostMetrics, route: String? = nil, clientsTakeTurns: Bool = true
   ) {
-    self.limits = limits
-    self.metrics = metrics
+    (limits, self.metrics) = (settings.limits, metrics)
+    requests = RequestMetrics(metrics, route: route)
+    log = AccessLog(proxies: settings.proxies)
+    proxies = clientsTakeTurns ? settings.proxies : TrustedProxies()
   }
 
   package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    if context.followsLast {
+      // The client has sent it before it could read the response that closes the connection.
+      try? await context.channel.closeFuture.get()
+      throw CancellationError()
+    }
+    let start = ContinuousClock.now
+    let id = Context.givenID(request.head, context.replay) ?? Context.newID()
+    var context = context
+    context.requestID = id
+    if !proxies.isEmpty { context.client = proxies.client(of: request.headers, from: context.client) }
+    metrics.inFlight.increment()
+    var response: Response
+    do {
+      response = try await limited(request, context, next)
+    } catch {
+      do { response = try self.response(to: error, request, context) } catch {
+        metrics.inFlight.decrement()
+        throw error
+      }
+    }
+    response.headers[.requestID] = id
+    record(&response, to: request, context, since: start)
+    if response.headers[.connection]?.lowercased() == "close" { context.markLast() }
+    return response
+  }
+
+  /// Has a response counted and logged at its end: at once if its length is known, so that it can be written in one
+  /// piece; for a stream after its last byte. Long bodies are paced.
+  private func record(
+    _ response: inout Response, to request: Request, _ context: Context, since start: ContinuousClock.Instant
+  ) {
+    let measure = requests.measure(
+      method: request.method, route: context.endpointPath, status: response.status.code)
+    let line = log.line(
+      for: request.head, version: context.version, status: response.status.code, note: context.note, context.logger)
+    let done: @Sendable (Int, Bool) -> Void = {
+      [metrics, id = context.requestID, peer = context.peer] bytes, isAborted in
+      metrics.inFlight.decrement()
+      measure(start)
+      line?.write(bytes, isAborted: isAborted, since: start, address: peer ?? "-", id: id)
+    }
+    if let replay = context.replay {
+      replay.onReplay { measure($0.started) }
+      line?.repeats(with: replay)
+    }
+    let (body, length, loop) = (response.body, response.body.contentLength, context.channel.eventLoop)
+    if let length {
+      done(length, false)
+      guard length > BodyWriter.pieceSize else { return }
+    }
+    response.body = ResponseBody(contentLength: length) { writer in
+      let count = length == nil ? CounterSeries() : nil
+      do {
+        try await body.write(BodyWriter(base: writer, loop: loop, count: count))
+        if let count { done(Int(count.value), false) }
+      } catch {
+        if let count { done(Int(count.value), true) }
+        throw error
+      }
+    }
+  }
+
+  // MARK: Limits
+
+  /// Checks a request against the limits of its URL, header and body. The error names the limit.
+  private func limited(
+    _ request: Request, _ context: Context, _ next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     // A stream's parent is a connection, whose parent is the listening socket.
     if context.channel.parent?.parent != nil, let fault = Self.fault(in: request.head) {
@@ -103,7 +182,7 @@ struct LimitedBody: AsyncSequence, Sendable {
 
   /// RFC 9110 §15.5.14: the connection may be closed, so that the client stops sending.
   static func error(limit: Int) -> HTTPError {
-    LimitsMiddleware.closing(.contentTooLarge, "the body exceeds the limit of \(limit) bytes")
+    HostMiddleware.closing(.contentTooLarge, "the body exceeds the limit of \(limit) bytes")
   }
 
   func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), limit: limit, whenOver: whenOver) }
@@ -143,50 +222,36 @@ extension Request {
 
 extension HTTPError {
   /// RFC 9112 §7.1: after an invalid body the rest of the connection cannot be interpreted.
-  static var invalidBody: HTTPError { LimitsMiddleware.closing(.badRequest, "the request's body is not valid HTTP") }
+  static var invalidBody: HTTPError { HostMiddleware.closing(.badRequest, "the request's body is not valid HTTP") }
 }
 
-/// Writes long bodies as fast as their client reads.
+/// Writes a body as fast as its client reads.
 ///
 /// A write returns before the connection has the bytes, so that a fast producer would fill the memory. Here each piece
 /// reaches the connection before the next is written, and a full connection delays that write.
-package struct PacedBodyMiddleware: RouterMiddleware {
-  /// Bodies up to this length are written at once, longer ones in pieces of at most this length.
+private struct BodyWriter: ResponseBodyWriter {
+  /// The longest piece. A body of known length that is no longer is written at once.
   static let pieceSize = Body.chunkSize
 
-  package init() {}
-
-  package func handle(
-    _ request: Request, context: HostRequestContext, next: (Request, HostRequestContext) async throws -> Response
-  ) async throws -> Response {
-    var response = try await next(request, context)
-    let length = response.body.contentLength
-    guard length.map({ $0 > Self.pieceSize }) ?? true else { return response }
-    response.body = ResponseBody(contentLength: length) { [body = response.body] writer in
-      try await body.write(PacedBodyWriter(base: writer, loop: context.channel.eventLoop))
-    }
-    return response
-  }
-}
-
-private struct PacedBodyWriter: ResponseBodyWriter {
   var base: any ResponseBodyWriter
   let loop: any EventLoop
+  /// Counts the bytes; `nil` for a body of known length.
+  let count: CounterSeries?
   private var hasWritten = false
 
-  init(base: any ResponseBodyWriter, loop: any EventLoop) {
-    self.base = base
-    self.loop = loop
+  init(base: any ResponseBodyWriter, loop: any EventLoop, count: CounterSeries?) {
+    (self.base, self.loop, self.count) = (base, loop, count)
   }
 
   mutating func write(_ buffer: ByteBuffer) async throws {
     var rest = buffer
     while rest.readableBytes > 0 {
-      guard let piece = rest.readSlice(length: min(rest.readableBytes, PacedBodyMiddleware.pieceSize)) else { return }
+      guard let piece = rest.readSlice(length: min(rest.readableBytes, Self.pieceSize)) else { return }
       // When this task runs, the connection has all earlier bytes. The last piece is not waited for, since the end of
       // the response follows it at once.
       if hasWritten { try await loop.submit {}.get() }
       try await base.write(piece)
+      count?.increment(by: Int64(piece.readableBytes))
       hasWritten = true
     }
   }

@@ -4,28 +4,27 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// The response to a request for a representation.
-struct ContentAnswer {
-  let representation: Representation
-  let mediaType: String
+/// A content that is served, and the responses to requests for its representations.
+struct ContentResponse: Sendable {
+  let content: ServedContent
   /// The value of `Cache-Control`.
-  let caching: String
-  /// The value of `Last-Modified`; `nil` to leave it out.
-  let modified: HTTPDate?
-  /// `true` if the representation depends on the dictionary that a request offers.
-  var hasDeltas = false
+  var caching = ServedFields.revalidated
+  /// The time since which it is served here; `nil` if it is unknown.
+  var modified: HTTPDate?
   /// The URLs for which the content is a dictionary, as a pattern; `nil` if it is none.
   var dictionaryFor: String?
 
   /// Larger bodies are sent in pieces, as the client reads them.
   private static let pieceSize = 256 << 10
 
-  func response(to request: HTTPRequest, now: HTTPDate) -> Response {
+  func response(with representation: Representation, to request: HTTPRequest, now: HTTPDate) -> Response {
     let size = representation.size
+    // RFC 9110 §8.8.2.1: it must not be later than the response's own date, which is up to a second late.
+    let modified = modified.flatMap { $0 < now ? $0 : nil }
     let decision = ServingDecision(
       request.headerFields, method: request.method, etag: representation.etag, modified: modified, size: Int64(size),
       now: now)
-    var fields = shared
+    var fields = shared(representation, modified)
     switch decision {
     case .notModified:
       var response = Response(status: .notModified, headers: fields)
@@ -44,35 +43,37 @@ struct ContentAnswer {
         status: .rangeNotSatisfiable, reason: "the range is outside the content of \(size) bytes", fields: fields
       ).response(to: request)
     case .part(let range):
-      describe(&fields)
+      describe(representation, in: &fields)
       fields[.contentRange] = ContentRange(range, size: Int64(size)).description
-      return response(.partialContent, fields, Int(range.lowerBound)..<Int(range.upperBound), to: request)
+      return Self.response(
+        .partialContent, fields, representation.buffer, Int(range.lowerBound)..<Int(range.upperBound), to: request)
     case .whole:
-      describe(&fields)
+      describe(representation, in: &fields)
       if let name = ServedFields.contentMD5 { fields[name] = representation.contentMD5 }
-      return response(.ok, fields, 0..<size, to: request)
+      return Self.response(.ok, fields, representation.buffer, 0..<size, to: request)
     }
   }
 
   /// The number of bytes that a response to GET did not send, and the reason: `not_modified`, `range`, `delta`,
   /// `encoding`.
-  ///
-  /// - Parameter size: the size of the content without an encoding.
-  func saved(by response: Response, size: Int64) -> (how: String, bytes: Int)? {
+  func saved(by response: Response, with representation: Representation) -> (how: String, bytes: Int)? {
     switch response.status {
     case .notModified: ("not_modified", representation.size)
     case .partialContent: ("range", representation.size - (response.body.contentLength ?? representation.size))
     case .ok where representation.encoding != nil:
-      (representation.encoding == DictionaryZstd.token ? "delta" : "encoding", Int(size) - representation.size)
+      (
+        representation.encoding == DictionaryZstd.token ? "delta" : "encoding",
+        Int(content.digests.size) - representation.size
+      )
     default: nil
     }
   }
 
   /// RFC 9110 §15.4.5: the fields that a 304 has too. The policy is included for caches that stored a response without
   /// one.
-  private var shared: HTTPFields {
+  private func shared(_ representation: Representation, _ modified: HTTPDate?) -> HTTPFields {
     var fields: HTTPFields = [
-      .eTag: representation.etag, .cacheControl: caching, .vary: ServedFields.vary(hasDeltas: hasDeltas),
+      .eTag: representation.etag, .cacheControl: caching, .vary: ServedFields.vary(hasDeltas: !content.isMade),
     ]
     fields[.lastModified] = modified?.description
     fields[.contentSecurityPolicy] = ServedFields.documentPolicy
@@ -82,39 +83,38 @@ struct ContentAnswer {
     return fields
   }
 
-  private func describe(_ fields: inout HTTPFields) {
-    fields[.contentType] = mediaType
+  private func describe(_ representation: Representation, in fields: inout HTTPFields) {
+    fields[.contentType] = content.mediaType
     fields[.acceptRanges] = "bytes"
     fields[.contentEncoding] = representation.encoding
     if let dictionaryFor, let name = HTTPField.Name.useAsDictionary { fields[name] = "match=\"\(dictionaryFor)\"" }
     if let name = ServedFields.reprDigest { fields[name] = representation.reprDigest }
   }
 
-  private func response(
-    _ status: HTTPResponse.Status, _ fields: HTTPFields, _ range: Range<Int>, to request: HTTPRequest
+  private static func response(
+    _ status: HTTPResponse.Status, _ fields: HTTPFields, _ bytes: ByteBuffer, _ range: Range<Int>,
+    to request: HTTPRequest
   ) -> Response {
+    // A part of the body shares the representation's memory.
+    @Sendable func slice(_ range: Range<Int>) -> ByteBuffer {
+      bytes.getSlice(at: bytes.readerIndex + range.lowerBound, length: range.count) ?? ByteBuffer()
+    }
     var fields = fields
     fields[.contentLength] = String(range.count)
     guard request.method != .head else { return Response(status: status, headers: fields) }
-    guard range.count > Self.pieceSize else {
+    guard range.count > pieceSize else {
       return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: slice(range)))
     }
     let body = ResponseBody(contentLength: range.count) { writer in
       var start = range.lowerBound
       while start < range.upperBound {
-        let end = min(start + Self.pieceSize, range.upperBound)
+        let end = min(start + pieceSize, range.upperBound)
         try await writer.write(slice(start..<end))
         start = end
       }
       try await writer.finish(nil)
     }
     return Response(status: status, headers: fields, body: body)
-  }
-
-  /// Returns a part of the body, which shares the representation's memory.
-  private func slice(_ range: Range<Int>) -> ByteBuffer {
-    representation.buffer.getSlice(at: representation.buffer.readerIndex + range.lowerBound, length: range.count)
-      ?? ByteBuffer()
   }
 }
 
