@@ -97,13 +97,12 @@ package struct BundleFetcher: Sendable {
         if error is StoreError { throw error }
         if case TransportError.tooSlow = error { hasStalled = true }
         client.activity.fail(target.url, error)
-        switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
-        case .retry(let delay):
-          let reason = error.sentence.replacing("\(target.url): ", with: "")
-          retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
-          try await sleep(delay)
-        case .giveUp: throw BundleError.failed(bundle: target.name, tries: tries, error)
+        guard let delay = retry.delay(after: error, tried: tries, jitter: .random(in: 0...1)) else {
+          throw BundleError.failed(bundle: target.name, tries: tries, error)
         }
+        let reason = error.sentence.replacing("\(target.url): ", with: "")
+        retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
+        try await sleep(delay)
       }
     }
   }

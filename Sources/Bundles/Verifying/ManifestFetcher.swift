@@ -83,20 +83,10 @@ package struct ManifestFetcher: Sendable {
   }
 
   private func downloadPatiently(_ validators: Validators) async throws -> Answer {
-    var tried = 0
     client.activity.begin(source)
     defer { client.activity.end(source) }
-    while true {
-      do {
-        return try await download(validators)
-      } catch {
-        tried += 1
-        client.activity.fail(source, error)
-        guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
-          throw error
-        }
-        try await sleep(delay)
-      }
+    return try await retry.run(sleep: sleep, failed: { client.activity.fail(source, $0) }) {
+      try await download(validators)
     }
   }
 

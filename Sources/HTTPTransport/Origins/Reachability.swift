@@ -65,15 +65,11 @@ public final class Reachability: Sendable {
     package mutating func recordSuccess() { self = Breaker(patience) }
   }
 
-  private struct State {
-    var setting: Setting = .observed
-    var breakers: [String: Breaker] = [:]
-  }
-
   /// The largest number of unreachable origins that are remembered.
   private static let rememberedLimit = 1000
 
-  private let state = Mutex(State())
+  /// The breakers are those of origins that have failed.
+  private let state = Mutex<(setting: Setting, breakers: [String: Breaker])>((.observed, [:]))
   private let now: @Sendable () -> ContinuousClock.Instant
 
   private let patience: Patience

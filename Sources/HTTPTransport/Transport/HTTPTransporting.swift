@@ -143,19 +143,8 @@ public struct TransportResponse: Sendable {
   }
 }
 
-/// The timings and trailers of a transfer.
-package struct TransferSummary: Sendable {
-  package var timings: TransferTimings
-  package var trailers: HTTPFields
-
-  package init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
-    self.timings = timings
-    self.trailers = trailers
-  }
-}
-
-/// The times and bytes of a transfer. All durations count from its start.
-package struct TransferTimings: Hashable, Sendable {
+/// The times, bytes and trailers of a transfer. All durations count from its start.
+package struct TransferSummary: Hashable, Sendable {
   package var nameLookup: Duration = .zero
   package var connected: Duration = .zero
   /// The end of the TLS handshake; zero without TLS.
@@ -169,6 +158,7 @@ package struct TransferTimings: Hashable, Sendable {
   package var reusedConnection = false
   /// The version of HTTP, `1.1` or `2`; `nil` before there is a response.
   package var httpVersion: String?
+  package var trailers: HTTPFields = [:]
 
   package init() {}
 }

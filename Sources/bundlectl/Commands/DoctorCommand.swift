@@ -137,7 +137,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let response = try await OriginClient(transport, fields: fields)
           .send(.get, url, bodyLimit: ManifestLimits.standard.manifestBytes)
         for try await _ in response.body {}
-        let timings = await response.body.transferSummary().timings
+        let timings = await response.body.transferSummary()
         let check = Check(
           name: "server", ok: response.head.status == .ok,
           detail:
