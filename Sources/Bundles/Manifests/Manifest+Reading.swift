@@ -346,11 +346,6 @@ extension Manifest.Entry: Codable {
   }
 }
 
-extension AnyKey: ExpressibleByStringLiteral {
-  /// Makes the key of a member's name.
-  package init(stringLiteral name: String) { self.init(name) }
-}
-
 extension KeyedDecodingContainer where Key == AnyKey {
   func decodeAdditional(except known: Set<String>) throws -> [String: JSONValue] {
     var additional: [String: JSONValue] = [:]

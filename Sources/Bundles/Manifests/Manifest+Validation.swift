@@ -12,8 +12,8 @@ extension Manifest {
       fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
     }
     if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
-    if sequence > SequenceNumber.limit {
-      fault("the manifest", "\"sequence\" is \(sequence), the largest one is \(SequenceNumber.limit)")
+    if sequence > Int64.sequenceLimit {
+      fault("the manifest", "\"sequence\" is \(sequence), the largest one is \(Int64.sequenceLimit)")
     }
     for (member, folder) in [("base", base), ("blobs", blobs ?? "")] where !Self.isFolder(folder) {
       fault("the manifest", "\"\(member)\" is \(folder.quotedForMessage), which is no http, https or relative URL")

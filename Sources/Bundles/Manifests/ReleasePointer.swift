@@ -101,13 +101,13 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
     if former.count > Self.formerLimit {
       reasons.append("it has \(former.count) former releases, more than \(Self.formerLimit)")
     }
-    if !(0..<SequenceNumber.limit).contains(collections) {
-      reasons.append("its \"collections\" is \(collections), it must be from 0 to \(SequenceNumber.limit - 1)")
+    if !(0..<Int64.sequenceLimit).contains(collections) {
+      reasons.append("its \"collections\" is \(collections), it must be from 0 to \(Int64.sequenceLimit - 1)")
     }
     for release in releases {
-      if !(0...SequenceNumber.limit).contains(release.sequence) {
+      if !(0...Int64.sequenceLimit).contains(release.sequence) {
         reasons.append(
-          "a release has the sequence \(release.sequence), it must be from 0 to \(SequenceNumber.limit)")
+          "a release has the sequence \(release.sequence), it must be from 0 to \(Int64.sequenceLimit)")
       }
       if !Manifest.isUsableName(release.release) {
         reasons.append("the name of a release must be a text of 1 to 200 bytes without control characters")

@@ -58,8 +58,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
 
   func validate() throws {
     if json, output == nil { throw ValidationError("--json describes the file that -o names: give both.") }
-    if let sequence, !(0...SequenceNumber.limit).contains(sequence) {
-      throw ValidationError("--sequence must be from 0 to \(SequenceNumber.limit).")
+    if let sequence, !(0...Int64.sequenceLimit).contains(sequence) {
+      throw ValidationError("--sequence must be from 0 to \(Int64.sequenceLimit).")
     }
   }
 

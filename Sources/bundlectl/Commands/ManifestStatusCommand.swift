@@ -127,7 +127,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     _ former: ReleaseStatus?, _ release: ReleaseStatus.Release, at now: SignedTime
   ) throws -> ReleaseStatus {
     let sequence = (former?.sequence ?? 0) + 1
-    guard sequence <= SequenceNumber.limit else {
+    guard sequence <= Int64.sequenceLimit else {
       throw CommandError("\(path) has the largest sequence: change the online key with \"root rotate\"")
     }
     let time =
