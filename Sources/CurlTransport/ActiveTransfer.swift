@@ -195,7 +195,7 @@ final class ActiveTransfer {
   }
 
   func complete(_ code: CURLcode) {
-    sockets.note(easy)
+    sockets.record(easy)
     cookies?.publish()
     transfer.record(summary())
     if let fault = transfer.feed?.failure {

@@ -293,7 +293,7 @@ final class ConnectionSockets {
   init(connections: Int) { limit = max(connections, 1) * 2 }
 
   /// Records the connection of a transfer that has ended, while libcurl still knows it.
-  func note(_ easy: UnsafeMutableRawPointer) {
+  func record(_ easy: UnsafeMutableRawPointer) {
     var port = 0
     var socket: curl_socket_t = -1
     guard pk_getinfo_long(easy, CURLINFO_LOCAL_PORT, &port) == CURLE_OK, port > 0,

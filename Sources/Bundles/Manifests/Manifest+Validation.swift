@@ -72,7 +72,7 @@ extension Manifest {
         faults.append("it has a \"rollout\", and no \"otherwise\" for the installs that are not in it")
       }
     }
-    if let minimumRuntime, RuntimeVersion(minimumRuntime) == nil {
+    if let minimumRuntime, minimumRuntime.versionNumbers == nil {
       faults.append("\"minimumRuntime\" is \(minimumRuntime.quotedForMessage), it must be numbers with dots, as 1.4.0")
     }
     if channels.count > 100 { faults.append("it has \(channels.count) channels, more than 100") }

@@ -45,7 +45,7 @@ package struct ManifestBuilder: Sendable {
     var manifest = Manifest(
       release: former?.release ?? "", sequence: former?.sequence ?? 0, base: base, bundles: bundles, files: files,
       identity: former?.identity, additional: former?.additional ?? [:])
-    if let former { manifest.takeAudience(of: former) }
+    if let former { manifest.copyAudience(of: former) }
     return manifest
   }
 

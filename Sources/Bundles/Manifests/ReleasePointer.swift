@@ -74,23 +74,19 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
     }
   }
 
-  private enum Key: String, CodingKey {
-    case schema, current, former, collections
-  }
-
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: Key.self)
-    current = try container.decode(Release.self, forKey: .current)
-    former = try container.decodeIfPresent([Release].self, forKey: .former) ?? []
-    collections = try container.decodeIfPresent(Int64.self, forKey: .collections) ?? 0
+    let container = try decoder.container(keyedBy: AnyKey.self)
+    current = try container.decode(Release.self, forKey: "current")
+    former = try container.decodeIfPresent([Release].self, forKey: "former") ?? []
+    collections = try container.decodeIfPresent(Int64.self, forKey: "collections") ?? 0
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encode(Self.supportedSchema, forKey: .schema)
-    try container.encode(current, forKey: .current)
-    try container.encode(former, forKey: .former)
-    try container.encode(collections, forKey: .collections)
+    var container = encoder.container(keyedBy: AnyKey.self)
+    try container.encode(Self.supportedSchema, forKey: "schema")
+    try container.encode(current, forKey: "current")
+    try container.encode(former, forKey: "former")
+    try container.encode(collections, forKey: "collections")
   }
 
   /// All of its releases, the current one first.

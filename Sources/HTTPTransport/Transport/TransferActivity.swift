@@ -21,7 +21,7 @@ package final class TransferActivity: Sendable {
     }
   }
 
-  package func note(_ url: PageURL) {
+  package func record(_ url: PageURL) {
     let now = now()
     state.withLock { state in
       guard state[url] != nil else { return }

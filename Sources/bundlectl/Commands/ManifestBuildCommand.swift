@@ -3,7 +3,7 @@ import Foundation
 import PageKit
 import Signing
 
-struct ManifestBuildCommand: AsyncParsableCommand {
+struct ManifestBuildCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "build",
     abstract: "Make a manifest of a folder.",
@@ -63,11 +63,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     }
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(json) { try build() }
-  }
-
-  private func build() throws {
+  func perform() throws {
     let former = try existing()
     var builder = ManifestBuilder(folder: folder)
     builder.excluded = output

@@ -3,6 +3,7 @@ import DiskStorage
 import Foundation
 import HTTPTypes
 import PageKit
+import Signing
 
 /// The manifest, and the options of transfers.
 struct SourceOptions: ParsableArguments {
@@ -86,7 +87,7 @@ struct SourceOptions: ParsableArguments {
     configuration.fields = try fields()
     configuration.certificateAuthorities = caFile
     if let root {
-      configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration)
+      configuration.trust = ReleaseTrust(try TrustRoot(file: root), freshFor: freshFor?.duration)
     }
     configuration.logger = store.logger
     configuration.decidesAboutReleases = false
