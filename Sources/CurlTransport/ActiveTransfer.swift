@@ -156,23 +156,23 @@ final class ActiveTransfer {
   }
 
   /// Receives the bytes that libcurl holds, and continues.
-  func resume() -> CurlCode {
+  func resume() -> CURLcode {
     isPaused = false
     return unpause()
   }
 
   /// Continues to send the request's body.
-  func sendOn() -> CurlCode {
-    guard transfer.feed?.failure == nil else { return .abortedByCallback }
-    guard isSendingPaused else { return .ok }
+  func sendOn() -> CURLcode {
+    guard transfer.feed?.failure == nil else { return CURLE_ABORTED_BY_CALLBACK }
+    guard isSendingPaused else { return CURLE_OK }
     isSendingPaused = false
     watchSpeed(true)
     return unpause()
   }
 
-  private func unpause() -> CurlCode {
+  private func unpause() -> CURLcode {
     let sides = (isPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0)
-    return CurlCode(curl_easy_pause(easy, sides))
+    return curl_easy_pause(easy, sides)
   }
 
   func watchSpeed(_ isWatched: Bool) {
@@ -191,17 +191,17 @@ final class ActiveTransfer {
   /// Ends the transfer, since its total time limit is exceeded.
   func timeOut() {
     failure = .timedOut(url: url, after: request.limits.total ?? .zero)
-    complete(.timedOut)
+    complete(CURLE_OPERATION_TIMEDOUT)
   }
 
-  func complete(_ code: CurlCode) {
-    sockets.note(easy)
+  func complete(_ code: CURLcode) {
+    sockets.record(easy)
     cookies?.publish()
-    transfer.record(TransferSummary(timings: timings(), trailers: head.trailers.fields))
+    transfer.record(summary())
     if let fault = transfer.feed?.failure {
       failure = .requestBody(url: url, reason: "\(fault)")
     }
-    if code == .ok, failure == nil, head.isComplete {
+    if code == CURLE_OK, failure == nil, head.isComplete {
       transfer.finish(.success(()))
     } else {
       transfer.finish(.failure(failure ?? error(for: code)))
@@ -218,72 +218,74 @@ final class ActiveTransfer {
 
 /// The results that libcurl reports at a transfer's end.
 extension ActiveTransfer {
-  func error(for code: CurlCode) -> TransportError {
+  func error(for code: CURLcode) -> TransportError {
     let text = String(cString: errorText)
-    let reason = text.isEmpty ? code.reason : text
+    let reason = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
     switch code {
-    case .ok:
+    case CURLE_OK:
       // libcurl 7.88 accepts a head that ends after a complete line, without the empty one.
       return .closedEarly(url: url, received: 0, reason: "the connection ended in the head")
-    case .malformedURL:
+    case CURLE_URL_MALFORMAT:
       return .invalidURL(url)
-    case .unsupportedProtocol where timings().firstByte == .zero:
+    case CURLE_UNSUPPORTED_PROTOCOL where summary().firstByte == .zero:
       return .invalidURL(url)
-    case .unsupportedProtocol where timings().reusedConnection:
+    case CURLE_UNSUPPORTED_PROTOCOL where summary().reusedConnection:
       // libcurl 7.88 does not check whether an earlier response had more bytes than it announced.
       return .closedEarly(url: url, received: 0, reason: "a former answer on the connection was longer than announced")
-    case .cannotResolveHost, .cannotResolveProxy:
+    case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
       return .cannotResolve(url: url, reason: reason)
-    case .cannotConnect:
+    case CURLE_COULDNT_CONNECT:
       let system = Int32(clamping: long(CURLINFO_OS_ERRNO))
-      // The text of libcurl says once more that it could not connect. Its duration is removed, so that equal failures have
+      // libcurl's text says once more that it could not connect. Its duration is removed, so that equal failures have
       // equal errors.
       let text = reason.replacing(/\ after \d+ ms/, with: "").replacing(/:\ Couldn.t connect to server$/, with: "")
       return .cannotConnect(url: url, reason: system > 0 ? String(cString: strerror(system)) : text)
-    case .timedOut:
+    case CURLE_OPERATION_TIMEDOUT:
       let limits = request.limits
       if reason.hasPrefix("Operation too slow") {
         return .tooSlow(url: url, bytesPerSecond: limits.lowSpeedBytesPerSecond, over: limits.lowSpeedTime)
       }
       return .timedOut(url: url, after: limits.connect)
-    case .partialFile, .gotNothing, .receiveError, .sendError, .http2, .http2Stream, .sendFailedToRewind:
+    case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
+      CURLE_SEND_FAIL_REWIND:
       return .closedEarly(url: url, received: bodyBytes, reason: reason)
-    case .weirdServerReply, .unsupportedProtocol:
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
       return .malformed(url: url, reason: reason)
-    case .outOfMemory where timings().firstByte > .zero:
+    case CURLE_OUT_OF_MEMORY where summary().firstByte > .zero:
       // libcurl 7.88 uses this code for a line of the head over its limit of 100 KB.
       return .malformed(url: url, reason: "a line of its head is too long")
-    case .badFunctionArgument where timings().firstByte > .zero:
+    case CURLE_BAD_FUNCTION_ARGUMENT where summary().firstByte > .zero:
       // libcurl 7.88 uses this code for lines of heads, chunks and trailers that it cannot read.
       return .malformed(url: url, reason: "a line of its head or of its chunks cannot be read")
-    case _ where CurlCode.tls.contains(code):
+    case _ where code.isOfTLS:
       return .insecure(url: url, reason: reason)
     default:
       return .failed(url: url, code: Int(code.rawValue), reason: reason)
     }
   }
 
-  func timings() -> TransferTimings {
-    var timings = TransferTimings()
-    timings.nameLookup = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-    timings.connected = microseconds(CURLINFO_CONNECT_TIME_T)
-    timings.secured = microseconds(CURLINFO_APPCONNECT_TIME_T)
-    timings.firstByte = microseconds(CURLINFO_STARTTRANSFER_TIME_T)
-    timings.total = microseconds(CURLINFO_TOTAL_TIME_T)
-    timings.bytesReceived = offset(CURLINFO_SIZE_DOWNLOAD_T) + Int64(long(CURLINFO_HEADER_SIZE))
-    timings.reusedConnection = long(CURLINFO_NUM_CONNECTS) == 0
+  func summary() -> TransferSummary {
+    var summary = TransferSummary()
+    summary.nameLookup = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
+    summary.connected = microseconds(CURLINFO_CONNECT_TIME_T)
+    summary.secured = microseconds(CURLINFO_APPCONNECT_TIME_T)
+    summary.firstByte = microseconds(CURLINFO_STARTTRANSFER_TIME_T)
+    summary.total = microseconds(CURLINFO_TOTAL_TIME_T)
+    summary.bytesReceived = offset(CURLINFO_SIZE_DOWNLOAD_T) + Int64(long(CURLINFO_HEADER_SIZE))
+    summary.reusedConnection = long(CURLINFO_NUM_CONNECTS) == 0
     switch long(CURLINFO_HTTP_VERSION) {
-    case 1: timings.httpVersion = "1.0"
-    case 2: timings.httpVersion = "1.1"
-    case 3: timings.httpVersion = "2"
-    default: timings.httpVersion = nil
+    case 1: summary.httpVersion = "1.0"
+    case 2: summary.httpVersion = "1.1"
+    case 3: summary.httpVersion = "2"
+    default: summary.httpVersion = nil
     }
-    timings.bytesSent = Int64(long(CURLINFO_REQUEST_SIZE))
+    summary.bytesSent = Int64(long(CURLINFO_REQUEST_SIZE))
     // With HTTP/1 libcurl sends a small body together with the head, and counts it in both.
-    if timings.httpVersion == "2" || transfer.feed != nil || request.body.count >= Self.separateBody {
-      timings.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T)
+    if summary.httpVersion == "2" || transfer.feed != nil || request.body.count >= Self.separateBody {
+      summary.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T)
     }
-    return timings
+    summary.trailers = head.trailers.fields
+    return summary
   }
 
   private func microseconds(_ info: CURLINFO) -> Duration { .microseconds(offset(info)) }

@@ -68,11 +68,11 @@ final class CurlLoop {
       guard let found = active[ObjectIdentifier(transfer)] else { return }
       let code = found.resume()
       // libcurl drops held bytes that the callback refuses, and would continue after them.
-      if code != .ok { end(found, with: code) }
+      if code != CURLE_OK { end(found, with: code) }
     case .sendOn(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
       let code = found.sendOn()
-      if code != .ok { end(found, with: code) }
+      if code != CURLE_OK { end(found, with: code) }
     case .cancel(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
       remove(found)
@@ -107,8 +107,8 @@ final class CurlLoop {
       guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
         let finished = byHandle[easy]
       else { continue }
-      let code = CurlCode(pk_message_result(message))
-      if code == .abortedByCallback, finished.wantsOtherConnection, beginAgain(finished) { continue }
+      let code = pk_message_result(message)
+      if code == CURLE_ABORTED_BY_CALLBACK, finished.wantsOtherConnection, beginAgain(finished) { continue }
       end(finished, with: code)
     }
   }
@@ -138,7 +138,7 @@ final class CurlLoop {
     return pause
   }
 
-  private func end(_ transfer: ActiveTransfer, with code: CurlCode) {
+  private func end(_ transfer: ActiveTransfer, with code: CURLcode) {
     transfer.complete(code)
     remove(transfer)
   }
@@ -147,7 +147,7 @@ final class CurlLoop {
   private func remove(_ transfer: ActiveTransfer) {
     // If other transfers use the connection, libcurl 7.88 keeps the held bytes of a paused transfer, and would pass
     // them to the next transfer with the same handle.
-    let isClean = !transfer.isPaused || transfer.resume() == .ok
+    let isClean = !transfer.isPaused || transfer.resume() == CURLE_OK
     transfer.prepareRemoval()
     curl_multi_remove_handle(mailbox.multi, transfer.easy)
     active[ObjectIdentifier(transfer.transfer)] = nil
@@ -233,22 +233,14 @@ enum CurlCommand: Sendable {
   case stop
 }
 
-/// A handle of libcurl that several threads have; its owner sees to it that they make only calls that libcurl allows.
-struct SharedHandle: @unchecked Sendable {
-  let pointer: UnsafeMutableRawPointer
-}
-
 /// Carries commands to the curl thread and wakes it.
 final class CurlMailbox: Sendable {
-  private struct State {
-    var commands: [CurlCommand] = []
-    var isClosed = false
-  }
+  private typealias State = (commands: [CurlCommand], isClosed: Bool)
 
-  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all
+  /// The multi handle. Other threads use it only for `curl_multi_wakeup`, which libcurl allows; ``CurlLoop`` makes all
   /// other calls.
-  private let handle: SharedHandle
-  private let state = Mutex(State())
+  nonisolated(unsafe) let multi: UnsafeMutableRawPointer
+  private let state = Mutex<State>(([], false))
 
   /// `true` if libcurl can be used. The first access sets libcurl up.
   static let initialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
@@ -257,18 +249,15 @@ final class CurlMailbox: Sendable {
     guard Self.initialised, let multi = curl_multi_init() else {
       throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
     }
-    handle = SharedHandle(pointer: multi)
+    self.multi = multi
   }
-
-  /// The multi handle, for the curl thread only.
-  var multi: UnsafeMutableRawPointer { handle.pointer }
 
   func post(_ command: CurlCommand) {
     let isAccepted = state.withLock { state in
       guard !state.isClosed else { return false }
       state.commands.append(command)
       // Under the lock, since libcurl's handle is gone once the mailbox is closed.
-      curl_multi_wakeup(handle.pointer)
+      curl_multi_wakeup(multi)
       return true
     }
     if !isAccepted, case .start(let transfer) = command {
@@ -304,7 +293,7 @@ final class ConnectionSockets {
   init(connections: Int) { limit = max(connections, 1) * 2 }
 
   /// Records the connection of a transfer that has ended, while libcurl still knows it.
-  func note(_ easy: UnsafeMutableRawPointer) {
+  func record(_ easy: UnsafeMutableRawPointer) {
     var port = 0
     var socket: curl_socket_t = -1
     guard pk_getinfo_long(easy, CURLINFO_LOCAL_PORT, &port) == CURLE_OK, port > 0,

@@ -69,11 +69,12 @@ public final class CurlTransport: HTTPTransporting {
     guard request.stream?.isTaken != true else {
       throw TransportError.requestBody(url: request.url, reason: RequestFeed.Fault.sentBefore.description)
     }
-    let added = AddedCookies(to: request)
-    let transfer = Transfer(request: added?.request ?? request, target: target, mailbox: mailbox)
+    var request = request
+    let cookies = request.addCookies()
+    let transfer = Transfer(request: request, target: target, mailbox: mailbox)
     mailbox.post(.start(transfer))
     let head = try await transfer.head()
-    added?.receive(head)
+    if let (store, url) = cookies, head.headerFields[.setCookie] != nil { store.receive(head.headerFields, from: url) }
     return TransportResponse(head: head, body: Self.body(of: transfer), version: transfer.version)
   }
 

@@ -6,12 +6,23 @@ struct ResponseHeadParser {
   enum Fault: Error, Equatable, CustomStringConvertible {
     case badStatusLine
     case tooLong
-    case framing(ResponseFraming.Fault)
+    case twoLengths
+    case noNumber
+    case lengthAndCoding
+    case unclearCoding
+    case codingInOldVersion
+    case unclear
     case switchedProtocols
 
     var description: String {
       switch self {
-      case .framing(let fault): fault.description
+      case .twoLengths: "it has two lengths that differ"
+      case .noNumber: "its length is not a number"
+      case .lengthAndCoding: "it gives the length of its body in two ways"
+      case .unclearCoding: "it has another transfer coding than chunked alone"
+      case .codingInOldVersion: "it has a transfer coding, which HTTP/1.0 does not support"
+      case .unclear:
+        "the field that gives the length of its body has a space before its colon, spans two lines, or has other characters than visible ones"
       case .switchedProtocols: "it switches to a protocol that nobody asked for"
       case .badStatusLine: "its first line is not a status line"
       case .tooLong: "its head has more than \(ResponseHeadParser.limit) bytes"
@@ -81,10 +92,8 @@ struct ResponseHeadParser {
     guard head.status != .switchingProtocols else { throw .switchedProtocols }
     if head.status.kind == .informational { return head }
     isComplete = true
-    do throws(ResponseFraming.Fault) {
-      if fields.hasUnclearFraming { throw .unclear }
-      try ResponseFraming.check(&head.headerFields, isOld: version == "1.0")
-    } catch { throw .framing(error) }
+    if fields.hasUnclearFraming { throw .unclear }
+    try Self.checkFraming(&head.headerFields, isOld: version == "1.0")
     return head
   }
 
@@ -154,30 +163,9 @@ extension UInt8 {
   fileprivate var isFieldSpace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 }
 
-/// Checks the fields of a head that give the length of its body. libcurl accepts ambiguous lengths; a gateway that
-/// passes the response on would then announce another length than was read. RFC 9112 §6.
-enum ResponseFraming {
-  enum Fault: Error, Hashable, CustomStringConvertible {
-    case twoLengths
-    case noNumber
-    case lengthAndCoding
-    case unclearCoding
-    case codingInOldVersion
-    case unclear
+// MARK: Framing
 
-    var description: String {
-      switch self {
-      case .twoLengths: "it has two lengths that differ"
-      case .noNumber: "its length is not a number"
-      case .lengthAndCoding: "it gives the length of its body in two ways"
-      case .unclearCoding: "it has another transfer coding than chunked alone"
-      case .codingInOldVersion: "it has a transfer coding, which HTTP/1.0 does not support"
-      case .unclear:
-        "the field that gives the length of its body has a space before its colon, spans two lines, or has other characters than visible ones"
-      }
-    }
-  }
-
+extension ResponseHeadParser {
   /// Returns `true` for what most heads have: one length as it would be written here, and no coding.
   private static func hasOnePlainLength(_ fields: HTTPFields) -> Bool {
     var hasLength = false
@@ -199,8 +187,9 @@ enum ResponseFraming {
   /// The transfer codings that change bytes (IANA, HTTP Transfer Coding Registry), also as parts of other words.
   private static let changing = ["chunked", "gzip", "deflate", "compress"]
 
-  /// Leaves one length, as a plain number, or none.
-  static func check(_ fields: inout HTTPFields, isOld: Bool) throws(Fault) {
+  /// Leaves one length, as a plain number, or none. libcurl accepts ambiguous lengths; a gateway that passes the response
+  /// on would then announce another length than was read. RFC 9112 §6.
+  private static func checkFraming(_ fields: inout HTTPFields, isOld: Bool) throws(Fault) {
     if hasOnePlainLength(fields) { return }
     let codings = fields[values: .transferEncoding]
     let lengths = fields[values: .contentLength]

@@ -206,62 +206,34 @@ package struct S3Store: Sendable {
     }
     var limits = Self.limits
     limits.bodyBytes = limit
-    var tried = 0
-    while true {
-      do {
-        var request = TransportRequest(head, limits: limits)
-        try content.map { try request.take($0) }
-        if let signing { request = try request.signed(by: signing) }
-        let response = try await transport.send(request)
-        let bytes = try await response.body.collect(upTo: limit)
-        if HTTPFault.isTransient(response.head.status.code) { throw HTTPFault(response.head, url: url, now: .now) }
-        return (response.head, bytes)
-      } catch let error as CancellationError {
-        throw error
-      } catch {
-        tried += 1
-        guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
-          throw error
-        }
-        try await sleep(delay)
-      }
+    return try await retry.run(sleep: sleep) {
+      var request = TransportRequest(head, limits: limits)
+      try content.map { try request.setBody($0) }
+      if let signing { request = try request.signed(by: signing) }
+      let response = try await transport.send(request)
+      let bytes = try await response.body.collect(upTo: limit)
+      if HTTPFault.isTransient(response.head.status.code) { throw HTTPFault(response.head, url: url, now: .now) }
+      return (response.head, bytes)
     }
   }
 }
 
 extension TransportRequest {
   /// Takes the bytes of an object as the body, with the digest that the store compares.
-  fileprivate mutating func take(_ content: S3Store.Content) throws {
+  fileprivate mutating func setBody(_ content: S3Store.Content) throws {
     guard let name = HTTPField.Name("x-amz-content-sha256") else { return }
     switch content {
     case .bytes(let bytes):
       body = bytes
       head.headerFields[name] = try SHA256Digest(of: bytes).hex
     case .file(let path, let size, let sha256):
-      stream = RequestStream(FileChunks(path: path), length: size)
+      let file = Result { try FileHandle(forReadingFrom: URL(fileURLWithPath: path)) }
+      let chunks = AsyncThrowingStream {
+        let data = try file.get().read(upToCount: 256 << 10)
+        return data.flatMap { $0.isEmpty ? nil : Array($0) }
+      }
+      stream = RequestStream(chunks, length: size)
       head.headerFields[name] = sha256.hex
-    }
-  }
-}
-
-/// The bytes of a file in pieces.
-private struct FileChunks: AsyncSequence, Sendable {
-  let path: String
-
-  func makeAsyncIterator() -> Iterator { Iterator(path: path) }
-
-  struct Iterator: AsyncIteratorProtocol {
-    private static let size = 256 << 10
-    private let path: String
-    private var file: FileHandle?
-
-    init(path: String) { self.path = path }
-
-    mutating func next() async throws -> [UInt8]? {
-      let open = try file ?? FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-      file = open
-      guard let data = try open.read(upToCount: Self.size), !data.isEmpty else { return nil }
-      return Array(data)
     }
   }
 }

@@ -62,9 +62,9 @@ package struct FolderPublication: Sendable {
   /// The number of times that a publication begins anew since a collection ran meanwhile.
   private static let attempts = 5
 
-  private let folder: String
-  private let releases: PublishedReleases
-  private let options: Options
+  let folder: String
+  let releases: PublishedReleases
+  let options: Options
   private let sign: Signing?
 
   /// - Parameters:
@@ -110,9 +110,7 @@ package struct FolderPublication: Sendable {
     var plan = PublishPlan(draft.manifest, published: published, collections: pointer?.collections ?? 0)
     var report = Report(
       release: draft.manifest.release, sequence: draft.manifest.sequence, isChanged: draft.isChanged)
-    let checks = SignedPublication(
-      folder: folder, releases: releases, signers: options.signers, statusIsElsewhere: options.statusIsElsewhere)
-    let root = sign == nil ? nil : try await checks.newestRoot()
+    let root = sign == nil ? nil : try await newestRoot()
     try await restore(plan.reused, &report)
     if !draft.isChanged, sign == nil { return report }
 
@@ -130,7 +128,7 @@ package struct FolderPublication: Sendable {
     let reference = ManifestReference(
       url: PublishedNames.manifest(with: digest, after: pointer?.collections ?? 0), sha256: digest)
     if let signatureFile {
-      try checks.check(bytes, signatureFile, by: root, after: current)
+      try checkForHosts(bytes, signatureFile, by: root, after: current)
       try await publishRoots()
       try await write(reference.url + SignatureFile.suffix, signatureFile)
     }

@@ -33,13 +33,13 @@ struct ReleaseDraft: Hashable, Sendable {
     in pointer: ReleasePointer?, now: Date
   ) throws {
     var manifest = manifest
-    let isSame = current.map { $0.contents == manifest.contents } ?? false
+    let isSame = current?.hasSameContents(as: manifest) ?? false
     if isSame, let current {
       (manifest.release, manifest.sequence) = (options.release ?? current.release, current.sequence)
     } else {
       // The current release may be one that was gone back to.
       let next = try Manifest.sequence(after: pointer?.releases.map(\.sequence).max() ?? 0)
-      let isListed = own.map { $0.contents == manifest.contents && $0.sequence >= next } ?? false
+      let isListed = own.map { $0.hasSameContents(as: manifest) && $0.sequence >= next } ?? false
       manifest.sequence = isListed ? manifest.sequence : next
       manifest.release =
         options.release
@@ -59,15 +59,8 @@ struct ReleaseDraft: Hashable, Sendable {
 }
 
 extension Manifest {
-  /// The members that make it another release, without the places of contents.
-  fileprivate struct Contents: Hashable {
-    let base: String
-    let bundles: [Entry]
-    let files: [Entry]
-    let identity: PageIdentity?
-  }
-
-  fileprivate var contents: Contents {
+  /// Returns `true` if the other one makes the same release, apart from the places of contents.
+  fileprivate func hasSameContents(as other: Manifest) -> Bool {
     func plain(_ entries: [Entry]) -> [Entry] {
       entries.map { entry in
         var entry = entry
@@ -75,7 +68,8 @@ extension Manifest {
         return entry
       }
     }
-    return Contents(base: base, bundles: plain(bundles), files: plain(files), identity: identity)
+    return base == other.base && identity == other.identity && plain(bundles) == plain(other.bundles)
+      && plain(files) == plain(other.files)
   }
 
   /// - Parameter isSame: `true` if the current release has the same contents: only its share changes.

@@ -12,7 +12,7 @@ import HTTPTransport
 ///
 /// Keys of the role ``TrustRoot/Role/online`` sign it, which a publishing host may have: it only names manifests, whose
 /// bytes keys of the role `release` have signed. Members that are not known are left out: a later version may have them.
-package struct ReleaseStatus: Hashable, Sendable {
+package struct ReleaseStatus: Hashable, Sendable, Codable {
   /// The release whose manifest is published beside the status.
   package struct Release: Hashable, Sendable, Codable {
     package let name: String
@@ -73,7 +73,7 @@ package struct ReleaseStatus: Hashable, Sendable {
   /// The part of a status that a person decides.
   ///
   /// Its file may have the form of a status, or only these members: `{"disabled": [{"bundle": "pay", "message": "…"}]}`.
-  package struct Directives: Hashable, Sendable {
+  package struct Directives: Hashable, Sendable, Decodable {
     /// The name and sequence of the release that it was written for; `nil` for each release.
     let release: Target?
     let disabled: [Disabled]
@@ -85,24 +85,22 @@ package struct ReleaseStatus: Hashable, Sendable {
       let sequence: Int64
     }
 
-    private struct File: Codable {
-      var release: Target?
-      var disabled: [Disabled]?
-      var rollbackTo: Manifest?
-      var halted: Bool?
-    }
-
     /// Reads the directives of a file.
     ///
     /// - Throws: ``TrustError/unreadable(_:reason:)``.
     package init(reading bytes: [UInt8]) throws {
-      let file = try SignedJSON.decode(
-        bytes, as: File.self, of: "the status", limit: ReleaseStatus.byteLimit,
+      self = try SignedJSON.decode(
+        bytes, as: Self.self, of: "the status", limit: ReleaseStatus.byteLimit,
         shape:
           "\"disabled\" must be a list of objects with \"bundle\" and \"message\", and \"halted\" true or false")
-      release = file.release
-      disabled = file.disabled ?? []
-      (rollbackTo, isHalted) = (file.rollbackTo, file.halted ?? false)
+    }
+
+    package init(from decoder: any Decoder) throws {
+      let file = try decoder.container(keyedBy: AnyKey.self)
+      release = try file.decodeIfPresent(Target.self, forKey: "release")
+      disabled = try file.decodeIfPresent([Disabled].self, forKey: "disabled") ?? []
+      rollbackTo = try file.decodeIfPresent(Manifest.self, forKey: "rollbackTo")
+      isHalted = try file.decodeIfPresent(Bool.self, forKey: "halted") ?? false
     }
 
     package init(_ status: ReleaseStatus) {
@@ -144,43 +142,25 @@ package struct ReleaseStatus: Hashable, Sendable {
 
   // MARK: Files
 
-  private struct File: Codable {
-    let kind: String
-    let sequence: Int64
-    let signed: SignedTime
-    let expires: SignedTime
-    let release: Release
-    var disabled: [Disabled]?
-    var rollbackTo: Manifest?
-    var halted: Bool?
-  }
-
   private static let kind = "status"
 
   /// Reads a status. The signatures are another question.
   ///
   /// - Throws: ``TrustError/unreadable(_:reason:)``.
   package init(reading bytes: [UInt8]) throws {
-    func refusal(_ reason: String) -> TrustError { .unreadable("the status", reason: reason) }
-    let file = try SignedJSON.decode(
-      bytes, as: File.self, of: "the status", limit: Self.byteLimit,
+    self = try SignedJSON.decode(
+      bytes, as: Self.self, of: "the status", limit: Self.byteLimit,
       shape:
         "it must have \"kind\", \"sequence\", \"signed\", \"expires\", and \"release\" with \"name\", \"sequence\" and \"sha256\"; it may have \"disabled\", \"rollbackTo\" and \"halted\""
     )
-    guard file.kind == Self.kind else {
-      throw refusal("its kind is \(file.kind.quotedForMessage), not \"\(Self.kind)\"")
-    }
-    self.init(
-      sequence: file.sequence, signed: file.signed, expires: file.expires, release: file.release,
-      disabled: file.disabled ?? [], rollbackTo: file.rollbackTo, isHalted: file.halted ?? false)
-    if let fault { throw refusal(fault) }
+    if let fault { throw TrustError.unreadable("the status", reason: fault) }
   }
 
   /// The fault of the status, as a clause; `nil` for one that can be used.
   package var fault: String? {
     if sequence < 1 { return "its sequence is \(sequence), the first one is 1" }
-    for number in [sequence, release.sequence] where number > SequenceNumber.limit {
-      return "it has the sequence \(number), the largest one is \(SequenceNumber.limit)"
+    for number in [sequence, release.sequence] where number > Int64.sequenceLimit {
+      return "it has the sequence \(number), the largest one is \(Int64.sequenceLimit)"
     }
     if expires <= signed { return "it expires at \(expires), which is not after it was signed, at \(signed)" }
     if release.sequence < 0 { return "its release has sequence \(release.sequence), which must not be negative" }
@@ -209,11 +189,35 @@ package struct ReleaseStatus: Hashable, Sendable {
   }
 
   /// The file's bytes, over which signatures are made.
-  package func encoded() throws -> [UInt8] {
-    try SignedJSON.encode(
-      File(
-        kind: Self.kind, sequence: sequence, signed: signed, expires: expires, release: release,
-        disabled: disabled.isEmpty ? nil : disabled, rollbackTo: rollbackTo, halted: isHalted ? true : nil))
+  package func encoded() throws -> [UInt8] { try SignedJSON.encode(self) }
+
+  package init(from decoder: any Decoder) throws {
+    let file = try decoder.container(keyedBy: AnyKey.self)
+    let kind = try file.decode(String.self, forKey: "kind")
+    self.init(
+      sequence: try file.decode(Int64.self, forKey: "sequence"),
+      signed: try file.decode(SignedTime.self, forKey: "signed"),
+      expires: try file.decode(SignedTime.self, forKey: "expires"),
+      release: try file.decode(Release.self, forKey: "release"),
+      disabled: try file.decodeIfPresent([Disabled].self, forKey: "disabled") ?? [],
+      rollbackTo: try file.decodeIfPresent(Manifest.self, forKey: "rollbackTo"),
+      isHalted: try file.decodeIfPresent(Bool.self, forKey: "halted") ?? false)
+    guard kind == Self.kind else {
+      throw TrustError.unreadable(
+        "the status", reason: "its kind is \(kind.quotedForMessage), not \"\(Self.kind)\"")
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var file = encoder.container(keyedBy: AnyKey.self)
+    try file.encode(Self.kind, forKey: "kind")
+    try file.encode(sequence, forKey: "sequence")
+    try file.encode(signed, forKey: "signed")
+    try file.encode(expires, forKey: "expires")
+    try file.encode(release, forKey: "release")
+    if !disabled.isEmpty { try file.encode(disabled, forKey: "disabled") }
+    try file.encodeIfPresent(rollbackTo, forKey: "rollbackTo")
+    if isHalted { try file.encode(true, forKey: "halted") }
   }
 }
 

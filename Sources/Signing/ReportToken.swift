@@ -24,33 +24,6 @@ package struct ReportToken: Hashable, Sendable {
   /// The size of an install's name in bytes.
   package static let installLimit = 256
 
-  private struct Header: Codable {
-    var alg: String
-    var typ: String?
-    /// Extensions that must be understood. RFC 7515 §4.1.11.
-    var crit: [String]?
-  }
-
-  private struct Claims: Codable {
-    var aud: Audience
-    var sub: String
-    var exp: Double
-    var nbf: Double?
-  }
-
-  /// A text or a list of texts. RFC 7519 §4.1.3.
-  private struct Audience: Codable {
-    let names: [String]
-
-    init(_ name: String) { names = [name] }
-
-    init(from decoder: any Decoder) throws {
-      names = try (try? [String(from: decoder)]) ?? [String](from: decoder)
-    }
-
-    func encode(to encoder: any Encoder) throws { try names[0].encode(to: encoder) }
-  }
-
   // MARK: Reading
 
   /// Reads a token that one of the keys has signed.
@@ -64,30 +37,40 @@ package struct ReportToken: Hashable, Sendable {
     guard parts.count == 3, let signature = Self.bytes(parts[2]) else {
       throw ReportTokenError.unreadable("it does not have three parts of base64url with dots between them")
     }
-    let header: Header = try Self.decode(parts[0], "its header has no \"alg\"")
+    guard let header = Self.members(parts[0]), case .string(let algorithm)? = header["alg"] else {
+      throw ReportTokenError.unreadable("its header has no \"alg\"")
+    }
     // RFC 8725 §3.1: the algorithm is the reader's choice, never the token's.
-    guard header.alg == "EdDSA" else { throw ReportTokenError.algorithm(header.alg) }
-    guard header.crit == nil else { throw ReportTokenError.unreadable("it needs extensions: \"crit\"") }
+    guard algorithm == "EdDSA" else { throw ReportTokenError.algorithm(algorithm) }
+    // RFC 7515 §4.1.11: it names extensions that must be understood.
+    guard [nil, .null].contains(header["crit"]) else {
+      throw ReportTokenError.unreadable("it needs extensions: \"crit\"")
+    }
     let message = Array(parts[0].utf8) + [UInt8(ascii: ".")] + Array(parts[1].utf8)
     guard keys.contains(where: { $0.isValid(signature, over: message) }) else { throw ReportTokenError.signature }
-    let claims: Claims = try Self.decode(
-      parts[1], "its claims must have \"aud\" and \"sub\" as texts, and \"exp\" as a number")
-    guard claims.aud.names.contains(Self.audience) else { throw ReportTokenError.audience }
-    guard (1...Self.installLimit).contains(claims.sub.utf8.count) else {
+    // RFC 7519 §4.1.3: the audience is a text or a list of texts.
+    guard let claims = Self.members(parts[1]), let audience = claims["aud"],
+      let names = (try? [audience.decoded(as: String.self)]) ?? (try? audience.decoded(as: [String].self)),
+      case .string(let install)? = claims["sub"], let end = try? claims["exp"]?.decoded(as: Double.self),
+      let start = try? (claims["nbf"].flatMap { $0 == .null ? nil : $0 } ?? .integer(.min)).decoded(as: Double.self)
+    else {
+      throw ReportTokenError.unreadable(
+        "its claims must have \"aud\" and \"sub\" as texts, and \"exp\" as a number")
+    }
+    guard names.contains(Self.audience) else { throw ReportTokenError.audience }
+    guard (1...Self.installLimit).contains(install.utf8.count) else {
       throw ReportTokenError.unreadable("its \"sub\" must have 1 to \(Self.installLimit) bytes")
     }
     // A time beyond all times that can be written never comes.
-    expires = SignedTime(seconds: Int64(exactly: claims.exp.rounded(.down)) ?? (claims.exp > 0 ? .max : .min))
-    guard Double(now.seconds) < claims.exp else { throw ReportTokenError.expired }
-    guard claims.nbf.map({ $0 <= Double(now.seconds) }) ?? true else { throw ReportTokenError.early }
-    install = claims.sub
+    expires = SignedTime(seconds: Int64(exactly: end.rounded(.down)) ?? (end > 0 ? .max : .min))
+    guard Double(now.seconds) < end else { throw ReportTokenError.expired }
+    guard start <= Double(now.seconds) else { throw ReportTokenError.early }
+    self.install = install
   }
 
-  private static func decode<Value: Decodable>(_ part: Substring, _ shape: String) throws -> Value {
-    guard let bytes = bytes(part), let value = try? JSONValue(reading: bytes, limits: .standard),
-      let decoded: Value = try? value.decoded()
-    else { throw ReportTokenError.unreadable(shape) }
-    return decoded
+  private static func members(_ part: Substring) -> [String: JSONValue]? {
+    guard let bytes = bytes(part), case .object(let members)? = try? JSONValue(reading: bytes) else { return nil }
+    return members
   }
 
   private static func bytes(_ part: Substring) -> [UInt8]? {
@@ -100,16 +83,12 @@ package struct ReportToken: Hashable, Sendable {
   ///
   /// - Parameter sign: returns the signature over a message.
   package func text(signing sign: ([UInt8]) async throws -> [UInt8]) async throws -> String {
-    let header = try Self.part(Header(alg: "EdDSA", typ: "JWT"))
-    let claims = Claims(aud: Audience(Self.audience), sub: install, exp: Double(expires.seconds))
-    let message = "\(header).\(try Self.part(claims))"
+    let header: JSONValue = .object(["alg": .string("EdDSA"), "typ": .string("JWT")])
+    let claims: JSONValue = .object([
+      "aud": .string(Self.audience), "sub": .string(install), "exp": .integer(expires.seconds),
+    ])
+    let message = "\(Self.base64url(header.text)).\(Self.base64url(claims.text))"
     return "\(message).\(Self.base64url(try await sign(Array(message.utf8))))"
-  }
-
-  private static func part(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return base64url(try encoder.encode(value))
   }
 
   private static func base64url(_ bytes: some Sequence<UInt8>) -> String {

@@ -10,7 +10,7 @@ import HTTPTransport
 ///
 /// It has the members of a DSSE envelope 1.0.0 except for the payload, which is the other file, byte for byte.
 /// `sha256` tells signers which bytes the signatures are of; verifiers do not rely on it.
-package struct SignatureFile: Hashable, Sendable {
+package struct SignatureFile: Hashable, Sendable, Decodable {
   package struct Signature: Hashable, Sendable {
     /// The id of a ``VerificationKey``.
     package let keyID: SHA256Digest
@@ -38,45 +38,45 @@ package struct SignatureFile: Hashable, Sendable {
   /// The signatures of a file; with more it is refused.
   package static let limit = 64
 
-  private struct File: Codable {
-    struct Signature: Codable { let keyid, sig: String }
-
-    let type: String
-    let sha256: SHA256Digest
-    let signatures: [Signature]
-  }
-
   /// Reads a file. Signatures that are no Ed25519 signatures are left out: they may be of a later version.
   ///
   /// - Throws: ``TrustError/unreadable(_:reason:)``.
   package init(reading bytes: [UInt8]) throws {
-    func refusal(_ reason: String) -> TrustError { .unreadable("the signature file", reason: reason) }
-    let file = try SignedJSON.decode(
-      bytes, as: File.self, of: "the signature file", limit: Self.byteLimit,
+    self = try SignedJSON.decode(
+      bytes, as: Self.self, of: "the signature file", limit: Self.byteLimit,
       shape:
         "it must have \"type\", \"sha256\", and \"signatures\" that are objects with \"keyid\" and \"sig\"")
-    guard let kind = SignedKind(rawValue: file.type) else {
-      throw refusal("its type \(file.type.quotedForMessage) is unknown")
+  }
+
+  package init(from decoder: any Decoder) throws {
+    func refusal(_ reason: String) -> TrustError { .unreadable("the signature file", reason: reason) }
+    let file = try decoder.container(keyedBy: AnyKey.self)
+    let type = try file.decode(String.self, forKey: "type")
+    content = try file.decode(SHA256Digest.self, forKey: "sha256")
+    var list = try file.nestedUnkeyedContainer(forKey: "signatures")
+    let count = list.count ?? 0
+    signatures = []
+    while !list.isAtEnd {
+      let signature = try list.nestedContainer(keyedBy: AnyKey.self)
+      let id = SHA256Digest(hex: try signature.decode(String.self, forKey: "keyid"))
+      let bytes = Data(base64Encoded: try signature.decode(String.self, forKey: "sig"))
+      guard let id, let bytes, bytes.count == VerificationKey.signatureByteCount else { continue }
+      signatures.append(.init(keyID: id, bytes: Array(bytes)))
     }
-    guard file.signatures.count <= Self.limit else {
-      throw refusal("it has \(file.signatures.count) signatures, more than \(Self.limit)")
-    }
+    guard let kind = SignedKind(rawValue: type) else { throw refusal("its type \(type.quotedForMessage) is unknown") }
+    guard count <= Self.limit else { throw refusal("it has \(count) signatures, more than \(Self.limit)") }
     self.kind = kind
-    content = file.sha256
-    signatures = file.signatures.compactMap { signature in
-      guard let id = SHA256Digest(hex: signature.keyid), let bytes = Data(base64Encoded: signature.sig),
-        bytes.count == VerificationKey.signatureByteCount
-      else { return nil }
-      return .init(keyID: id, bytes: Array(bytes))
-    }
   }
 
   /// The file's bytes.
   package func encoded() throws -> [UInt8] {
-    try SignedJSON.encode(
-      File(
-        type: kind.rawValue, sha256: content,
-        signatures: signatures.map { .init(keyid: $0.keyID.hex, sig: Data($0.bytes).base64EncodedString()) }))
+    let list = signatures.map {
+      ["keyid": JSONValue.string($0.keyID.hex), "sig": .string(Data($0.bytes).base64EncodedString())]
+    }
+    return try SignedJSON.encode(
+      JSONValue.object([
+        "type": .string(kind.rawValue), "sha256": .string(content.hex), "signatures": .array(list.map { .object($0) }),
+      ]))
   }
 
   /// The keys that have signed the content.
@@ -149,6 +149,8 @@ package enum SignedJSON {
       return try JSONValue(reading: bytes, limits: .standard).decoded()
     } catch  where bytes.areMarkup {
       throw refusal("it is HTML: the server answers with a page of its own for a file that it does not have")
+    } catch let error as TrustError {
+      throw error
     } catch let error as JSONError {
       throw refusal("it is not JSON: \(error)")
     } catch DecodingError.dataCorrupted(let context) {
@@ -176,11 +178,10 @@ extension [UInt8] {
   }
 }
 
-/// The numbers that order the versions of a file: sequences, and versions of roots.
-package enum SequenceNumber {
-  /// The largest one, 2⁶², which times in nanoseconds stay below until the year 2116. A file with a larger one is refused
-  /// when it is read, so that a next number can always be counted.
-  package static let limit: Int64 = 1 << 62
+extension Int64 {
+  /// The largest sequence, and the largest version of a root: 2⁶², which times in nanoseconds stay below until the year
+  /// 2116. A file with a larger one is refused when it is read, so that a next number can always be counted.
+  package static let sequenceLimit: Int64 = 1 << 62
 }
 
 /// A time in a signed file: RFC 3339 in UTC and whole seconds, such as `2027-01-01T00:00:00Z`.

@@ -88,20 +88,20 @@ package struct SigningCommand: Hashable, Sendable {
       throw failure("cannot be run: \(error.plainReason)")
     }
     run.begin(process.processIdentifier)
-    let output = contents(
-      of: pipe.fileHandleForReading.fileDescriptor, while: { Self.isRunning(process.processIdentifier) })
+    let output = Result {
+      try contents(
+        of: pipe.fileHandleForReading.fileDescriptor, while: { Self.isRunning(process.processIdentifier) })
+    }
     // Also what the command has left: it may have the output open.
     run.end()
     process.waitUntilExit()
     if run.isCancelled { throw CancellationError() }
-    switch output {
-    case .late: throw failure("has not ended in \(limit.inSeconds)")
-    case .tooLong: throw failure("writes more than \(Self.outputLimit) bytes, which is no signature")
-    case .whole(let output):
-      guard process.terminationStatus == 0 else { throw failure("ended with \(process.terminationStatus)") }
-      return output
-    }
+    let written = try output.get()
+    guard process.terminationStatus == 0 else { throw failure("ended with \(process.terminationStatus)") }
+    return written
   }
+
+  private var late: SigningCommandError { failure("has not ended in \(limit.inSeconds)") }
 
   private func failure(_ reason: String) -> SigningCommandError {
     SigningCommandError(option: option, command: command, reason: reason)
@@ -113,14 +113,8 @@ package struct SigningCommand: Hashable, Sendable {
     return waitid(P_PID, id_t(process), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_signo == 0
   }
 
-  private enum Output {
-    case whole([UInt8])
-    case late
-    case tooLong
-  }
-
   /// Reads the output to its end, or to the end of the command, whose children may keep it open.
-  private func contents(of descriptor: Int32, while isRunning: () -> Bool) -> Output {
+  private func contents(of descriptor: Int32, while isRunning: () -> Bool) throws -> [UInt8] {
     let deadline = ContinuousClock.now + limit
     var output: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: Self.outputLimit)
@@ -128,17 +122,22 @@ package struct SigningCommand: Hashable, Sendable {
       // In this order: what the command has written is there when it has ended.
       let isLast = !isRunning()
       let rest = min(deadline - .now, isLast ? .zero : Self.look)
-      guard isLast || rest > .zero else { return .late }
+      guard isLast || rest > .zero else { throw late }
       var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       guard poll(&event, 1, isLast ? 0 : Int32(clamping: Int64(rest / .milliseconds(1)) + 1)) > 0 else {
-        if isLast { return .whole(output) }
+        if isLast { return output }
         continue
       }
       let count = read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR || errno == EAGAIN { continue }
-      if count <= 0 { return isLast || waits(until: deadline, while: isRunning) ? .whole(output) : .late }
+      if count <= 0 {
+        guard isLast || waits(until: deadline, while: isRunning) else { throw late }
+        return output
+      }
       output += buffer[..<count]
-      guard output.count <= Self.outputLimit else { return .tooLong }
+      guard output.count <= Self.outputLimit else {
+        throw failure("writes more than \(Self.outputLimit) bytes, which is no signature")
+      }
     }
   }
 
@@ -156,12 +155,7 @@ package struct SigningCommand: Hashable, Sendable {
 
 /// A command under way, which another thread may end.
 private final class SigningRun: Sendable {
-  private struct State {
-    var process: pid_t?
-    var isCancelled = false
-  }
-
-  private let state = Mutex(State())
+  private let state = Mutex<(process: pid_t?, isCancelled: Bool)>((nil, false))
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 

@@ -28,12 +28,18 @@ package struct TrustRoot: Hashable, Sendable {
     var isRequired: Bool { self != .online }
   }
 
-  package struct Signers: Hashable, Sendable {
+  package struct Signers: Hashable, Sendable, Codable {
     package var keys: Set<SHA256Digest>
     /// The keys that it takes, at least 1.
     package var threshold: Int
 
     package init(keys: Set<SHA256Digest>, threshold: Int) { (self.keys, self.threshold) = (keys, threshold) }
+
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(keys.sorted { $0.hex < $1.hex }, forKey: .keys)
+      try container.encode(threshold, forKey: .threshold)
+    }
   }
 
   /// From 1 on.
@@ -62,16 +68,11 @@ package struct TrustRoot: Hashable, Sendable {
   // MARK: Files
 
   private struct File: Codable {
-    struct Role: Codable {
-      let keys: [SHA256Digest]
-      let threshold: Int
-    }
-
     let kind: String
     let version: Int64
     let expires: SignedTime
     let keys: [String: String]
-    let roles: [String: Role]
+    let roles: [String: Signers]
   }
 
   /// Reads a root. Whether it may be trusted is another question.
@@ -104,7 +105,7 @@ package struct TrustRoot: Hashable, Sendable {
     for (name, signers) in file.roles {
       // A later version may have roles that this one does not know.
       guard let role = Role(rawValue: name) else { continue }
-      roles[role] = Signers(keys: Set(signers.keys), threshold: signers.threshold)
+      roles[role] = signers
     }
     if let fault { throw refusal(fault) }
   }
@@ -112,8 +113,8 @@ package struct TrustRoot: Hashable, Sendable {
   /// The fault of the root, as a clause; `nil` for a root that can be used.
   package var fault: String? {
     if version < 1 { return "its version is \(version), the first one is 1" }
-    if version > SequenceNumber.limit {
-      return "its version is \(version), the last one is \(SequenceNumber.limit)"
+    if version > Int64.sequenceLimit {
+      return "its version is \(version), the last one is \(Int64.sequenceLimit)"
     }
     for role in Role.allCases {
       guard let signers = roles[role] else {
@@ -137,10 +138,7 @@ package struct TrustRoot: Hashable, Sendable {
       File(
         kind: "root", version: version, expires: expires,
         keys: Dictionary(uniqueKeysWithValues: keys.map { ($0.key.hex, $0.value.base64) }),
-        roles: Dictionary(
-          uniqueKeysWithValues: roles.map {
-            ($0.key.rawValue, .init(keys: $0.value.keys.sorted { $0.hex < $1.hex }, threshold: $0.value.threshold))
-          })))
+        roles: Dictionary(uniqueKeysWithValues: roles.map { ($0.key.rawValue, $0.value) })))
   }
 
   // MARK: Deciding

@@ -34,7 +34,7 @@ struct ResponseFramingTests {
   @Test(
     "an ambiguous length is refused",
     arguments: [
-      (["Content-Length: 3", "Content-Length: 5"], ResponseFraming.Fault.twoLengths),
+      (["Content-Length: 3", "Content-Length: 5"], ResponseHeadParser.Fault.twoLengths),
       (["Content-Length: 5, 6"], .twoLengths), (["Content-Length: +5"], .noNumber), (["Content-Length: 5x"], .noNumber),
       (["Content-Length: 0x5"], .noNumber), (["Content-Length: 5,"], .noNumber), (["Content-Length:"], .noNumber),
       (["Content-Length: -5"], .noNumber), (["Content-Length: 9223372036854775808"], .noNumber),
@@ -48,13 +48,13 @@ struct ResponseFramingTests {
       (["Transfer-Encoding: \u{B}chunked"], .unclear), (["Transfer-Encoding: chun\u{212A}ed"], .unclear),
       (["Content-Length: \u{B}5"], .unclear),
     ])
-  func ambiguousLengths(lines: [String], fault: ResponseFraming.Fault) {
-    #expect(throws: ResponseHeadParser.Fault.framing(fault)) { try head(lines) }
+  func ambiguousLengths(lines: [String], fault: ResponseHeadParser.Fault) {
+    #expect(throws: fault) { try head(lines) }
   }
 
   @Test("HTTP/1.0 has no transfer coding")
   func oldVersion() throws {
-    #expect(throws: ResponseHeadParser.Fault.framing(.codingInOldVersion)) {
+    #expect(throws: ResponseHeadParser.Fault.codingInOldVersion) {
       try head(["Transfer-Encoding: chunked"], version: "1.0")
     }
     #expect(try head(["Content-Length: 5"], version: "1.0") != nil)

@@ -58,7 +58,7 @@ enum ManifestFuzzer: Fuzzer {
   private static func takeName(_ bytes: [UInt8]) {
     let before = Manifest(release: "before", bundles: [])
     var manifest = before
-    if manifest.takeName(from: bytes) {
+    if manifest.setName(from: bytes) {
       hold(!manifest.release.isEmpty, "a name has letters")
     } else {
       hold(manifest == before, "a name that is refused changes nothing")

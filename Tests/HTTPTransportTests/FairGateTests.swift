@@ -158,7 +158,7 @@ struct FairGateTests {
     let between = Task {
       try await gate.wait(ticket, "between") {}
       hasRun.store(true, ordering: .releasing)
-      gate.leave(.init(ticket: ticket))
+      gate.leave(ticket)
     }
     let deadline = ContinuousClock.now + .seconds(30)
     while !hasRun.load(ordering: .acquiring) {

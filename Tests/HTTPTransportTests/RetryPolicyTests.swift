@@ -18,49 +18,49 @@ struct RetryPolicyTests {
 
   @Test func waitsDoubleUpToTheLongest() {
     let policy = RetryPolicy(attempts: 9, firstDelay: .seconds(1), longestDelay: .seconds(3))
-    let waits = (1...4).map { policy.decision(after: Self.reset, tried: $0, jitter: 1) }
+    let waits = (1...4).map { policy.delay(after: Self.reset, tried: $0, jitter: 1) }
     #expect(
       waits == [
-        .retry(after: .seconds(1)), .retry(after: .seconds(2)), .retry(after: .seconds(3)), .retry(after: .seconds(3)),
+        .seconds(1), .seconds(2), .seconds(3), .seconds(3),
       ])
   }
 
   @Test func jitterShortensAWaitByAtMostHalf() {
-    #expect(Self.policy.decision(after: Self.reset, tried: 1, jitter: 0) == .retry(after: .milliseconds(500)))
+    #expect(Self.policy.delay(after: Self.reset, tried: 1, jitter: 0) == .milliseconds(500))
   }
 
   @Test("there is no attempt after the last one")
   func lastAttempt() {
-    #expect(Self.policy.decision(after: Self.reset, tried: 3, jitter: 1) == .giveUp)
+    #expect(Self.policy.delay(after: Self.reset, tried: 3, jitter: 1) == nil)
   }
 
   @Test("transient statuses are retried", arguments: [408, 425, 429, 500, 502, 503, 504])
   func transientStatuses(_ code: Int) throws {
-    #expect(Self.policy.decision(after: try Self.status(code), tried: 1, jitter: 1) == .retry(after: .seconds(1)))
+    #expect(Self.policy.delay(after: try Self.status(code), tried: 1, jitter: 1) == .seconds(1))
   }
 
   @Test("lasting statuses are not retried", arguments: [400, 401, 403, 404, 410, 416, 501])
   func lastingStatuses(_ code: Int) throws {
-    #expect(Self.policy.decision(after: try Self.status(code), tried: 1, jitter: 1) == .giveUp)
+    #expect(Self.policy.delay(after: try Self.status(code), tried: 1, jitter: 1) == nil)
   }
 
   @Test("the server's Retry-After is respected")
   func retryAfter() throws {
     #expect(
-      Self.policy.decision(after: try Self.status(503, retryAfter: " 7"), tried: 1, jitter: 0)
-        == .retry(after: .seconds(7)))
+      Self.policy.delay(after: try Self.status(503, retryAfter: " 7"), tried: 1, jitter: 0)
+        == .seconds(7))
     let date = try Self.status(429, retryAfter: "Sun, 06 Nov 1994 08:49:42 GMT")
-    #expect(Self.policy.decision(after: date, tried: 1, jitter: 0) == .retry(after: .seconds(5)))
+    #expect(Self.policy.delay(after: date, tried: 1, jitter: 0) == .seconds(5))
     let past = try Self.status(429, retryAfter: "Sun, 06 Nov 1994 08:00:00 GMT")
-    #expect(Self.policy.decision(after: past, tried: 1, jitter: 0) == .retry(after: .zero))
+    #expect(Self.policy.delay(after: past, tried: 1, jitter: 0) == .zero)
   }
 
   @Test("a Retry-After over the limit ends the attempts")
   func longRetryAfter() throws {
-    #expect(Self.policy.decision(after: try Self.status(503, retryAfter: "3600"), tried: 1, jitter: 0) == .giveUp)
+    #expect(Self.policy.delay(after: try Self.status(503, retryAfter: "3600"), tried: 1, jitter: 0) == nil)
     #expect(
-      Self.policy.decision(after: try Self.status(503, retryAfter: "99999999999999999999"), tried: 1, jitter: 0)
-        == .giveUp)
+      Self.policy.delay(after: try Self.status(503, retryAfter: "99999999999999999999"), tried: 1, jitter: 0)
+        == nil)
   }
 
   @Test(

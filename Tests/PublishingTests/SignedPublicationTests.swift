@@ -123,11 +123,11 @@ struct SignedPublicationTests {
       try site.write("home.js", "// 1")
       try await site.publish("r1")
       var pointer = try await site.pointer()
-      pointer.current.sequence = SequenceNumber.limit
+      pointer.current.sequence = Int64.sequenceLimit
       site.bucket["app/current.json"] = try pointer.fileBytes()
       try site.write("home.js", "// 2")
       await #expect(throws: FolderError.self) { try await site.publish("r2") }
-      for number in [Int64.max, SequenceNumber.limit] {
+      for number in [Int64.max, Int64.sequenceLimit] {
         pointer.current.sequence = 1
         pointer.collections = number
         site.bucket["app/current.json"] = try pointer.fileBytes()

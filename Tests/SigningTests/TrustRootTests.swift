@@ -215,9 +215,9 @@ struct TrustRootTests {
 
   @Test("versions, sequences and times from outside never leave 64 bits")
   func largestNumbers() throws {
-    let last = Self.root(SequenceNumber.limit, keys[0..<3], 2, release: keys[3..<4])
+    let last = Self.root(Int64.sequenceLimit, keys[0..<3], 2, release: keys[3..<4])
     #expect(last.fault == nil)
-    let next = Self.root(SequenceNumber.limit + 1, keys[0..<3], 2, release: keys[3..<4])
+    let next = Self.root(Int64.sequenceLimit + 1, keys[0..<3], 2, release: keys[3..<4])
     #expect(next.fault?.contains("the last one is") == true)
     let text = String(decoding: try root.encoded(), as: UTF8.self)
       .replacing("\"version\" : 1", with: "\"version\" : 9223372036854775807")

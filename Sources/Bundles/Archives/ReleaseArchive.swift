@@ -40,15 +40,14 @@ package final class ReleaseArchive: Sendable {
     // No view, trigger or default of a foreign file runs.
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON") }
     self.path = path
-    do {
+    database = try Self.naming(path, "is no archive of a release") {
       // SQLite would take a relative path like `file:a` for a URI.
-      database = try DatabaseQueue(path: URL(fileURLWithPath: path).path, configuration: configuration)
+      let database = try DatabaseQueue(path: URL(fileURLWithPath: path).path, configuration: configuration)
       let found = try database.read {
         try String.fetchAll($0, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 2")
       }
       guard found == [Self.schema] else { throw ArchiveError(path, "is no archive of a release") }
-    } catch let error as DatabaseError {
-      throw ArchiveError(path, "is no archive of a release: \(error.message ?? "\(error.resultCode)")")
+      return database
     }
   }
 
@@ -57,8 +56,8 @@ package final class ReleaseArchive: Sendable {
   /// - Parameter limit: the largest size in bytes.
   /// - Throws: ``ArchiveError`` if the file is larger, or the archive is damaged.
   package func bytes(of name: String, upTo limit: Int64) throws -> [UInt8]? {
-    do {
-      return try database.read { db in
+    try Self.naming(path, "is damaged") {
+      try database.read { db in
         // The size is in the row's head: a value that is too large is not read.
         let size = try Int64.fetchOne(
           db, sql: "SELECT length(data) FROM sqlar WHERE name = ? AND typeof(data) = 'blob' AND sz = length(data)",
@@ -69,18 +68,14 @@ package final class ReleaseArchive: Sendable {
         }
         return try Data.fetchOne(db, sql: "SELECT data FROM sqlar WHERE name = ?", arguments: [name]).map { Array($0) }
       }
-    } catch let error as DatabaseError {
-      throw ArchiveError(path, "is damaged: \(error.message ?? "\(error.resultCode)")")
     }
   }
 
   func has(_ name: String) throws -> Bool {
-    do {
-      return try database.read { db in
+    try Self.naming(path, "is damaged") {
+      try database.read { db in
         try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlar WHERE name = ?)", arguments: [name]) ?? false
       }
-    } catch let error as DatabaseError {
-      throw ArchiveError(path, "is damaged: \(error.message ?? "\(error.resultCode)")")
     }
   }
 
@@ -127,29 +122,35 @@ package final class ReleaseArchive: Sendable {
   /// Makes an archive of an empty file. The bytes are on disk after ``finish()``.
   private init(making path: String) throws {
     self.path = path
-    do {
+    database = try Self.naming(path, "cannot be written") {
       var configuration = Configuration()
       // An archive that is not finished is removed.
       configuration.prepareDatabase { db in
         try db.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
       }
-      database = try DatabaseQueue(path: path, configuration: configuration)
+      let database = try DatabaseQueue(path: path, configuration: configuration)
       try database.write { try $0.execute(sql: Self.schema) }
+      return database
+    }
+  }
+
+  /// Runs work on the database; what fails in it is a fault of the archive.
+  private static func naming<Value>(_ path: String, _ fault: String, _ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
     } catch let error as DatabaseError {
-      throw ArchiveError(path, "cannot be written: \(error.message ?? "\(error.resultCode)")")
+      throw ArchiveError(path, "\(fault): \(error.message ?? "\(error.resultCode)")")
     }
   }
 
   private func add(_ bytes: [UInt8], as name: String) throws {
-    do {
+    try Self.naming(path, "cannot be written") {
       try database.write { db in
         // The same release makes the same file: its times are not written.
         try db.execute(
           sql: "INSERT INTO sqlar VALUES (?, ?, 0, ?, ?)",
           arguments: [name, Self.mode, bytes.count, Data(bytes)])
       }
-    } catch let error as DatabaseError {
-      throw ArchiveError(path, "cannot be written: \(error.message ?? "\(error.resultCode)")")
     }
   }
 

@@ -12,22 +12,11 @@ package final class BundleDownloader: Sendable {
   package struct Delivery: Sendable {
     package let blob: Blob
     /// `true` if the download continued a partial one.
-    package let wasResumed: Bool
+    package var wasResumed = false
     /// `true` if the bytes were fetched for this call, `false` if they had been stored just before.
-    package let wasFetched: Bool
+    package var wasFetched = false
     /// `true` if the bytes arrived as the difference from older ones.
-    package let wasDelta: Bool
-
-    /// A delivery of bytes that had been stored just before.
-    fileprivate init(stored blob: Blob) {
-      self.blob = blob
-      (wasResumed, wasFetched, wasDelta) = (false, false, false)
-    }
-
-    fileprivate init(_ blob: Blob, by fetched: BundleFetcher.Fetched) {
-      self.blob = blob
-      (wasResumed, wasFetched, wasDelta) = (fetched.wasResumed, true, fetched.wasDelta)
-    }
+    package var wasDelta = false
   }
 
   private struct Key: Hashable, Sendable {
@@ -37,9 +26,17 @@ package final class BundleDownloader: Sendable {
     let url: PageURL?
   }
 
+  /// The stored bytes of other releases' entries, newest first, and the deltas that the release's manifest lists.
+  private typealias Bases = (
+    release: Int64, stored: [EntryName: [Blob]], listed: [SHA256Digest: [ListedDelta]]
+  )
+
   private let store: BundleStore
   private let fetcher: BundleFetcher
-  private let deltas: DeltaFinder
+  private let limits: ManifestLimits
+  /// The bases of the release that was asked for last.
+  private let bases = Mutex<Bases?>(nil)
+  private let baseFlights = SingleFlight<Int64, Bases>()
   private let flights = SingleFlight<Key, Delivery>()
   /// The contents of one release that the server does not have as the manifest says, with the reasons.
   private let faults = Mutex<(release: Int64, reasons: [ExpectedContent: String])>((0, [:]))
@@ -48,7 +45,7 @@ package final class BundleDownloader: Sendable {
   package init(store: BundleStore, fetcher: BundleFetcher, limits: ManifestLimits = .standard) {
     self.store = store
     self.fetcher = fetcher
-    deltas = DeltaFinder(store: store, limits: limits)
+    self.limits = limits
   }
 
   var client: OriginClient { fetcher.client }
@@ -59,7 +56,7 @@ package final class BundleDownloader: Sendable {
     faults.withLock { $0.release == release.id ? $0.reasons[content] : nil }
   }
 
-  func noteFault(of content: ExpectedContent, in release: StoredRelease, _ reason: String) {
+  func recordFault(of content: ExpectedContent, in release: StoredRelease, _ reason: String) {
     faults.withLock { faults in
       if faults.release != release.id { faults = (release.id, [:]) }
       faults.reasons[content] = reason
@@ -90,17 +87,17 @@ package final class BundleDownloader: Sendable {
     let key = Key(
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [self] in
-      if let blob = try await recent() { return Delivery(stored: blob) }
+      if let blob = try await recent() { return Delivery(blob: blob) }
       var first: BundleDownload?
       if sharing, let release, !target.url.isFile {
         switch try await claim(target, of: release) {
-        case .stored(let blob): return Delivery(stored: blob)
+        case .stored(let blob): return Delivery(blob: blob)
         case .download(let download): first = download
         }
       }
       let offer: DeltaOffer?
       do {
-        offer = if let release { try await deltas.offer(for: target, in: release) } else { nil }
+        offer = if let release { try await self.offer(for: target, in: release) } else { nil }
       } catch {
         first?.close()
         throw error
@@ -114,7 +111,8 @@ package final class BundleDownloader: Sendable {
         } else {
           try await store.add(fetched.download, digests: fetched.digests, for: target.url)
         }
-      return Delivery(blob, by: fetched)
+      return Delivery(
+        blob: blob, wasResumed: fetched.wasResumed, wasFetched: true, wasDelta: fetched.wasDelta)
     }
   }
 
@@ -122,7 +120,7 @@ package final class BundleDownloader: Sendable {
     let activity = client.activity
     activity.begin(target.url)
     defer { activity.end(target.url) }
-    return try await store.claim(target.expected, url: target.url, of: release) { activity.note(target.url) }
+    return try await store.claim(target.expected, url: target.url, of: release) { activity.record(target.url) }
   }
 }
 
@@ -222,41 +220,23 @@ package struct FetchTarget: Hashable, Sendable {
   }
 }
 
-/// Stored bytes that resemble those of an entry, which can be had as the difference from them.
-struct DeltaOffer: Sendable {
-  let dictionary: ContentDictionary
-  /// The published delta from these bytes; `nil` if the manifest lists none, and the server is asked for one.
-  let listed: PageURL?
-}
+/// Stored bytes that resemble those of an entry, which can be had as the difference from them; `listed` is the published
+/// delta from these bytes, `nil` if the manifest lists none, and the server is asked for one.
+typealias DeltaOffer = (dictionary: ContentDictionary, listed: PageURL?)
 
-/// Finds the stored bytes from which an entry's may differ little: its older ones; for a new page, those of the
-/// release's first bundle.
-final class DeltaFinder: Sendable {
-  private struct Known: Sendable {
-    let release: Int64
-    /// The stored bytes of other releases' entries, newest first.
-    let bases: [EntryName: [Blob]]
-    let listed: [SHA256Digest: [ListedDelta]]
-  }
-
-  private let store: BundleStore
-  private let limits: ManifestLimits
-  /// The bases of the release that was asked for last.
-  private let known = Mutex<Known?>(nil)
-  private let flights = SingleFlight<Int64, Known>()
-
-  init(store: BundleStore, limits: ManifestLimits) { (self.store, self.limits) = (store, limits) }
-
+// The stored bytes from which an entry's may differ little are its older ones; for a new page, those of the release's
+// first bundle.
+extension BundleDownloader {
   /// Returns the offer for an entry; `nil` if no such bytes are stored, or if the entry's bytes could not be checked.
   ///
   /// Bytes are named to the origin alone that they came from. RFC 9842 §2.2.2.
   ///
   /// - Throws: `CancellationError`. A store that cannot be read offers nothing.
-  func offer(for target: FetchTarget, in release: StoredRelease) async throws -> DeltaOffer? {
+  private func offer(for target: FetchTarget, in release: StoredRelease) async throws -> DeltaOffer? {
     guard let sha256 = target.expected.sha256, !target.url.isFile else { return nil }
     do {
       let known = try await bases(of: release)
-      var bases = known.bases[EntryName(kind: target.kind, name: target.name)] ?? []
+      var bases = known.stored[EntryName(kind: target.kind, name: target.name)] ?? []
       if bases.isEmpty, target.kind == .bundle, let sibling = try await store.firstBundle(of: release)?.blob {
         bases = [sibling]
       }
@@ -268,8 +248,7 @@ final class DeltaFinder: Sendable {
       let listed = (known.listed[sha256] ?? []).filter { $0.url.origin == origin }
       guard let choice = Self.choice(among: named, listed: listed) else { return nil }
       let bytes = try await store.bytes(of: choice.base).bytes
-      return DeltaOffer(
-        dictionary: ContentDictionary(bytes, digest: choice.base.sha256), listed: choice.listed?.url)
+      return (ContentDictionary(bytes, digest: choice.base.sha256), choice.listed?.url)
     } catch let error as CancellationError {
       throw error
     } catch {
@@ -290,14 +269,14 @@ final class DeltaFinder: Sendable {
     return bases.first.map { ($0, nil) }
   }
 
-  private func bases(of release: StoredRelease) async throws -> Known {
-    if let known = known.withLock({ $0?.release == release.id ? $0 : nil }) { return known }
-    return try await flights.value(for: release.id) { [self] in
-      let bases = try await store.formerContents(of: release)
+  private func bases(of release: StoredRelease) async throws -> Bases {
+    if let known = bases.withLock({ $0?.release == release.id ? $0 : nil }) { return known }
+    return try await baseFlights.value(for: release.id) { [self] in
+      let stored = try await store.formerContents(of: release)
       let manifest =
-        bases.isEmpty ? nil : try Manifest(reading: await store.manifestBytes(of: release), limits: limits)
-      let found = Known(release: release.id, bases: bases, listed: try manifest?.deltas(at: release.source) ?? [:])
-      known.withLock { $0 = found }
+        stored.isEmpty ? nil : try Manifest(reading: await store.manifestBytes(of: release), limits: limits)
+      let found: Bases = (release.id, stored, try manifest?.deltas(at: release.source) ?? [:])
+      bases.withLock { $0 = found }
       return found
     }
   }

@@ -29,14 +29,7 @@ package struct BundleFetcher: Sendable {
   }
 
   /// Bytes with the expected digests that are not in the store yet.
-  struct Fetched: Sendable {
-    let download: BundleDownload
-    let digests: ContentDigests
-    /// `true` if the download continued a partial one.
-    let wasResumed: Bool
-    /// `true` if the bytes arrived as the difference from older ones.
-    var wasDelta = false
-  }
+  typealias Fetched = (download: BundleDownload, digests: ContentDigests, wasResumed: Bool, wasDelta: Bool)
 
   /// - Parameters:
   ///   - first: the download of the first attempt; `nil` to take the store's.
@@ -97,13 +90,12 @@ package struct BundleFetcher: Sendable {
         if error is StoreError { throw error }
         if case TransportError.tooSlow = error { hasStalled = true }
         client.activity.fail(target.url, error)
-        switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
-        case .retry(let delay):
-          let reason = error.sentence.replacing("\(target.url): ", with: "")
-          retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
-          try await sleep(delay)
-        case .giveUp: throw BundleError.failed(bundle: target.name, tries: tries, error)
+        guard let delay = retry.delay(after: error, tried: tries, jitter: .random(in: 0...1)) else {
+          throw BundleError.failed(bundle: target.name, tries: tries, error)
         }
+        let reason = error.sentence.replacing("\(target.url): ", with: "")
+        retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
+        try await sleep(delay)
       }
     }
   }
@@ -204,7 +196,7 @@ package struct BundleFetcher: Sendable {
     let limit = published == nil ? fileLimit : min(fileLimit, target.expected.size ?? fileLimit)
     let response = try await client.send(
       .get, url, fields: fields, ownFields: ownFields, bodyLimit: limit, onFreshConnection: onFreshConnection)
-    client.activity.note(target.url)
+    client.activity.record(target.url)
     let answer = response.head.headerFields
     let intake: DownloadDecoder
     var isDelta = false
@@ -244,7 +236,7 @@ package struct BundleFetcher: Sendable {
     }
     do {
       for try await chunk in response.body {
-        client.activity.note(target.url)
+        client.activity.record(target.url)
         received(chunk.count)
         try intake.receive(chunk)
       }
@@ -252,7 +244,7 @@ package struct BundleFetcher: Sendable {
       let promised =
         target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
       let digests = try intake.finish(promised: promised)
-      return Fetched(download: download, digests: digests, wasResumed: held != nil, wasDelta: isDelta)
+      return (download, digests, wasResumed: held != nil, wasDelta: isDelta)
     } catch let error where isDelta && (error is ContentError || error is BundleError) {
       throw Setback(kind: .uselessDelta, reason: error)
     }
@@ -275,7 +267,7 @@ package struct BundleFetcher: Sendable {
       try download.resume()
       try intake.receiveHeld()
       let digests = try intake.finish()
-      return Fetched(download: download, digests: digests, wasResumed: true)
+      return (download, digests, wasResumed: true, wasDelta: false)
     } catch let error where error is BundleError || error is ContentError {
       throw Setback(kind: .uselessPart, reason: error)
     }
@@ -303,7 +295,7 @@ package struct BundleFetcher: Sendable {
         try intake.receive(chunk)
       }
       let digests = try intake.finish()
-      return Fetched(download: download, digests: digests, wasResumed: false)
+      return (download, digests, wasResumed: false, wasDelta: false)
     } catch let error as RegularFileError {
       download.discard()
       download.close()

@@ -24,7 +24,7 @@ extension Manifest {
   /// Takes the release's name from the dialect's name file.
   ///
   /// - Returns: `true` if the file contains a valid name.
-  package mutating func takeName(from nameFile: [UInt8]) -> Bool {
+  package mutating func setName(from nameFile: [UInt8]) -> Bool {
     guard case .object(let members)? = try? JSONValue(reading: nameFile),
       case .string(let found)? = members["release"], Self.isUsableName(found)
     else { return false }
@@ -63,7 +63,7 @@ private struct ManifestDraft: Decodable {
   var faults: [ManifestFault] = []
 
   init(from decoder: any Decoder) throws {
-    if let list = try? decoder.singleValueContainer().decode([Tolerant<WeexboxEntry>].self) {
+    if let list = try? decoder.singleValueContainer().decode([Tolerant<ForeignEntry>].self) {
       readWeexbox(list)
       return
     }
@@ -156,17 +156,25 @@ private struct ManifestDraft: Decodable {
 
   // MARK: Eros
 
-  private struct ErosEntry: Decodable {
-    let page: String
+  /// An entry of another dialect. Eros calls its path `page`.
+  private struct ForeignEntry: Decodable {
+    let path: String
     let md5: MD5Digest
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: AnyKey.self)
+      let isOfEros = decoder.codingPath.first?.stringValue == "filesMd5"
+      path = try container.decode(String.self, forKey: isOfEros ? "page" : "path")
+      md5 = try container.decode(MD5Digest.self, forKey: "md5")
+    }
   }
 
   private mutating func readEros(_ container: KeyedDecodingContainer<AnyKey>) throws {
     manifest.dialect = .eros
     // `jsPath` names an archive of all pages; the pages themselves lie beside the manifest.
     manifest.release = optionalField("jsVersion", in: container, as: String.self) ?? Manifest.unnamed
-    if let list = field("filesMd5", in: container, as: [Tolerant<ErosEntry>].self) {
-      manifest.bundles = unwrap(list, listName: "filesMd5") { Self.entry(path: $0.page, md5: $0.md5) }
+    if let list = field("filesMd5", in: container, as: [Tolerant<ForeignEntry>].self) {
+      manifest.bundles = unwrap(list, listName: "filesMd5") { Self.entry(path: $0.path, md5: $0.md5) }
     }
     splitFiles()
     manifest.additional = try container.decodeAdditional(except: ["filesMd5", "jsVersion"])
@@ -174,12 +182,7 @@ private struct ManifestDraft: Decodable {
 
   // MARK: weexbox
 
-  private struct WeexboxEntry: Decodable {
-    let path: String
-    let md5: MD5Digest
-  }
-
-  private mutating func readWeexbox(_ list: [Tolerant<WeexboxEntry>]) {
+  private mutating func readWeexbox(_ list: [Tolerant<ForeignEntry>]) {
     manifest.dialect = .weexbox
     manifest.release = Manifest.unnamed
     manifest.bundles = unwrap(list, listName: "entry") { Self.entry(path: $0.path, md5: $0.md5) }
@@ -344,11 +347,6 @@ extension Manifest.Entry: Codable {
     }
     for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
   }
-}
-
-extension AnyKey: ExpressibleByStringLiteral {
-  /// Makes the key of a member's name.
-  package init(stringLiteral name: String) { self.init(name) }
 }
 
 extension KeyedDecodingContainer where Key == AnyKey {

@@ -12,8 +12,8 @@ extension Manifest {
       fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
     }
     if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
-    if sequence > SequenceNumber.limit {
-      fault("the manifest", "\"sequence\" is \(sequence), the largest one is \(SequenceNumber.limit)")
+    if sequence > Int64.sequenceLimit {
+      fault("the manifest", "\"sequence\" is \(sequence), the largest one is \(Int64.sequenceLimit)")
     }
     for (member, folder) in [("base", base), ("blobs", blobs ?? "")] where !Self.isFolder(folder) {
       fault("the manifest", "\"\(member)\" is \(folder.quotedForMessage), which is no http, https or relative URL")
@@ -72,7 +72,7 @@ extension Manifest {
         faults.append("it has a \"rollout\", and no \"otherwise\" for the installs that are not in it")
       }
     }
-    if let minimumRuntime, RuntimeVersion(minimumRuntime) == nil {
+    if let minimumRuntime, minimumRuntime.versionNumbers == nil {
       faults.append("\"minimumRuntime\" is \(minimumRuntime.quotedForMessage), it must be numbers with dots, as 1.4.0")
     }
     if channels.count > 100 { faults.append("it has \(channels.count) channels, more than 100") }

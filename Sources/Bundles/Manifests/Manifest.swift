@@ -161,21 +161,19 @@ package enum PageIdentity: Hashable, Sendable {
 }
 
 extension PageIdentity: Codable {
-  private enum CodingKeys: String, CodingKey { case ignore }
-
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    if let text = try? container.decode(String.self, forKey: .ignore) {
+    let container = try decoder.container(keyedBy: AnyKey.self)
+    if let text = try? container.decode(String.self, forKey: "ignore") {
       guard text == "*" else {
         throw DecodingError.dataCorruptedError(
-          forKey: .ignore, in: container,
+          forKey: "ignore", in: container,
           debugDescription: "\(text.quotedForMessage) is neither \"*\" nor a list of parameters")
       }
       self = .ignoringAllParameters
     } else {
-      guard let names = try? container.decode([String].self, forKey: .ignore) else {
+      guard let names = try? container.decode([String].self, forKey: "ignore") else {
         throw DecodingError.dataCorruptedError(
-          forKey: .ignore, in: container,
+          forKey: "ignore", in: container,
           debugDescription: "\"ignore\" must be \"*\" or a list of parameters' names")
       }
       self = .ignoring(Set(names))
@@ -183,10 +181,10 @@ extension PageIdentity: Codable {
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
+    var container = encoder.container(keyedBy: AnyKey.self)
     switch self {
-    case .ignoringAllParameters: try container.encode("*", forKey: .ignore)
-    case .ignoring(let names): try container.encode(names.sorted(), forKey: .ignore)
+    case .ignoringAllParameters: try container.encode("*", forKey: "ignore")
+    case .ignoring(let names): try container.encode(names.sorted(), forKey: "ignore")
     }
   }
 }
@@ -204,22 +202,5 @@ extension Manifest {
   /// The name of a release of a day, such as `2026.11.21`.
   package static func releaseName(of date: Date) -> String {
     date.formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
-  }
-}
-
-/// The paths that changed between two releases, for people.
-package struct ManifestChanges: Equatable, Sendable, Encodable {
-  package let added: [String]
-  package let changed: [String]
-  package let removed: [String]
-
-  package init(from old: Manifest, to new: Manifest) {
-    func digests(_ manifest: Manifest) -> [String: MD5Digest] {
-      Dictionary((manifest.bundles + manifest.files).map { ($0.path, $0.md5) }, uniquingKeysWith: { first, _ in first })
-    }
-    let (before, after) = (digests(old), digests(new))
-    added = after.keys.filter { before[$0] == nil }.sorted()
-    removed = before.keys.filter { after[$0] == nil }.sorted()
-    changed = after.keys.filter { path in before[path].map { $0 != after[path] } ?? false }.sorted()
   }
 }

@@ -45,7 +45,7 @@ package struct ManifestBuilder: Sendable {
     var manifest = Manifest(
       release: former?.release ?? "", sequence: former?.sequence ?? 0, base: base, bundles: bundles, files: files,
       identity: former?.identity, additional: former?.additional ?? [:])
-    if let former { manifest.takeAudience(of: former) }
+    if let former { manifest.copyAudience(of: former) }
     return manifest
   }
 
@@ -186,8 +186,8 @@ extension Manifest {
   ///
   /// - Throws: ``FolderError`` if there is no larger one.
   package static func sequence(after last: Int64) throws -> Int64 {
-    guard last < SequenceNumber.limit else {
-      throw FolderError("the release before has the sequence \(last), and \(SequenceNumber.limit) is the largest one")
+    guard last < Int64.sequenceLimit else {
+      throw FolderError("the release before has the sequence \(last), and \(Int64.sequenceLimit) is the largest one")
     }
     return max(0, last) + 1
   }

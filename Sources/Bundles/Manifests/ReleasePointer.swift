@@ -74,23 +74,19 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
     }
   }
 
-  private enum Key: String, CodingKey {
-    case schema, current, former, collections
-  }
-
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: Key.self)
-    current = try container.decode(Release.self, forKey: .current)
-    former = try container.decodeIfPresent([Release].self, forKey: .former) ?? []
-    collections = try container.decodeIfPresent(Int64.self, forKey: .collections) ?? 0
+    let container = try decoder.container(keyedBy: AnyKey.self)
+    current = try container.decode(Release.self, forKey: "current")
+    former = try container.decodeIfPresent([Release].self, forKey: "former") ?? []
+    collections = try container.decodeIfPresent(Int64.self, forKey: "collections") ?? 0
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encode(Self.supportedSchema, forKey: .schema)
-    try container.encode(current, forKey: .current)
-    try container.encode(former, forKey: .former)
-    try container.encode(collections, forKey: .collections)
+    var container = encoder.container(keyedBy: AnyKey.self)
+    try container.encode(Self.supportedSchema, forKey: "schema")
+    try container.encode(current, forKey: "current")
+    try container.encode(former, forKey: "former")
+    try container.encode(collections, forKey: "collections")
   }
 
   /// All of its releases, the current one first.
@@ -101,13 +97,13 @@ package struct ReleasePointer: Hashable, Sendable, Codable {
     if former.count > Self.formerLimit {
       reasons.append("it has \(former.count) former releases, more than \(Self.formerLimit)")
     }
-    if !(0..<SequenceNumber.limit).contains(collections) {
-      reasons.append("its \"collections\" is \(collections), it must be from 0 to \(SequenceNumber.limit - 1)")
+    if !(0..<Int64.sequenceLimit).contains(collections) {
+      reasons.append("its \"collections\" is \(collections), it must be from 0 to \(Int64.sequenceLimit - 1)")
     }
     for release in releases {
-      if !(0...SequenceNumber.limit).contains(release.sequence) {
+      if !(0...Int64.sequenceLimit).contains(release.sequence) {
         reasons.append(
-          "a release has the sequence \(release.sequence), it must be from 0 to \(SequenceNumber.limit)")
+          "a release has the sequence \(release.sequence), it must be from 0 to \(Int64.sequenceLimit)")
       }
       if !Manifest.isUsableName(release.release) {
         reasons.append("the name of a release must be a text of 1 to 200 bytes without control characters")

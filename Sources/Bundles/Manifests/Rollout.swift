@@ -30,27 +30,21 @@ package struct Rollout: Hashable, Sendable, Codable {
   }
 }
 
-/// A version as numbers with dots between them: `1.4` is `1.4.0`, and lower than `1.10`.
-package struct RuntimeVersion: Comparable, Hashable, Sendable {
-  private let numbers: [Int]
-
-  /// Returns `nil` if the text is not a version.
-  package init?(_ text: String) {
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+extension String {
+  /// The numbers of a version such as `1.4.0`, without zeros at the end; `nil` if it is not at most eight numbers with
+  /// dots.
+  var versionNumbers: [Int]? {
+    let parts = split(separator: ".", omittingEmptySubsequences: false)
     var numbers = parts.compactMap { part in part.allSatisfy(\.isASCII) && part.first != "+" ? Int(part) : nil }
     guard numbers.count == parts.count, numbers.count <= 8, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
     while numbers.last == 0 { numbers.removeLast() }
-    self.numbers = numbers
-  }
-
-  package static func < (left: RuntimeVersion, right: RuntimeVersion) -> Bool {
-    left.numbers.lexicographicallyPrecedes(right.numbers)
+    return numbers
   }
 }
 
 extension Manifest {
   /// Takes over the rollout, the channels and the lowest version of another manifest.
-  mutating func takeAudience(of former: Manifest) {
+  mutating func copyAudience(of former: Manifest) {
     (rollout, otherwise, channels, minimumRuntime) = (
       former.rollout, former.otherwise, former.channels, former.minimumRuntime
     )
@@ -113,7 +107,7 @@ enum ManifestChoice: Hashable, Sendable {
     if let channel = audience.channel, let reference = manifest.channels[channel] {
       self = .other(reference)
     } else if let minimum = manifest.minimumRuntime, let version = audience.runtimeVersion,
-      let needed = RuntimeVersion(minimum), RuntimeVersion(version).map({ $0 < needed }) ?? true
+      let needed = minimum.versionNumbers, version.versionNumbers?.lexicographicallyPrecedes(needed) ?? true
     {
       self =
         manifest.otherwise.map { .other($0) }

@@ -178,10 +178,10 @@ final class BundleOpening: Sendable {
         damaged = nil
       case .askServer:
         // What was read still holds if nothing is waited for.
-        let isKnown = await loader.verifier?.holdsAnswer ?? false
+        let isKnown = await loader.verifier?.hasValidAnswer ?? false
         if isKnown { found = candidates }
-        await note(serverAnswer(candidates, isKnown: isKnown))
-      case .askOtherSources: await note(otherSources())
+        await set(serverAnswer(candidates, isKnown: isKnown))
+      case .askOtherSources: await set(otherSources())
       case .fetch(let expected):
         do {
           return try await fetch(expected, answer, candidates, seen: blob)
@@ -193,7 +193,7 @@ final class BundleOpening: Sendable {
           {
             // The 304 was wrong: the server has another manifest. Once: it may have another one for each question.
             wasContradicted = true
-            note(fresh)
+            set(fresh)
             continue
           }
           hasFailed = true
@@ -226,7 +226,7 @@ final class BundleOpening: Sendable {
 
   private var name: String { url.text }
 
-  private func note(_ answer: ServerAnswer) { state.withLock { $0.answer = answer } }
+  private func set(_ answer: ServerAnswer) { state.withLock { $0.answer = answer } }
 
   private func waitsFor(_ url: PageURL) { state.withLock { _ = $0.waitingFor.insert(url) } }
 
@@ -341,7 +341,7 @@ final class BundleOpening: Sendable {
       let unlisted = try await loader.store.candidates(at: url, of: loader.verifier?.source).last { $0.release == nil }
       return unlisted?.blob.flatMap { $0 != seen && expected.matches($0) ? $0 : nil }
     }
-    if answer.word == .withoutChecksum { await loader.checksums.note(delivery.blob.md5, of: url) }
+    if answer.word == .withoutChecksum { await loader.checksums.record(delivery.blob.md5, of: url) }
     let isVerified = expected.md5 != nil || expected.sha256 != nil
     return try await loaded(delivery, isVerified: isVerified && answer.isServers, answer, view: nil)
   }

@@ -5,13 +5,10 @@ import Synchronization
 /// The files of the releases in a bundle store. An optional file whose bytes on the server differ from the manifest's
 /// digest is treated as if the release did not list it.
 package final class ReleaseFiles: Sendable {
-  private struct State {
-    /// The files of each release that was looked up; releases do not change.
-    var urls: [Int64: Set<PageURL>] = [:]
-    var current: [Int64] = []
-    var checkedAt: ContinuousClock.Instant?
-    var underway: Task<Void, Never>?
-  }
+  /// The files of each release that was looked up, which do not change, and the look-up of the current releases.
+  private typealias State = (
+    urls: [Int64: Set<PageURL>], current: [Int64], checkedAt: ContinuousClock.Instant?, underway: Task<Void, Never>?
+  )
 
   /// The number of releases whose files are remembered.
   private static let limit = 16
@@ -19,7 +16,7 @@ package final class ReleaseFiles: Sendable {
   private let store: BundleStore
   private let downloader: BundleDownloader?
   private let verifier: LaunchVerifier?
-  private let state = Mutex(State())
+  private let state = Mutex<State>(([:], [], nil, nil))
 
   /// - Parameters:
   ///   - downloader: fetches files that a page's release lists and the store does not have; `nil` to fetch none.
@@ -60,7 +57,7 @@ package final class ReleaseFiles: Sendable {
       }
       return try await store.bytes(of: delivery.blob).bytes
     } catch let error as BundleError where found.bundle.isOptional && !RetryPolicy.mayPass(error) {
-      downloader.noteFault(of: expected, in: release, "\(error)")
+      downloader.recordFault(of: expected, in: release, "\(error)")
       return nil
     }
   }

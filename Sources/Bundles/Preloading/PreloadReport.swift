@@ -95,47 +95,22 @@ public struct PreloadReport: Hashable, Sendable, Encodable {
 
   package init() {}
 
-  private enum CodingKeys: CodingKey {
-    case release, sequence, bundles, upToDate, downloaded, resumed, deltas, copied, onDemand
-    case files, filesUpToDate, filesDownloaded, filesCopied, prefetched, prefetchSkipped, prefetchFailures
-    case failed, notFetched, interrupted, bytesDownloaded, requests, activated, held, withheld, bad, disabled, seconds
-    case failures, leftOut
-  }
-
   /// Encodes the report; a member without a value is `null`.
   ///
   /// - Throws: `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(release, forKey: .release)
-    try container.encode(sequence, forKey: .sequence)
-    try container.encode(bundles, forKey: .bundles)
-    try container.encode(upToDate, forKey: .upToDate)
-    try container.encode(downloaded, forKey: .downloaded)
-    try container.encode(resumed, forKey: .resumed)
-    try container.encode(deltas, forKey: .deltas)
-    try container.encode(copied, forKey: .copied)
-    try container.encode(onDemand, forKey: .onDemand)
-    try container.encode(files, forKey: .files)
-    try container.encode(filesUpToDate, forKey: .filesUpToDate)
-    try container.encode(filesDownloaded, forKey: .filesDownloaded)
-    try container.encode(filesCopied, forKey: .filesCopied)
-    try container.encode(prefetched, forKey: .prefetched)
-    try container.encode(prefetchSkipped, forKey: .prefetchSkipped)
-    try container.encode(prefetchFailures, forKey: .prefetchFailures)
-    try container.encode(failures.count, forKey: .failed)
-    try container.encode(notFetched, forKey: .notFetched)
-    try container.encode(isInterrupted, forKey: .interrupted)
-    try container.encode(bytesDownloaded, forKey: .bytesDownloaded)
-    try container.encode(requests, forKey: .requests)
-    try container.encode(activated, forKey: .activated)
-    try container.encode(held, forKey: .held)
-    try container.encode(withheld, forKey: .withheld)
-    try container.encode(bad, forKey: .bad)
-    try container.encode(disabled, forKey: .disabled)
-    try container.encode((elapsed.seconds * 1000).rounded() / 1000, forKey: .seconds)
-    try container.encode(failures, forKey: .failures)
-    try container.encode(leftOut, forKey: .leftOut)
+    let members: KeyValuePairs<AnyKey, any Encodable> = [
+      "release": release, "sequence": sequence, "bundles": bundles, "upToDate": upToDate, "downloaded": downloaded,
+      "resumed": resumed, "deltas": deltas, "copied": copied, "onDemand": onDemand, "files": files,
+      "filesUpToDate": filesUpToDate, "filesDownloaded": filesDownloaded, "filesCopied": filesCopied,
+      "prefetched": prefetched, "prefetchSkipped": prefetchSkipped, "prefetchFailures": prefetchFailures,
+      "failed": failures.count, "notFetched": notFetched, "interrupted": isInterrupted,
+      "bytesDownloaded": bytesDownloaded, "requests": requests, "activated": activated, "held": held,
+      "withheld": withheld, "bad": bad, "disabled": disabled, "seconds": (elapsed.seconds * 1000).rounded() / 1000,
+      "failures": failures, "leftOut": leftOut,
+    ]
+    var container = encoder.container(keyedBy: AnyKey.self)
+    for (key, value) in members { try container.encode(value, forKey: key) }
   }
 }
 
@@ -199,15 +174,8 @@ final class PreloadTally: Sendable {
     var hasMismatch = false
   }
 
-  private struct State {
-    var report: PreloadReport
-    var outcome = Outcome()
-    /// The wire bytes of this run.
-    var bytes: Int64 = 0
-    /// The bytes of the contents of this run.
-    var size: Int64 = 0
-    var mustStop = false
-  }
+  /// The wire bytes, and the bytes of the contents, of this run.
+  private typealias State = (report: PreloadReport, outcome: Outcome, bytes: Int64, size: Int64, mustStop: Bool)
 
   private let state: Mutex<State>
   private let limit: Int64
@@ -216,7 +184,7 @@ final class PreloadTally: Sendable {
   ///   - report: the report of the rounds before.
   ///   - limit: the size limit of the release in bytes.
   init(_ report: PreloadReport, limit: Int64) {
-    state = Mutex(State(report: report))
+    state = Mutex<State>((report, Outcome(), 0, 0, false))
     self.limit = limit
   }
 

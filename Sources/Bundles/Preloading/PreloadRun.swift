@@ -2,18 +2,8 @@ import HTTPTransport
 import Logging
 import Synchronization
 
-/// One round of a preload, from asking the server to switching to the release.
-struct PreloadRun: Sendable {
-  let store: BundleStore
-  let verifier: LaunchVerifier
-  let downloader: BundleDownloader
-  let options: PreloadOptions
-  let prefetch: Prefetch?
-  let saver: DataSaver?
-  let feed: PreloadFeed
-  let news: Broadcast<BundleNews>?
-  let logger: Logger
-
+// One round of a preload, from asking the server to switching to the release.
+extension Preloader {
   /// The way in which the server is asked for its manifest.
   enum Question: Hashable, Sendable {
     /// The server is asked unless there is an answer from this launch.
@@ -288,7 +278,7 @@ struct PreloadRun: Sendable {
     guard let lastError else { return }
     logger.debug("\(lastError)")
     if item.isOptional, let fault = lastError as? BundleError, !RetryPolicy.mayPass(fault) {
-      downloader.noteFault(of: item.expected, in: release, "\(fault)")
+      downloader.recordFault(of: item.expected, in: release, "\(fault)")
       tally.leaveOut(item, "\(fault)", isMismatch: fault.mayBeOutdatedManifest)
     } else {
       tally.failed(item, lastError)
@@ -309,7 +299,7 @@ final class DownloadPermit: Sendable {
   }
 }
 
-extension PreloadRun {
+extension Preloader {
   /// Fetches the responses that the release's bundles list for prefetching, and keeps them.
   func prefetchResponses(for release: StoredRelease, _ report: inout PreloadReport) async throws {
     guard let prefetch else { return }

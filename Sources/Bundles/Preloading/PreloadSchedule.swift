@@ -106,59 +106,49 @@ struct PreloadPacing: Equatable, Sendable {
   }
 }
 
-/// A preload that continues by itself: one round after the other, as its schedule says.
-struct PreloadRounds: Sendable {
-  let run: PreloadRun
-  let schedule: PreloadSchedule
-  let sleep: @Sendable (Duration) async throws -> Void
-  /// Sent when the server announces a new release, or another status.
-  private let news = Signal()
-  /// Sent before ``news`` for another status: what it disables must not open for long.
-  private let urgentNews = Signal()
-
-  init(run: PreloadRun, schedule: PreloadSchedule, sleep: @escaping @Sendable (Duration) async throws -> Void) {
-    self.run = run
-    self.schedule = schedule
-    self.sleep = sleep
-  }
-
-  private var reachability: Reachability { run.downloader.client.reachability }
-
-  func report() async -> PreloadReport {
-    await withTaskGroup(of: Void.self) { group in
+extension Preloader {
+  /// Continues by itself, one round after the other, as the schedule says.
+  func rounds(_ schedule: PreloadSchedule) async -> PreloadReport {
+    // The first is sent when the server announces a new release or another status; the second before it for another
+    // status, since what that disables must not open for long.
+    let (announced, urgent) = (Signal(), Signal())
+    return await withTaskGroup(of: Void.self) { group in
       if let events = schedule.events {
         let listener = ReleaseListener(
-          url: events, source: run.verifier.source, store: run.store, client: run.downloader.client,
-          schedule: schedule, sleep: sleep, logger: run.logger)
-        group.addTask { [news, urgentNews] in
-          await listener.listen { subject in
-            if subject == .status { urgentNews.send() }
-            news.send()
+          url: events, source: verifier.source, store: store, client: downloader.client, schedule: schedule,
+          sleep: sleep, logger: logger)
+        group.addTask {
+          await listener.listen { isUrgent in
+            if isUrgent { urgent.send() }
+            announced.send()
           }
         }
       }
       defer { group.cancelAll() }
-      return await rounds()
+      return await rounds(schedule, announced, urgent)
     }
   }
 
-  private func rounds() async -> PreloadReport {
+  private func rounds(
+    _ schedule: PreloadSchedule, _ announced: Signal, _ urgent: Signal
+  ) async -> PreloadReport {
+    let reachability = downloader.client.reachability
     var report = PreloadReport()
     var pacing = PreloadPacing(schedule)
-    var question = PreloadRun.Question.oncePerLaunch
+    var question = Question.oncePerLaunch
     while true {
-      let (seenNews, seenUrgentNews) = (news.count, urgentNews.count)
-      let outcome = await run.round(question, &report)
-      let seenReturns = reachability.returns.count
+      let (seen, seenUrgent) = (announced.count, urgent.count)
+      let outcome = await round(question, &report)
+      let seenRecoveries = reachability.recovered.count
       let step = pacing.step(
         after: outcome, isOffline: reachability.setting == .offline, jitter: .random(in: 0...1))
       guard !Task.isCancelled, case .pause(let duration, let endsOnReturn) = step else { return report }
-      run.feed.wait(
+      feed.wait(
         .init(missing: report.failures, until: duration.map { Date(timeIntervalSinceNow: $0.seconds) }))
       await schedule.pause(
         duration,
-        until: [endsOnReturn ? (reachability.returns, seenReturns) : nil, (news, seenNews)].compactMap(\.self),
-        hastily: (urgentNews, seenUrgentNews), sleep: sleep)
+        until: [endsOnReturn ? (reachability.recovered, seenRecoveries) : nil, (announced, seen)].compactMap(\.self),
+        hastily: (urgent, seenUrgent), sleep: sleep)
       guard !Task.isCancelled else { return report }
       switch outcome {
       case .complete:
@@ -168,9 +158,9 @@ struct PreloadRounds: Sendable {
       // After lasting failures only a newer manifest helps.
       case .failed(isPassing: false, _, _): question = .anew
       // A check that did not reach the server is repeated.
-      case .failed: question = question == .anew || news.count > seenNews ? .anew : .onceMore
+      case .failed: question = question == .anew || announced.count > seen ? .anew : .onceMore
       }
-      run.feed.goOn()
+      feed.goOn()
     }
   }
 }

@@ -123,7 +123,8 @@ final class PreloadFeed: Sendable {
     var positions: [Int64] = []
     /// The bundles that changed since the last publication.
     var changed: Set<Int> = []
-    var meter = RateMeter()
+    /// The bytes of the last seconds, by the time of their arrival.
+    var samples: [(at: Duration, bytes: Int)] = []
   }
 
   private let state = Mutex(State())
@@ -167,11 +168,26 @@ final class PreloadFeed: Sendable {
     let elapsed = ContinuousClock.now - start
     publish { state in
       state.totals.bytes += Int64(bytes)
-      state.totals.rate = state.meter.rate(adding: bytes, at: elapsed)
+      state.totals.rate = Self.rate(adding: bytes, at: elapsed, to: &state.samples)
       let position = state.positions[bundle] + Int64(bytes)
       Self.move(bundle, to: position, &state)
       Self.set(.fetching(position), of: bundle, &state)
     }
+  }
+
+  /// Returns the bytes per second over the last three seconds.
+  private static func rate(
+    adding bytes: Int, at now: Duration, to samples: inout [(at: Duration, bytes: Int)]
+  ) -> Double {
+    let resolution: Duration = .milliseconds(100)
+    if let last = samples.last, now - last.at < resolution {
+      samples[samples.count - 1].bytes += bytes
+    } else {
+      samples.append((now, bytes))
+    }
+    samples.removeAll { now - $0.at > .seconds(3) }
+    let span = max((now - (samples.first?.at ?? now)).seconds, resolution.seconds)
+    return Double(samples.reduce(0) { $0 + $1.bytes }) / span
   }
 
   private static func move(_ bundle: Int, to position: Int64, _ state: inout State) {
@@ -267,23 +283,5 @@ final class PreloadFeed: Sendable {
       let bundles = changed.sorted().filter(state.bundles.indices.contains).map { state.bundles[$0] }
       return PreloadUpdate(totals: state.totals, changed: bundles, pause: state.pause, report: state.report)
     }
-  }
-}
-
-/// Measures bytes per second over the last seconds.
-private struct RateMeter {
-  private var samples: [(at: Duration, bytes: Int)] = []
-  private static let window: Duration = .seconds(3)
-  private static let resolution: Duration = .milliseconds(100)
-
-  mutating func rate(adding bytes: Int, at now: Duration) -> Double {
-    if let last = samples.last, now - last.at < Self.resolution {
-      samples[samples.count - 1].bytes += bytes
-    } else {
-      samples.append((now, bytes))
-    }
-    samples.removeAll { now - $0.at > Self.window }
-    let span = max((now - (samples.first?.at ?? now)).seconds, Self.resolution.seconds)
-    return Double(samples.reduce(0) { $0 + $1.bytes }) / span
   }
 }

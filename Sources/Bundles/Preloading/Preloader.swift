@@ -3,15 +3,17 @@ import Logging
 
 /// Downloads a source's release into the store as a whole, and switches to it.
 package struct Preloader: Sendable {
-  private let store: BundleStore
-  private let verifier: LaunchVerifier
-  private let downloader: BundleDownloader
-  private let options: PreloadOptions
-  private let prefetch: Prefetch?
-  private let saver: DataSaver?
-  private let news: Broadcast<BundleNews>?
-  private let sleep: @Sendable (Duration) async throws -> Void
-  private let logger: Logger
+  let store: BundleStore
+  let verifier: LaunchVerifier
+  let downloader: BundleDownloader
+  private(set) var options: PreloadOptions
+  private(set) var prefetch: Prefetch?
+  private(set) var saver: DataSaver?
+  let news: Broadcast<BundleNews>?
+  let sleep: @Sendable (Duration) async throws -> Void
+  let logger: Logger
+  /// The updates of the preload that was started.
+  private(set) var feed = PreloadFeed()
 
   /// - Parameters:
   ///   - prefetch: fetches the responses that bundles list; `nil` for none.
@@ -38,16 +40,16 @@ package struct Preloader: Sendable {
 
   /// A preloader with other options that fetches only bundles and files, without prefetching responses.
   package func withoutPrefetching(_ options: PreloadOptions) -> Preloader {
-    Preloader(
-      store: store, verifier: verifier, downloader: downloader, options: options, news: news, sleep: sleep,
-      logger: logger)
+    var preloader = self
+    (preloader.options, preloader.prefetch, preloader.saver) = (options, nil, nil)
+    return preloader
   }
 
   /// Starts a preload of one round, which reports failures and does not retry them.
   package func start() -> Preload {
-    start { run in
+    start { preloader in
       var report = PreloadReport()
-      _ = await run.round(.oncePerLaunch, &report)
+      _ = await preloader.round(.oncePerLaunch, &report)
       return report
     }
   }
@@ -57,19 +59,17 @@ package struct Preloader: Sendable {
   package func start(_ schedule: PreloadSchedule) -> Preload {
     // Without the network another round would not store more.
     guard !options.isOffline else { return start() }
-    return start { [sleep] run in await PreloadRounds(run: run, schedule: schedule, sleep: sleep).report() }
+    return start { await $0.rounds(schedule) }
   }
 
-  private func start(_ body: @escaping @Sendable (PreloadRun) async -> PreloadReport) -> Preload {
-    let feed = PreloadFeed()
-    let run = PreloadRun(
-      store: store, verifier: verifier, downloader: downloader, options: options, prefetch: prefetch,
-      saver: saver, feed: feed, news: news, logger: logger)
+  private func start(_ body: @escaping @Sendable (Preloader) async -> PreloadReport) -> Preload {
+    var begun = self
+    begun.feed = PreloadFeed()
     return Preload(
-      feed: feed,
-      task: Task {
-        let report = await body(run)
-        feed.finish(report)
+      feed: begun.feed,
+      task: Task { [begun] in
+        let report = await body(begun)
+        begun.feed.finish(report)
         return report
       })
   }

@@ -25,22 +25,6 @@ struct ReleaseListener: Sendable {
   /// HTML, “Server-sent events”, §9.2.4.
   private static let lastEventID = HTTPField.Name("Last-Event-ID")
 
-  /// The subject of an event.
-  enum Subject: Hashable, Sendable {
-    /// A release that the store does not know.
-    case release
-    /// Another status of the release that the store knows.
-    case status
-  }
-
-  /// The data of renderhost's events.
-  private struct News: Decodable {
-    let release: String
-    let sequence: Int64
-    /// The sequence of the status; `nil` if there is none.
-    let status: Int64?
-  }
-
   private enum Fault: Error, CustomStringConvertible {
     case notEvents(PageURL, contentType: String?)
     case silent(PageURL)
@@ -60,12 +44,13 @@ struct ReleaseListener: Sendable {
 
   /// Returns when the task is cancelled, or when the server answers 204: HTML, “Server-sent events”, §9.2.3.
   ///
-  /// - Parameter announce: called for each release that the store does not know, and for each other status.
-  func listen(_ announce: @escaping @Sendable (Subject) -> Void) async {
+  /// - Parameter announce: called for each release that the store does not know, and for each other status of the one
+  ///   that it knows, which is urgent.
+  func listen(_ announce: @escaping @Sendable (_ isUrgent: Bool) -> Void) async {
     let stream = Stream()
     var failures = 0
     while !Task.isCancelled {
-      let seenReturns = client.reachability.returns.count
+      let seenRecoveries = client.reachability.recovered.count
       let start = ContinuousClock.now
       do {
         guard let response = try await connect(after: stream.begin()) else { return }
@@ -79,7 +64,7 @@ struct ReleaseListener: Sendable {
           asked: stream.reconnectionTime ?? RetryPolicy.retryAfter(error), jitter: .random(in: 0...1))
         let isOffline = client.reachability.setting == .offline
         await schedule.pause(
-          isOffline ? nil : pause, until: [(client.reachability.returns, seenReturns)], sleep: sleep)
+          isOffline ? nil : pause, until: [(client.reachability.recovered, seenRecoveries)], sleep: sleep)
       }
     }
   }
@@ -105,12 +90,12 @@ struct ReleaseListener: Sendable {
 
   /// Reads events; throws when the stream has ended, or has been silent for too long.
   private func read(
-    _ body: Body, into stream: Stream, _ announce: @escaping @Sendable (Subject) -> Void
+    _ body: Body, into stream: Stream, _ announce: @escaping @Sendable (_ isUrgent: Bool) -> Void
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         for try await chunk in body {
-          for event in stream.receive(chunk) { if let subject = await subject(of: event) { announce(subject) } }
+          for event in stream.receive(chunk) { if let isUrgent = await news(in: event) { announce(isUrgent) } }
         }
         throw Fault.ended(url)
       }
@@ -126,18 +111,21 @@ struct ReleaseListener: Sendable {
     }
   }
 
-  /// Returns the subject of an event; `nil` if it has no news. An event in another format than renderhost's counts as a
-  /// release, so that the server is asked.
-  private func subject(of event: ServerSentEvent) async -> Subject? {
-    guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),
-      let latest = try? await store.source(source)?.latest
-    else { return .release }
-    if latest.name != news.release || latest.sequence != news.sequence { return .release }
-    // A host that has no status does not ask for one.
-    guard let status = news.status, let known = try? await store.trustRecord(of: source).statusSequence else {
-      return nil
+  /// Returns whether the news of an event are urgent; `nil` if it has none. An event in another format than renderhost's
+  /// counts as a release, so that the server is asked.
+  private func news(in event: ServerSentEvent) async -> Bool? {
+    guard case .object(let news)? = try? JSONValue(reading: Array(event.data.utf8)),
+      let latest = try? await store.source(source)?.latest,
+      news["release"] == .string(latest.name), news["sequence"] == .integer(latest.sequence)
+    else { return false }
+    switch news["status"] {
+    case .integer(let status)?:
+      // A host that has no status does not ask for one.
+      guard let known = try? await store.trustRecord(of: source).statusSequence else { return nil }
+      return status == known ? nil : true
+    case nil, .null?: return nil
+    default: return false
     }
-    return status == known ? nil : .status
   }
 }
 

@@ -135,14 +135,10 @@ package final class ReportSender: Sendable {
   private let client: OriginClient
   private let time: TimeSource
   private let logger: Logger
-  private let state = Mutex(State())
+  private let state = Mutex<State>((nil, false, false))
 
-  private struct State {
-    var running: Task<Void, Never>?
-    /// `true` if there may be reports that the running task has not seen.
-    var isAsked = false
-    var isOver = false
-  }
+  /// `isAsked` is `true` if there may be reports that the running task has not seen.
+  private typealias State = (running: Task<Void, Never>?, isAsked: Bool, isOver: Bool)
 
   package init(
     _ reports: ReleaseReports, of source: PageURL, store: BundleStore, client: OriginClient,

@@ -14,16 +14,12 @@ package final class ReleaseTrials: Sendable {
   private let sender: ReportSender?
   fileprivate let time: TimeSource
   private let logger: Logger
-  private let state = Mutex(State())
+  private let state = Mutex<State>(([:], [:], false, nil))
 
-  private struct State {
-    /// The names of the openings that have no tree yet, by their releases.
-    var opening: [Int64: Set<String>] = [:]
-    /// The waits for pages to pass.
-    var waits: [String: Task<Void, Never>] = [:]
-    var isOver = false
-    var noting: Task<Void, Never>?
-  }
+  /// The names of the openings that have no tree yet, by their releases; the waits for pages to pass.
+  private typealias State = (
+    opening: [Int64: Set<String>], waits: [String: Task<Void, Never>], isOver: Bool, recording: Task<Void, Never>?
+  )
 
   package init(
     store: BundleStore, options: ReleaseTrial = ReleaseTrial(), news: Broadcast<BundleNews>,
@@ -40,16 +36,16 @@ package final class ReleaseTrials: Sendable {
   /// Records the openings that earlier processes left, once, and returns when that is done.
   package func noteEndedProcesses() async {
     let task = state.withLock { state in
-      let task = state.noting ?? Task { await self.takeLeft() }
-      state.noting = task
+      let task = state.recording ?? Task { await self.recordEndedOpenings() }
+      state.recording = task
       return task
     }
     await task.value
   }
 
-  private func takeLeft() async {
+  private func recordEndedOpenings() async {
     do {
-      try await Breadcrumb.takeLeft(in: store.work) { name, left in
+      try await Breadcrumb.removeAbandoned(in: store.work) { name, left in
         let failure = TrialFailure(.processEnded, page: left.url, message: "the process ended")
         let effect = try await store.note(
           .failed(failure), of: left.release, page: left.page, opening: name, options: options,
@@ -283,7 +279,8 @@ final class Breadcrumb: Sendable {
   /// Calls the body with each opening that a process left, and removes its file. The name of the file names the opening.
   ///
   /// - Throws: what the body throws; the file then stays.
-  static func takeLeft(in directory: StoreDirectory, _ body: (String, Content) async throws -> Void) async throws {
+  static func removeAbandoned(in directory: StoreDirectory, _ body: (String, Content) async throws -> Void) async throws
+  {
     for name in FileSystem.names(in: directory.openings) {
       let path = directory.openings.appending(name)
       guard FileSystem.status(path)?.kind == .file, let file = try? FileSystem.open(path, .readOnly) else { continue }

@@ -14,7 +14,7 @@ public enum Verification: Hashable, Sendable {
   case every(Duration)
 
   /// Returns `true` if an answer of this age is still valid.
-  func holds(for age: Duration) -> Bool {
+  func isValid(for age: Duration) -> Bool {
     switch self {
     case .perLaunch: true
     case .everyOpen: false
@@ -23,12 +23,9 @@ public enum Verification: Hashable, Sendable {
   }
 }
 
-/// The server's answer for all entries of a manifest, which are in the store.
-package struct Verified: Sendable {
-  package let release: StoredRelease
-  /// `true` if the server answered 304, or sent the manifest that was already stored, also if it was signed anew.
-  package let isUnchanged: Bool
-}
+/// The server's answer for all entries of a manifest, which are in the store. It is unchanged if the server answered 304,
+/// or sent the manifest that was already stored, also if it was signed anew.
+package typealias Verified = (release: StoredRelease, isUnchanged: Bool)
 
 /// Asks the server for its MD5s once per launch, however many pages open; see ``Verification`` for other intervals.
 ///
@@ -126,7 +123,7 @@ package actor LaunchVerifier {
   }
 
   /// `true` if ``verified(resting:)`` answers from memory.
-  package var holdsAnswer: Bool { last.map { isCurrent(since: $0.at) } ?? false }
+  package var hasValidAnswer: Bool { last.map { isCurrent(since: $0.at) } ?? false }
 
   /// The server's last answer in this launch; `nil` if it was not asked or did not answer. Sends no request.
   package var known: Verified? { last?.verified }
@@ -157,7 +154,7 @@ package actor LaunchVerifier {
     await questions.shutDown()
   }
 
-  private func isCurrent(since instant: ContinuousClock.Instant) -> Bool { verification.holds(for: now() - instant) }
+  private func isCurrent(since instant: ContinuousClock.Instant) -> Bool { verification.isValid(for: now() - instant) }
 
   private func ask(conditionally: Bool) async throws -> Verified {
     if conditionally, let question, !question.isOver, question.launch == launch {
@@ -276,7 +273,7 @@ struct ManifestCheck: Sendable {
       if let keeper, try await store.signatures(of: known) != nil { try await keeper.keepOthers() }
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
-      return Verified(release: known, isUnchanged: true)
+      return (release: known, isUnchanged: true)
     case .manifest(let fetched, var validators):
       let (manifest, bytes) = (fetched.manifest, fetched.bytes)
       let listed = try await listed(by: known, beside: manifest, bytes)
@@ -299,7 +296,7 @@ struct ManifestCheck: Sendable {
         let release = try await store.register(
           manifest, bytes: bytes, bundles: fetched.bundles, for: fetcher.source, validators: validators,
           signatures: signatures, renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
-        verified = Verified(release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
+        verified = (release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
       }
       if signatures != nil { try await keeper?.keepOthers() }
       if choice != former { try await store.setChoice(choice, of: fetcher.source) }
@@ -325,7 +322,7 @@ struct ManifestCheck: Sendable {
       if var known, known.digest == reference.sha256 {
         if known.validators != validators { try await store.setValidators(validators, of: known) }
         known.validators = validators
-        return Verified(release: known, isUnchanged: true)
+        return (release: known, isUnchanged: true)
       }
       let other = try await fetcher.fetch(reference, namedAt: fetched.url)
       let signed: ManifestSignatures?
@@ -340,7 +337,7 @@ struct ManifestCheck: Sendable {
         other.manifest, bytes: other.bytes, bundles: other.bundles, for: fetcher.source, validators: validators,
         signatures: signed,
         renewing: nil)
-      return Verified(release: release, isUnchanged: release.id == known?.id)
+      return (release: release, isUnchanged: release.id == known?.id)
     }
   }
 

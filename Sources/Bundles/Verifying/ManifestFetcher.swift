@@ -83,20 +83,10 @@ package struct ManifestFetcher: Sendable {
   }
 
   private func downloadPatiently(_ validators: Validators) async throws -> Answer {
-    var tried = 0
     client.activity.begin(source)
     defer { client.activity.end(source) }
-    while true {
-      do {
-        return try await download(validators)
-      } catch {
-        tried += 1
-        client.activity.fail(source, error)
-        guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
-          throw error
-        }
-        try await sleep(delay)
-      }
+    return try await retry.run(sleep: sleep, failed: { client.activity.fail(source, $0) }) {
+      try await download(validators)
     }
   }
 
@@ -106,7 +96,7 @@ package struct ManifestFetcher: Sendable {
     fields[.ifNoneMatch] = validators.etag
     fields[.ifModifiedSince] = validators.lastModified
     let response = try await client.send(.get, source, fields: fields, bodyLimit: limits.manifestBytes)
-    client.activity.note(source)
+    client.activity.record(source)
     let answer = response.head.headerFields
     let new = Validators(etag: answer[.eTag], lastModified: answer[.lastModified])
     switch response.head.status.code {
@@ -116,7 +106,7 @@ package struct ManifestFetcher: Sendable {
     case 200:
       var bytes: [UInt8] = []
       for try await chunk in response.body {
-        client.activity.note(source)
+        client.activity.record(source)
         bytes += chunk
         guard Int64(bytes.count) <= limits.manifestBytes else {
           throw TransportError.tooLarge(url: source.text, limit: limits.manifestBytes)
@@ -144,7 +134,7 @@ package struct ManifestFetcher: Sendable {
       let url = source.resolving(file),
       let content = try await within(
         Self.namePatience, { try? await smallFile(at: url, limit: Self.nameLimit) }) ?? nil,
-      fetched.manifest.takeName(from: content)
+      fetched.manifest.setName(from: content)
     else { return answer }
     return .manifest(fetched, validators)
   }
@@ -247,20 +237,14 @@ package struct ManifestFetcher: Sendable {
   private func parse(_ bytes: [UInt8], at url: PageURL) async throws -> FetchedManifest {
     try await Self.queue.result { [limits] in
       let manifest = try Manifest(reading: bytes, limits: limits)
-      return FetchedManifest(manifest: manifest, bytes: bytes, bundles: try manifest.located(at: url), url: url)
+      return (manifest, bytes, bundles: try manifest.located(at: url), url)
     }
   }
 }
 
-/// A manifest as its server has it.
-package struct FetchedManifest: Sendable {
-  package var manifest: Manifest
-  package let bytes: [UInt8]
-  /// Its entries with their URLs.
-  package let bundles: [PageBundle]
-  /// The URL that it has; another one than the source's if that has a pointer to it.
-  package let url: PageURL
-}
+/// A manifest with its bytes, its bundles and files with their URLs, and its own URL, which is another one than the
+/// source's if a pointer or another manifest names it.
+package typealias FetchedManifest = (manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], url: PageURL)
 
 /// The reason why a source gave no manifest.
 public enum SourceError: Error, CustomStringConvertible {

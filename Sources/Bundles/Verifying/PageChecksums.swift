@@ -7,8 +7,8 @@ actor PageChecksums {
   private let client: OriginClient
   private let verification: Verification
   private let now: @Sendable () -> Duration
-  private let flights = SingleFlight<PageURL, ServerChecksum?>()
-  private var answers: [PageURL: (checksum: ServerChecksum?, at: Duration)] = [:]
+  private let flights = SingleFlight<PageURL, AnswerDigest?>()
+  private var answers: [PageURL: (checksum: AnswerDigest?, at: Duration)] = [:]
   private var launch = 0
 
   /// The number of pages whose answers are remembered.
@@ -27,15 +27,15 @@ actor PageChecksums {
   }
 
   /// Remembers the MD5 of the bytes that the server sent as its checksum for this launch, if it gives none itself.
-  func note(_ md5: MD5Digest, of url: PageURL) {
+  func record(_ md5: MD5Digest, of url: PageURL) {
     guard let answer = answers[url], answer.checksum == nil else { return }
     answers[url] = (.hinted(md5), answer.at)
   }
 
   /// - Returns: `nil` if the server gives no checksum for this page.
   /// - Throws: only if the server cannot be reached.
-  func checksum(of url: PageURL) async throws -> ServerChecksum? {
-    if let answer = answers[url], verification.holds(for: now() - answer.at) { return answer.checksum }
+  func checksum(of url: PageURL) async throws -> AnswerDigest? {
+    if let answer = answers[url], verification.isValid(for: now() - answer.at) { return answer.checksum }
     let asked = launch
     let found = try await flights.value(for: url) { [client] in try await client.checksum(of: url) }
     if asked == launch {
@@ -44,16 +44,6 @@ actor PageChecksums {
     }
     return found
   }
-}
-
-/// A server's statement about one bundle's bytes.
-enum ServerChecksum: Equatable, Sendable {
-  /// A digest that the bytes must have.
-  case promised(ExpectedContent)
-  /// An ETag that looks like an MD5: equal bytes confirm it, different ones do not disprove it.
-  case hinted(MD5Digest)
-  /// The server no longer has the bundle: 404 or 410.
-  case gone(status: Int)
 }
 
 /// Asks the server for the MD5 of a bundle that no manifest lists: first for the file beside it, `home.js.md5` as `md5sum`
@@ -65,12 +55,12 @@ extension OriginClient {
 
   /// - Returns: `nil` if neither gives a checksum.
   /// - Throws: only if the server cannot be reached.
-  func checksum(of url: PageURL) async throws -> ServerChecksum? {
+  func checksum(of url: PageURL) async throws -> AnswerDigest? {
     if let found = try await md5File(of: url) { return found }
     return try await checksumInHead(of: url)
   }
 
-  private func md5File(of url: PageURL) async throws -> ServerChecksum? {
+  private func md5File(of url: PageURL) async throws -> AnswerDigest? {
     guard let file = Self.md5FileURL(for: url) else { return nil }
     let response = try await send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.md5FileLimit)
     guard response.head.status == .ok,
@@ -79,16 +69,13 @@ extension OriginClient {
     return Self.md5(inFile: String(decoding: bytes, as: UTF8.self)).map { .promised(ExpectedContent(md5: $0)) }
   }
 
-  private func checksumInHead(of url: PageURL) async throws -> ServerChecksum? {
+  private func checksumInHead(of url: PageURL) async throws -> AnswerDigest? {
     let fields: HTTPFields = [.acceptEncoding: "identity", .cacheControl: "no-cache"]
     let response = try await send(.head, url, fields: fields)
     if [404, 410].contains(response.head.status.code) { return .gone(status: response.head.status.code) }
     guard response.head.status == .ok else { return nil }
-    switch AnswerDigest(response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil) {
-    case .promised(let expected): return .promised(expected)
-    case .hinted(let md5): return .hinted(md5)
-    case nil: return nil
-    }
+    return AnswerDigest(
+      response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil)
   }
 
   /// The URL of the MD5 file; the query follows the file's name.

@@ -83,7 +83,7 @@ package struct SignedFiles: Sendable {
     var root = root
     for _ in 0..<Self.rootLimit {
       guard let published = try await nextRoot(after: root) else { return root }
-      let next = try root.successor(published.bytes, try published.signatures.map { try SignatureFile(reading: $0) })
+      let next = try root.successor(published.bytes, published.signatureFile())
       try await trusted(next, published, root)
       root = next
     }
@@ -92,7 +92,7 @@ package struct SignedFiles: Sendable {
   }
 
   private func nextRoot(after root: TrustRoot) async throws -> PublishedRoot? {
-    root.version < SequenceNumber.limit ? try await self.root(root.version + 1) : nil
+    root.version < Int64.sequenceLimit ? try await self.root(root.version + 1) : nil
   }
 
   /// Reads the roots from one version on, without a check by whom they are signed.
@@ -101,7 +101,7 @@ package struct SignedFiles: Sendable {
   package func roots(from first: Int64, certain: Int64) async throws -> [PublishedRoot] {
     var roots: [PublishedRoot] = []
     // No root has a version beyond the largest.
-    for version in first..<max(first, min(first, SequenceNumber.limit) + Int64(Self.rootLimit)) {
+    for version in first..<max(first, min(first, Int64.sequenceLimit) + Int64(Self.rootLimit)) {
       // A web server may answer with a page of its own for a file that it does not have.
       if let root = try await root(version), (try? TrustRoot(reading: root.bytes))?.version == version {
         roots.append(root)
@@ -123,6 +123,8 @@ package struct PublishedRoot: Hashable, Sendable {
   package init(version: Int64, bytes: [UInt8], signatures: [UInt8]?) {
     (self.version, self.bytes, self.signatures) = (version, bytes, signatures)
   }
+
+  package func signatureFile() throws -> SignatureFile? { try signatures.map { try SignatureFile(reading: $0) } }
 
   /// The name of its file.
   package static func name(of version: Int64) -> String { "\(version).root.json" }

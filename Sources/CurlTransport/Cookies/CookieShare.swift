@@ -6,7 +6,7 @@ import HTTPTypes
 /// libcurl's cookies, which the transfers of several curl threads may share.
 final class CookieShare: Sendable {
   /// libcurl protects its contents with the locks below.
-  private let handle: SharedHandle
+  nonisolated(unsafe) private let handle: UnsafeMutableRawPointer
   private let locks: ShareLocks
 
   /// - Throws: ``TransportError`` if libcurl cannot be set up, or was built without cookies.
@@ -14,7 +14,7 @@ final class CookieShare: Sendable {
     guard CurlMailbox.initialised, let share = curl_share_init() else {
       throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
     }
-    handle = SharedHandle(pointer: share)
+    handle = share
     locks = ShareLocks()
     let context = Unmanaged.passUnretained(locks).toOpaque()
     _ = pk_share_setopt_pointer(share, CURLSHOPT_USERDATA, context)
@@ -31,11 +31,11 @@ final class CookieShare: Sendable {
   }
 
   /// libcurl refuses this while a handle is attached, but each handle belongs to a request that keeps the jar alive.
-  deinit { curl_share_cleanup(handle.pointer) }
+  deinit { curl_share_cleanup(handle) }
 
   /// Attaches a handle until it is cleaned up; `curl_easy_reset` does not detach it.
   func attach(to easy: UnsafeMutableRawPointer) {
-    _ = pk_setopt_pointer(easy, CURLOPT_SHARE, handle.pointer)
+    _ = pk_setopt_pointer(easy, CURLOPT_SHARE, handle)
   }
 
   /// Returns all cookies, those of each host in the order of their first arrival; some may be expired.
@@ -134,33 +134,21 @@ struct TransferCookies {
   }
 }
 
-/// The cookies of one request that libcurl does not keep, or should not send.
-struct AddedCookies {
-  private let store: any CookieStoring
-  private let url: PageURL
-  /// The request with the store's cookies, unless it has a `Cookie` field of its own.
-  let request: TransportRequest
-
-  /// Returns `nil` for a request without a store, or with a jar that libcurl can serve alone.
-  init?(to request: TransportRequest) {
-    guard let store = request.cookies, !(store is CookieJar) || request.hasLongHead,
-      let url = PageURL(request.url, ignoring: [])
-    else { return nil }
-    self.store = store
-    self.url = url
-    var request = request
-    if request.head.headerFields[.cookie] == nil, let value = store.cookieHeader(for: url) {
-      request.head.headerFields[.cookie] = value
-    }
-    self.request = request
-  }
-
-  func receive(_ head: HTTPResponse) {
-    if head.headerFields[.setCookie] != nil { store.receive(head.headerFields, from: url) }
-  }
-}
-
 extension TransportRequest {
+  /// Adds the store's cookies, unless the request has a `Cookie` field of its own.
+  ///
+  /// - Returns: the store, and the URL for which it is asked and gets the response's cookies; `nil` for a request
+  ///   without a store, or with a jar that libcurl can serve alone.
+  mutating func addCookies() -> (store: any CookieStoring, url: PageURL)? {
+    guard let store = cookies, !(store is CookieJar) || hasLongHead, let url = PageURL(self.url, ignoring: []) else {
+      return nil
+    }
+    if head.headerFields[.cookie] == nil, let value = store.cookieHeader(for: url) {
+      head.headerFields[.cookie] = value
+    }
+    return (store, url)
+  }
+
   /// `true` if libcurl may have no room for a cookie of the usual 4 KiB after the request's first lines.
   ///
   /// libcurl 7.88 limits these and the cookies to 8 KiB. If the first cookie exceeds the limit, it writes `Cookie:`

@@ -84,8 +84,8 @@ final class RequestFeed: Sendable {
   }
 
   func take(into room: UnsafeMutableRawBufferPointer) -> Taken {
-    let (taken, woken) = state.withLock { state -> (Taken, WaitList.Woken?) in
-      if case .failure = state.end { return (.failed, nil) }
+    let (taken, woken) = state.withLock { state -> (Taken, [CheckedContinuation<Void, Never>]) in
+      if case .failure = state.end { return (.failed, []) }
       var ready = state.count
       if let length = stream.length, state.end == nil, state.produced == length {
         // The last byte waits for the producer's end, so that an error at the end leaves the body incomplete.
@@ -93,15 +93,15 @@ final class RequestFeed: Sendable {
       }
       let count = min(ready, room.count)
       guard count > 0 else {
-        if state.end != nil { return (.end, nil) }
+        if state.end != nil { return (.end, []) }
         state.isWaitedFor = true
-        return (.nothingYet, nil)
+        return (.nothingYet, [])
       }
       state.buffer.withUnsafeBytes { room.copyMemory(from: .init(rebasing: $0[state.start..<state.start + count])) }
       state.start += count
       return (.bytes(count), state.waiting.removeAll())
     }
-    woken?.resume()
+    woken.resume()
     return taken
   }
 

@@ -28,7 +28,7 @@ final class IncomingResponse: Sendable {
     var isAll = false
     var end: Result<CachedResponse?, any Error>?
     /// The figures of the transfer, when it has ended.
-    var timings = TransferTimings()
+    var figures = TransferSummary()
     /// The readers that wait for bytes, or for the end.
     var waiting = WaitList()
     var places = IncomingPlaces()
@@ -102,8 +102,8 @@ final class IncomingResponse: Sendable {
         spool.discard()
       }
       landed()
-      let timings = await body.transferSummary().timings
-      state.withLock { $0.timings = timings }
+      let figures = await body.transferSummary()
+      state.withLock { $0.figures = figures }
       finish(failure.map { .failure($0) } ?? .success(stored))
     }
     let isGivenUp = state.withLock { state in
@@ -371,7 +371,9 @@ extension IncomingResponse {
       guard isComplete else { return TransferSummary() }
       // The last byte may be here before the transfer's end is known.
       _ = try? await stored()
-      return TransferSummary(timings: state.withLock(\.timings))
+      var figures = state.withLock(\.figures)
+      figures.trailers = [:]
+      return figures
     }
   }
 }

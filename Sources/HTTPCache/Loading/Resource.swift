@@ -214,7 +214,7 @@ extension Resource {
   ///
   ///     let answer = try await host.resources.response(for: request)
   ///     let bytes = try await answer.data
-  ///     if let figures = await answer.transfer?.timings { print(figures.firstByte, figures.total, bytes.count) }
+  ///     if let figures = await answer.transfer { print(figures.firstByte, figures.total, bytes.count) }
   public var transfer: TransferSummary? {
     get async {
       guard source == .network else { return nil }

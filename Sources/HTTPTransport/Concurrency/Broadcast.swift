@@ -13,11 +13,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
     case merged(@Sendable (inout Element, Element) -> Void)
   }
 
-  private struct Listener {
-    var elements: Deque<Element>
-    /// Yields when an element was added.
-    let wake: AsyncStream<Void>.Continuation
-  }
+  /// The elements that are not read yet; `wake` yields when one was added.
+  private typealias Listener = (elements: Deque<Element>, wake: AsyncStream<Void>.Continuation)
 
   private struct State {
     /// The first elements, for later listeners.
@@ -28,7 +25,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 
     mutating func add(_ wake: AsyncStream<Void>.Continuation, _ first: Element?) -> Int {
       lastID += 1
-      listeners[lastID] = Listener(elements: Deque(past + (first.map { [$0] } ?? [])), wake: wake)
+      listeners[lastID] = (Deque(past + (first.map { [$0] } ?? [])), wake)
       return lastID
     }
   }

@@ -7,9 +7,7 @@ import Synchronization
 ///     defer { gate.leave(pass) }
 package final class FairGate<Client: Hashable & Sendable>: Sendable {
   /// The permission to run until ``FairGate/leave(_:)``.
-  package struct Pass: Hashable, Sendable {
-    let ticket: FairQueue<Client>.Ticket
-  }
+  package typealias Pass = FairQueue<Client>.Ticket
 
   /// The reason why an operation may not run.
   package enum Refusal: Error, Hashable, Sendable {
@@ -99,19 +97,19 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
         refuse(ticket, CancellationError())
       }
     }
-    return Pass(ticket: ticket)
+    return ticket
   }
 
   /// Waits until the operation may run, even if the queue is full or the task was cancelled.
   package func enter(for client: Client) async -> Pass {
     let (ticket, entry) = take(for: client, limit: .max)
     if entry == .waits { try? await wait(ticket, client) {} }
-    return Pass(ticket: ticket)
+    return ticket
   }
 
   package func leave(_ pass: Pass) {
     resume { state in
-      guard state.since.removeValue(forKey: pass.ticket) != nil else { return [] }
+      guard state.since.removeValue(forKey: pass) != nil else { return [] }
       state.queue.leave()
       return state.admit(at: .now)
     }

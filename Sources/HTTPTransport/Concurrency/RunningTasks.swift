@@ -2,14 +2,12 @@ import Synchronization
 
 /// Tasks that outlive their callers. Their owner can cancel them all and wait for their ends.
 package final class RunningTasks: Sendable {
-  private struct State {
-    var tasks: [Int: (cancel: @Sendable () -> Void, end: @Sendable () async -> Void)] = [:]
-    /// The number of tasks that were started.
-    var count = 0
-    var isShutDown = false
-  }
+  /// The running tasks, the number of all that were started, and whether the owner has cancelled them.
+  private typealias State = (
+    tasks: [Int: (cancel: @Sendable () -> Void, end: @Sendable () async -> Void)], count: Int, isShutDown: Bool
+  )
 
-  private let state = Mutex(State())
+  private let state = Mutex<State>(([:], 0, false))
 
   package init() {}
 

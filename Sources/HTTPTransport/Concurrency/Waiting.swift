@@ -17,20 +17,6 @@ import Synchronization
 /// It is inlinable, so that other modules' states cost no look-ups of metadata.
 @usableFromInline
 package struct WaitList: Sendable {
-  /// Tasks that do not wait any more, to be resumed without the lock.
-  @usableFromInline
-  package struct Woken: Sendable {
-    @usableFromInline let continuations: [CheckedContinuation<Void, Never>]
-
-    @inlinable
-    init(_ continuations: [CheckedContinuation<Void, Never>]) { self.continuations = continuations }
-
-    @inlinable
-    package func resume() {
-      for continuation in continuations { continuation.resume() }
-    }
-  }
-
   @usableFromInline var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
   @usableFromInline var next: UInt64 = 0
 
@@ -45,10 +31,18 @@ package struct WaitList: Sendable {
 
   /// Removes all tasks; they then look at the state again.
   @inlinable
-  package mutating func removeAll() -> Woken {
-    if waiting.isEmpty { return Woken([]) }
+  package mutating func removeAll() -> [CheckedContinuation<Void, Never>] {
+    if waiting.isEmpty { return [] }
     defer { waiting = [:] }
-    return Woken(Array(waiting.values))
+    return Array(waiting.values)
+  }
+}
+
+extension [CheckedContinuation<Void, Never>] {
+  /// Resumes tasks that do not wait any more; to be called without the lock.
+  @inlinable
+  package func resume() {
+    for continuation in self { continuation.resume() }
   }
 }
 

@@ -6,7 +6,11 @@ package final class ContentDecoder {
   /// The value of `Accept-Encoding` for requests without a dictionary: `zstd, br, gzip`.
   package static let acceptEncoding = "zstd, br, gzip"
 
-  private let stages: [Stage]
+  private let stages: [(stream: any DecodingStream, coding: String)]
+  private let url: String
+  private let limit: Int64
+  /// The bytes that each stage has produced; without stages, those that were passed on.
+  private var produced: [Int64]
 
   /// Makes a decoder for one body, with at most three encodings.
   ///
@@ -20,32 +24,56 @@ package final class ContentDecoder {
     // RFC 9110 §8.4: the list is in the order of application, so it is decoded from its end.
     let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
     let applied = codings.filter { !$0.isEmpty && $0 != "identity" }.reversed()
-    stages = try (applied.isEmpty ? ["identity"] : Array(applied)).map { coding in
+    stages = try applied.map { coding in
       guard let stream = Self.stream(for: coding, dictionary) else {
         throw ContentError.unsupportedEncoding(url: url, encoding: coding)
       }
-      return Stage(stream: stream, coding: coding, url: url, limit: limit)
+      return (stream, coding)
     }
     guard stages.count <= 3 else { throw ContentError.unsupportedEncoding(url: url, encoding: encoding) }
+    (self.url, self.limit, produced) = (url, limit, Array(repeating: 0, count: max(1, stages.count)))
   }
 
   /// Makes a decoder of one stream.
   package init(_ stream: any DecodingStream, coding: String, url: String, limit: Int64) {
-    stages = [Stage(stream: stream, coding: coding, url: url, limit: limit)]
+    (stages, self.url, self.limit, produced) = ([(stream, coding)], url, limit, [0])
   }
 
   /// Returns the decoded bytes of a chunk, possibly none.
   ///
   /// - Throws: ``ContentError``.
   package func decode(_ chunk: [UInt8]) throws -> [UInt8] {
-    try stages.reduce(chunk) { try $1.decode($0) }
+    var bytes = chunk
+    if stages.isEmpty { try count(bytes.count, of: 0) }
+    for (index, stage) in stages.enumerated() {
+      var output: [UInt8] = []
+      do {
+        try bytes.withUnsafeBytes { input in
+          try stage.stream.decode(input) { piece in
+            try count(piece.count, of: index)
+            output.append(contentsOf: piece)
+          }
+        }
+      } catch let fault as StreamFault {
+        throw ContentError.corruptEncoding(url: url, encoding: stage.coding, reason: fault.reason)
+      }
+      bytes = output
+    }
+    return bytes
+  }
+
+  private func count(_ bytes: Int, of stage: Int) throws {
+    produced[stage] += Int64(bytes)
+    guard produced[stage] <= limit else { throw ContentError.tooLarge(url: url, limit: limit) }
   }
 
   /// Checks that the encoded stream is complete. To be called when the body has ended.
   ///
   /// - Throws: ``ContentError/cutShort(url:encoding:)`` if the encoded stream is incomplete.
   package func finish() throws {
-    for stage in stages { try stage.finish() }
+    for (stream, coding) in stages where !stream.isAtEnd {
+      throw ContentError.cutShort(url: url, encoding: coding)
+    }
   }
 
   private static func stream(for coding: String, _ dictionary: ContentDictionary?) -> (any DecodingStream)? {
@@ -54,43 +82,7 @@ package final class ContentDecoder {
     case "br": BrotliStream()
     case "zstd": ZstdStream()
     case DictionaryZstd.token: dictionary.map { DictionaryZstdStream($0) }
-    case "identity": IdentityStream()
     default: nil
-    }
-  }
-
-  private final class Stage {
-    private let stream: any DecodingStream
-    private let coding: String
-    private let url: String
-    private let limit: Int64
-    private var produced: Int64 = 0
-
-    init(stream: any DecodingStream, coding: String, url: String, limit: Int64) {
-      self.stream = stream
-      self.coding = coding
-      self.url = url
-      self.limit = limit
-    }
-
-    func decode(_ chunk: [UInt8]) throws -> [UInt8] {
-      var output: [UInt8] = []
-      do {
-        try chunk.withUnsafeBytes { input in
-          try stream.decode(input) { piece in
-            produced += Int64(piece.count)
-            guard produced <= limit else { throw ContentError.tooLarge(url: url, limit: limit) }
-            output.append(contentsOf: piece)
-          }
-        }
-      } catch let fault as StreamFault {
-        throw ContentError.corruptEncoding(url: url, encoding: coding, reason: fault.reason)
-      }
-      return output
-    }
-
-    func finish() throws {
-      guard stream.isAtEnd else { throw ContentError.cutShort(url: url, encoding: coding) }
     }
   }
 }

@@ -16,15 +16,6 @@ struct StreamFault: Error {
   let reason: String
 }
 
-/// Passes bytes through without decoding, so that the limit also applies to them.
-final class IdentityStream: DecodingStream {
-  let isAtEnd = true
-
-  func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws {
-    try emit(input)
-  }
-}
-
 /// Decodes gzip (RFC 1952) with zlib; consecutive members are one content.
 final class GzipStream: DecodingStream {
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)

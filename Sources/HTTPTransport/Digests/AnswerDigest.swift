@@ -4,11 +4,13 @@ import HTTPTypes
 import RawStructuredFieldValues
 
 /// The digest of the content in a response's fields, and its reliability.
-package enum AnswerDigest: Equatable {
+package enum AnswerDigest: Equatable, Sendable {
   /// The digest in `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530).
   case promised(ExpectedContent)
   /// An `ETag` that looks like an MD5: many servers use MD5s as ETags, but none has to.
   case hinted(MD5Digest)
+  /// The server has the content no more: it answers with this status, which no fields say.
+  case gone(status: Int)
 
   package var expected: ExpectedContent? {
     if case .promised(let expected) = self { expected } else { nil }

@@ -155,13 +155,11 @@ package struct ExpectedContent: Hashable, Sendable {
 package struct Digester<Digest: FixedSizeDigest>: ~Copyable {
   private let context: OpaquePointer
 
-  fileprivate init(_ algorithm: DigestAlgorithm) throws {
-    guard let pointer = algorithm.pointer, let context = EVP_MD_CTX_new() else {
-      throw DigestError.unavailable(algorithm.name)
-    }
-    guard EVP_DigestInit_ex(context, pointer, nil) == 1 else {
+  fileprivate init(_ algorithm: OpaquePointer?, named name: String) throws {
+    guard let algorithm, let context = EVP_MD_CTX_new() else { throw DigestError.unavailable(name) }
+    guard EVP_DigestInit_ex(context, algorithm, nil) == 1 else {
       EVP_MD_CTX_free(context)
-      throw DigestError.unavailable(algorithm.name)
+      throw DigestError.unavailable(name)
     }
     self.context = context
   }
@@ -191,17 +189,17 @@ package struct Digester<Digest: FixedSizeDigest>: ~Copyable {
 
 extension Digester where Digest == MD5Digest {
   /// - Throws: ``DigestError`` if libcrypto was built without MD5.
-  package static func md5() throws -> Self { try Self(.md5) }
+  package static func md5() throws -> Self { try Self(CryptoLibrary.shared.md5, named: "MD5") }
 }
 
 extension Digester where Digest == SHA256Digest {
   /// - Throws: ``DigestError`` if libcrypto was built without SHA-256.
-  package static func sha256() throws -> Self { try Self(.sha256) }
+  package static func sha256() throws -> Self { try Self(CryptoLibrary.shared.sha256, named: "SHA256") }
 }
 
 extension Digester where Digest == SHA512Digest {
   /// - Throws: ``DigestError`` if libcrypto was built without SHA-512.
-  package static func sha512() throws -> Self { try Self(.sha512) }
+  package static func sha512() throws -> Self { try Self(CryptoLibrary.shared.sha512, named: "SHA512") }
 }
 
 /// libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode forbids MD5 as a
@@ -213,29 +211,16 @@ package struct CryptoLibrary: @unchecked Sendable {
 
   /// Lives as long as the process; `nil` if it cannot be made.
   package let context: OpaquePointer?
+  /// The algorithms of digests. They live as long as the process.
+  fileprivate let md5, sha256, sha512: OpaquePointer?
 
   private init() {
-    context = OSSL_LIB_CTX_new()
+    let context = OSSL_LIB_CTX_new()
     _ = context.map { OSSL_PROVIDER_load($0, "default") }
+    func algorithm(_ name: String) -> OpaquePointer? { context.flatMap { EVP_MD_fetch($0, name, "") } }
+    self.context = context
+    (md5, sha256, sha512) = (algorithm("MD5"), algorithm("SHA256"), algorithm("SHA512"))
   }
-}
-
-/// An algorithm of ``CryptoLibrary``.
-///
-/// `@unchecked Sendable`: an algorithm is fetched once and never changed or freed.
-private struct DigestAlgorithm: @unchecked Sendable {
-  let name: String
-  /// Lives as long as the process; libcrypto allows its use from all threads.
-  let pointer: OpaquePointer?
-
-  private init(_ name: String) {
-    self.name = name
-    pointer = CryptoLibrary.shared.context.flatMap { EVP_MD_fetch($0, name, "") }
-  }
-
-  static let md5 = DigestAlgorithm("MD5")
-  static let sha256 = DigestAlgorithm("SHA256")
-  static let sha512 = DigestAlgorithm("SHA512")
 }
 
 /// Computes MD5 and SHA-256 in one pass over the bytes.

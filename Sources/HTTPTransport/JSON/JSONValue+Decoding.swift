@@ -65,7 +65,7 @@ private indirect enum Place {
 }
 
 /// Decodes a ``JSONValue`` that was read before. Members of the type ``JSONValue`` are not decoded again.
-struct JSONValueDecoder: Decoder {
+struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
   let value: JSONValue
   fileprivate let place: Place
 
@@ -82,7 +82,7 @@ struct JSONValueDecoder: Decoder {
     return ElementContainer(elements: elements, place: place)
   }
 
-  func singleValueContainer() -> any SingleValueDecodingContainer { ValueContainer(decoder: self) }
+  func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
   // MARK: Values
 
@@ -91,12 +91,12 @@ struct JSONValueDecoder: Decoder {
     return try Value(from: self)
   }
 
-  fileprivate func bool() throws -> Bool {
+  func decode(_ type: Bool.Type) throws -> Bool {
     guard case .bool(let bool) = value else { throw mismatch(Bool.self, "true or false") }
     return bool
   }
 
-  fileprivate func text() throws -> String {
+  func decode(_ type: String.Type) throws -> String {
     guard case .string(let text) = value else { throw mismatch(String.self, "a text") }
     return text
   }
@@ -121,6 +121,21 @@ struct JSONValueDecoder: Decoder {
     }
   }
 
+  func decodeNil() -> Bool { value == .null }
+  func decode(_ type: Double.Type) throws -> Double { try number(type) }
+  func decode(_ type: Float.Type) throws -> Float { try number(type) }
+  func decode(_ type: Int.Type) throws -> Int { try integer(type) }
+  func decode(_ type: Int8.Type) throws -> Int8 { try integer(type) }
+  func decode(_ type: Int16.Type) throws -> Int16 { try integer(type) }
+  func decode(_ type: Int32.Type) throws -> Int32 { try integer(type) }
+  func decode(_ type: Int64.Type) throws -> Int64 { try integer(type) }
+  func decode(_ type: UInt.Type) throws -> UInt { try integer(type) }
+  func decode(_ type: UInt8.Type) throws -> UInt8 { try integer(type) }
+  func decode(_ type: UInt16.Type) throws -> UInt16 { try integer(type) }
+  func decode(_ type: UInt32.Type) throws -> UInt32 { try integer(type) }
+  func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
+  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decoded(as: type) }
+
   private func mismatch(_ type: any Any.Type, _ expected: String) -> DecodingError {
     let context = DecodingError.Context(
       codingPath: codingPath, debugDescription: "expected \(expected), found \(value.noun)")
@@ -130,29 +145,6 @@ struct JSONValueDecoder: Decoder {
   private func unfit(_ reason: String) -> DecodingError {
     .dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: reason))
   }
-}
-
-private struct ValueContainer: SingleValueDecodingContainer {
-  let decoder: JSONValueDecoder
-
-  var codingPath: [any CodingKey] { decoder.codingPath }
-
-  func decodeNil() -> Bool { decoder.value == .null }
-  func decode(_ type: Bool.Type) throws -> Bool { try decoder.bool() }
-  func decode(_ type: String.Type) throws -> String { try decoder.text() }
-  func decode(_ type: Double.Type) throws -> Double { try decoder.number(type) }
-  func decode(_ type: Float.Type) throws -> Float { try decoder.number(type) }
-  func decode(_ type: Int.Type) throws -> Int { try decoder.integer(type) }
-  func decode(_ type: Int8.Type) throws -> Int8 { try decoder.integer(type) }
-  func decode(_ type: Int16.Type) throws -> Int16 { try decoder.integer(type) }
-  func decode(_ type: Int32.Type) throws -> Int32 { try decoder.integer(type) }
-  func decode(_ type: Int64.Type) throws -> Int64 { try decoder.integer(type) }
-  func decode(_ type: UInt.Type) throws -> UInt { try decoder.integer(type) }
-  func decode(_ type: UInt8.Type) throws -> UInt8 { try decoder.integer(type) }
-  func decode(_ type: UInt16.Type) throws -> UInt16 { try decoder.integer(type) }
-  func decode(_ type: UInt32.Type) throws -> UInt32 { try decoder.integer(type) }
-  func decode(_ type: UInt64.Type) throws -> UInt64 { try decoder.integer(type) }
-  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decoder.decoded(as: type) }
 }
 
 private struct MemberContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
@@ -173,8 +165,8 @@ private struct MemberContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).value == .null }
-  func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try decoder(key).bool() }
-  func decode(_ type: String.Type, forKey key: Key) throws -> String { try decoder(key).text() }
+  func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try decoder(key).decode(type) }
+  func decode(_ type: String.Type, forKey key: Key) throws -> String { try decoder(key).decode(type) }
   func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try decoder(key).number(type) }
   func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try decoder(key).number(type) }
   func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try decoder(key).integer(type) }
@@ -228,8 +220,8 @@ private struct ElementContainer: UnkeyedDecodingContainer {
     currentIndex += 1
     return true
   }
-  mutating func decode(_ type: Bool.Type) throws -> Bool { try next { try $0.bool() } }
-  mutating func decode(_ type: String.Type) throws -> String { try next { try $0.text() } }
+  mutating func decode(_ type: Bool.Type) throws -> Bool { try next { try $0.decode(type) } }
+  mutating func decode(_ type: String.Type) throws -> String { try next { try $0.decode(type) } }
   mutating func decode(_ type: Double.Type) throws -> Double { try next { try $0.number(type) } }
   mutating func decode(_ type: Float.Type) throws -> Float { try next { try $0.number(type) } }
   mutating func decode(_ type: Int.Type) throws -> Int { try next { try $0.integer(type) } }

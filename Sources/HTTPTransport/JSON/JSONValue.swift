@@ -75,11 +75,12 @@ public enum JSONValue: Hashable, Sendable, Codable {
 }
 
 /// A coding key that is known only at run time.
-package struct AnyKey: CodingKey {
+package struct AnyKey: CodingKey, ExpressibleByStringLiteral {
   package let stringValue: String
   package let intValue: Int?
 
   package init(_ text: String) { (stringValue, intValue) = (text, nil) }
+  package init(stringLiteral text: String) { self.init(text) }
   package init(_ index: Int) { (stringValue, intValue) = ("\(index)", index) }
   package init?(stringValue: String) { self.init(stringValue) }
   package init?(intValue: Int) { nil }

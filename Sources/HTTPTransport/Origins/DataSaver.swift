@@ -5,14 +5,9 @@ import Synchronization
 ///     configuration.network.saver.isOn = true  // on a metered network
 ///     configuration.network.saver.budget = 10 << 20  // or so many bytes in the background
 public final class DataSaver: Sendable {
-  private struct State {
-    var isOn = false
-    var isPaused = false
-    var budget: Int64?
-    var spent: Int64 = 0
-  }
+  private typealias State = (isOn: Bool, isPaused: Bool, budget: Int64?, spent: Int64)
 
-  private let state = Mutex(State())
+  private let state = Mutex<State>((false, false, nil, 0))
 
   /// Makes a data saver that allows everything.
   public init() {}

@@ -68,15 +68,11 @@ public final class Reachability: Sendable {
     package mutating func recordSuccess() { self = Breaker(patience) }
   }
 
-  private struct State {
-    var setting: Setting = .observed
-    var breakers: [String: Breaker] = [:]
-  }
-
   /// The largest number of unreachable origins that are remembered.
   private static let rememberedLimit = 1000
 
-  private let state = Mutex(State())
+  /// The breakers are those of origins that have failed.
+  private let state = Mutex<(setting: Setting, breakers: [String: Breaker])>((.observed, [:]))
   private let now: @Sendable () -> ContinuousClock.Instant
 
   private let patience: Patience
@@ -101,12 +97,12 @@ public final class Reachability: Sendable {
         defer { state.setting = newValue }
         return state.setting
       }
-      if former != newValue, newValue != .offline { returns.send() }
+      if former != newValue, newValue != .offline { recovered.send() }
     }
   }
 
   /// Sent when an unreachable origin answers again, and when ``setting`` changes from offline.
-  package let returns = Signal()
+  package let recovered = Signal()
 
   /// Throws ``OfflineError`` while ``setting`` is ``Setting/offline``.
   package func checkSetting(for url: PageURL) throws {
@@ -160,14 +156,14 @@ public final class Reachability: Sendable {
       defer { state.breakers = [:] }
       return !state.breakers.isEmpty
     }
-    if hadFailures { returns.send() }
+    if hadFailures { recovered.send() }
   }
 
   package func recordSuccess(_ url: PageURL) {
     let wasAway = state.withLock { state in
       state.breakers.isEmpty ? false : state.breakers.removeValue(forKey: url.origin)?.openUntil != nil
     }
-    if wasAway { returns.send() }
+    if wasAway { recovered.send() }
   }
 
   /// Returns `true` if an error means that an origin cannot be reached; an origin that sends an invalid response can

@@ -30,20 +30,38 @@ public struct RetryPolicy: Hashable, Sendable {
   /// The defaults.
   public static let standard = RetryPolicy()
 
-  package enum Decision: Equatable {
-    case retry(after: Duration)
-    case giveUp
+  /// Runs attempts until one succeeds, or none follows.
+  ///
+  /// - Parameter failed: called with the error of each attempt.
+  /// - Throws: the error of the last attempt, `CancellationError`.
+  package func run<Value>(
+    sleep: (Duration) async throws -> Void, failed: (any Error) -> Void = { _ in },
+    _ attempt: () async throws -> Value
+  ) async throws -> Value {
+    var tried = 0
+    while true {
+      do {
+        return try await attempt()
+      } catch {
+        failed(error)
+        tried += 1
+        guard let delay = delay(after: error, tried: tried, jitter: .random(in: 0...1)) else { throw error }
+        try await sleep(delay)
+      }
+    }
   }
 
+  /// Returns the time until the next attempt, or `nil` if none follows.
+  ///
   /// - Parameters:
   ///   - tried: the number of failed attempts, at least one.
   ///   - jitter: a random number from 0 to 1, which spreads clients that failed at the same time.
-  package func decision(after error: any Error, tried: Int, jitter: Double) -> Decision {
-    guard tried < attempts, Self.isTransient(error) else { return .giveUp }
+  package func delay(after error: any Error, tried: Int, jitter: Double) -> Duration? {
+    guard tried < attempts, Self.isTransient(error) else { return nil }
     if let asked = (error as? HTTPFault)?.retryAfter {
-      return asked <= longestRetryAfter ? .retry(after: asked) : .giveUp
+      return asked <= longestRetryAfter ? asked : nil
     }
-    return .retry(after: firstDelay.doubled(tried - 1, atMost: longestDelay, jitter: jitter))
+    return firstDelay.doubled(tried - 1, atMost: longestDelay, jitter: jitter)
   }
 
   /// Returns `true` if an error of a bundle, a manifest or a resource may not occur at a later attempt.
@@ -53,13 +71,13 @@ public struct RetryPolicy: Hashable, Sendable {
 
   /// Returns how long the server asks clients to wait before the next attempt, or `nil` if it does not say.
   package static func retryAfter(_ error: any Error) -> Duration? {
-    (error as? any RetryableError)?.retryAfter ?? (error as? HTTPFault)?.retryAfter
+    (error as? any RetryableError)?.retryAfter
   }
 
   private static func isTransient(_ error: any Error) -> Bool {
     switch error {
     case let error as TransportError: error.isTransient
-    case let error as HTTPFault: error.isTransient
+    case let error as HTTPFault: error.isRetryable
     case ContentError.cutShort: true
     default: false
     }
@@ -67,7 +85,7 @@ public struct RetryPolicy: Hashable, Sendable {
 }
 
 /// A response whose status means a failure.
-public struct HTTPFault: Error, Hashable, CustomStringConvertible {
+public struct HTTPFault: RetryableError, Hashable, CustomStringConvertible {
   /// The URL of the request.
   public let url: PageURL
   /// The status code.
@@ -82,7 +100,7 @@ public struct HTTPFault: Error, Hashable, CustomStringConvertible {
   }
 
   /// `true` if a later attempt may succeed. RFC 9110 §15.5.9 and §15.6, RFC 6585 §4, RFC 8470 §5.2.
-  package var isTransient: Bool { Self.isTransient(status) }
+  package var isRetryable: Bool { Self.isTransient(status) }
 
   package static func isTransient(_ status: Int) -> Bool { [408, 425, 429, 500, 502, 503, 504].contains(status) }
 

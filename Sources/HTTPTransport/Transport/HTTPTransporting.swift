@@ -150,22 +150,8 @@ public struct TransportResponse: Sendable {
   }
 }
 
-/// The figures and trailers of a transfer.
-public struct TransferSummary: Sendable {
-  /// The times and bytes.
-  public var timings: TransferTimings
-  /// The fields that came behind the body.
-  public var trailers: HTTPFields
-
-  /// Makes a summary, for a transport of the app's own.
-  public init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
-    self.timings = timings
-    self.trailers = trailers
-  }
-}
-
-/// The times and bytes of a transfer. All durations count from its start.
-public struct TransferTimings: Hashable, Sendable {
+/// The figures and trailers of a transfer. All durations count from its start.
+public struct TransferSummary: Hashable, Sendable {
   /// The end of the look-up of the host's name; zero on a reused connection.
   public var nameLookup: Duration = .zero
   /// The end of the connecting; zero on a reused connection.
@@ -184,6 +170,8 @@ public struct TransferTimings: Hashable, Sendable {
   public var reusedConnection = false
   /// The version of HTTP, `1.1` or `2`; `nil` before there is a response.
   public var httpVersion: String?
+  /// The fields that came behind the body.
+  public var trailers: HTTPFields = [:]
 
   /// Makes figures that are all zero.
   public init() {}

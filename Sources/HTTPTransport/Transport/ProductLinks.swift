@@ -1,5 +1,5 @@
 /// An unchanging set of files, such as those of one release.
-package protocol FileSnapshot: Sendable {}
+package typealias FileSnapshot = Sendable
 
 /// Returns the bytes of a file that were checked before. Requests for its URL are answered with them, not from the cache.
 ///

@@ -3,11 +3,7 @@ import Synchronization
 /// The times at which servers last sent bytes, and the failures to reach them, by request URL. With it a waiter sees the
 /// progress of a transfer that it shares with others.
 package final class TransferActivity: Sendable {
-  private struct Entry {
-    var underway = 0
-    var last: Duration?
-    var failure: TransportError?
-  }
+  private typealias Entry = (underway: Int, last: Duration?, failure: TransportError?)
 
   private let state = Mutex<[PageURL: Entry]>([:])
   private let now: @Sendable () -> Duration
@@ -15,7 +11,7 @@ package final class TransferActivity: Sendable {
   package init(_ time: TimeSource = .system) { now = time.now }
 
   /// Records the URL's activity from now on, until ``end(_:)``.
-  package func begin(_ url: PageURL) { state.withLock { $0[url, default: Entry()].underway += 1 } }
+  package func begin(_ url: PageURL) { state.withLock { $0[url, default: (0, nil, nil)].underway += 1 } }
 
   package func end(_ url: PageURL) {
     state.withLock { state in
@@ -25,7 +21,7 @@ package final class TransferActivity: Sendable {
     }
   }
 
-  package func note(_ url: PageURL) {
+  package func record(_ url: PageURL) {
     let now = now()
     state.withLock { state in
       guard state[url] != nil else { return }

@@ -8,7 +8,7 @@ struct CacheCommand: AsyncParsableCommand {
     commandName: "cache", abstract: "Show and clean the response cache.",
     subcommands: [Stats.self, List.self, Clear.self, Prune.self, Keep.self, Unkeep.self])
 
-  struct Stats: AsyncParsableCommand {
+  struct Stats: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "stats", abstract: "Show the size of the response cache."
     )
@@ -19,25 +19,23 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        let usage = try await cache.readableCache().usage().disk
-        if json {
-          try JSONOutput.print([
-            "entries": usage.entries, "bytes": usage.bytes, "keptEntries": usage.keptEntries,
-            "keptBytes": usage.keptBytes, "capacity": usage.capacity,
-          ])
-        } else {
-          let capacity = Formatting.bytes(usage.capacity)
-          Terminal.output.line(
-            "\(Formatting.count(usage.entries, "response")), \(Formatting.bytes(usage.bytes)) of \(capacity)")
-          Terminal.output.line("\(usage.keptEntries) kept, \(Formatting.bytes(usage.keptBytes))")
-        }
+    func perform() async throws {
+      let usage = try await cache.readableCache().usage().disk
+      if json {
+        try JSONOutput.print([
+          "entries": usage.entries, "bytes": usage.bytes, "keptEntries": usage.keptEntries,
+          "keptBytes": usage.keptBytes, "capacity": usage.capacity,
+        ])
+      } else {
+        let capacity = Formatting.bytes(usage.capacity)
+        Terminal.output.line(
+          "\(Formatting.count(usage.entries, "response")), \(Formatting.bytes(usage.bytes)) of \(capacity)")
+        Terminal.output.line("\(usage.keptEntries) kept, \(Formatting.bytes(usage.keptBytes))")
       }
     }
   }
 
-  struct List: AsyncParsableCommand {
+  struct List: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List the stored responses, most recently used first."
     )
@@ -48,23 +46,21 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        let now = HTTPDate.now.secondsSinceEpoch
-        let listed = try await cache.readableCache().store.list()
-        if json {
-          let entries: [JSONObject] = listed.map {
-            [
-              "key": $0.key.name, "partition": $0.key.partition.text, "status": $0.head.status,
-              "bytes": $0.head.extent.count, "storedAt": String(rfc3339: $0.storedAt),
-              "freshFor": max(0, $0.head.staleAt - now), "kept": $0.isKept,
-            ]
-          }
-          return try JSONOutput.print(["entries": entries])
+    func perform() async throws {
+      let now = HTTPDate.now.secondsSinceEpoch
+      let listed = try await cache.readableCache().store.list()
+      if json {
+        let entries: [JSONObject] = listed.map {
+          [
+            "key": $0.key.name, "partition": $0.key.partition.text, "status": $0.head.status,
+            "bytes": $0.head.extent.count, "storedAt": String(rfc3339: $0.storedAt),
+            "freshFor": max(0, $0.head.staleAt - now), "kept": $0.isKept,
+          ]
         }
-        if listed.isEmpty { Terminal.output.line("nothing is stored") }
-        for entry in listed { Terminal.output.line(line(entry, now)) }
+        return try JSONOutput.print(["entries": entries])
       }
+      if listed.isEmpty { Terminal.output.line("nothing is stored") }
+      for entry in listed { Terminal.output.line(line(entry, now)) }
     }
 
     private func line(_ entry: ResponseEntry, _ now: Int64) -> String {
@@ -79,7 +75,7 @@ struct CacheCommand: AsyncParsableCommand {
     }
   }
 
-  struct Clear: AsyncParsableCommand {
+  struct Clear: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "clear", abstract: "Remove the response stored for a URL, or all of them, kept ones too.",
       discussion: """
@@ -117,22 +113,20 @@ struct CacheCommand: AsyncParsableCommand {
       return Terminal.confirms("Remove \(Formatting.count(usage.entries, "response")), \(size), kept ones too?")
     }
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        if url == nil, !all, try await !isConfirmed() { throw ExitCode.failure }
-        let scope = try url.map { ResponseSelection.key(try CacheKey(argument: $0, isShared: shared)) } ?? .all
-        let removed = try await cache.cache().store.remove(scope)
-        if json { return try JSONOutput.print(["removed": removed]) }
-        if url == nil {
-          Terminal.output.line("removed \(Formatting.count(removed, "response"))")
-        } else {
-          Terminal.output.line(removed == 0 ? "nothing was stored for the URL" : "removed")
-        }
+    func perform() async throws {
+      if url == nil, !all, try await !isConfirmed() { throw ExitCode.failure }
+      let scope = try url.map { ResponseSelection.key(try CacheKey(argument: $0, isShared: shared)) } ?? .all
+      let removed = try await cache.cache().store.remove(scope)
+      if json { return try JSONOutput.print(["removed": removed]) }
+      if url == nil {
+        Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+      } else {
+        Terminal.output.line(removed == 0 ? "nothing was stored for the URL" : "removed")
       }
     }
   }
 
-  struct Prune: AsyncParsableCommand {
+  struct Prune: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "prune", abstract: "Remove responses that are not fresh; kept ones stay."
     )
@@ -143,16 +137,14 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        let removed = try await cache.cache().store.remove(.stale(at: .now))
-        if json { return try JSONOutput.print(["removed": removed]) }
-        Terminal.output.line("removed \(Formatting.count(removed, "response"))")
-      }
+    func perform() async throws {
+      let removed = try await cache.cache().store.remove(.stale(at: .now))
+      if json { return try JSONOutput.print(["removed": removed]) }
+      Terminal.output.line("removed \(Formatting.count(removed, "response"))")
     }
   }
 
-  struct Keep: AsyncParsableCommand {
+  struct Keep: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "keep", abstract: "Keep the response stored for a URL for offline use: it is never evicted."
     )
@@ -169,25 +161,23 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        let key = try CacheKey(argument: url, isShared: shared)
-        guard try await cache.cache().keep(key) else {
-          if let release = try await cache.release(withFile: url) {
-            throw CommandError(
-              "\(key.name) is a file of release \(release.name), and stays as long as the release: it needs no keeping"
-            )
-          }
+    func perform() async throws {
+      let key = try CacheKey(argument: url, isShared: shared)
+      guard try await cache.cache().keep(key) else {
+        if let release = try await cache.release(withFile: url) {
           throw CommandError(
-            "nothing is stored for \(key.name) yet: fetch it with \"bundlectl fetch\"; it is kept from then on")
+            "\(key.name) is a file of release \(release.name), and stays as long as the release: it needs no keeping"
+          )
         }
-        if json { return try JSONOutput.print(["url": key.name, "kept": true]) }
-        Terminal.output.line("kept")
+        throw CommandError(
+          "nothing is stored for \(key.name) yet: fetch it with \"bundlectl fetch\"; it is kept from then on")
       }
+      if json { return try JSONOutput.print(["url": key.name, "kept": true]) }
+      Terminal.output.line("kept")
     }
   }
 
-  struct Unkeep: AsyncParsableCommand {
+  struct Unkeep: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "unkeep", abstract: "Let the response stored for a URL be evicted again."
     )
@@ -204,13 +194,11 @@ struct CacheCommand: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        let key = try CacheKey(argument: url, isShared: shared)
-        try await cache.cache().unkeep(key)
-        if json { return try JSONOutput.print(["url": key.name, "kept": false]) }
-        Terminal.output.line("no longer kept")
-      }
+    func perform() async throws {
+      let key = try CacheKey(argument: url, isShared: shared)
+      try await cache.cache().unkeep(key)
+      if json { return try JSONOutput.print(["url": key.name, "kept": false]) }
+      Terminal.output.line("no longer kept")
     }
   }
 }

@@ -137,7 +137,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let response = try await OriginClient(transport, fields: fields)
           .send(.get, url, bodyLimit: ManifestLimits.standard.manifestBytes)
         for try await _ in response.body {}
-        let timings = await response.body.transferSummary().timings
+        let timings = await response.body.transferSummary()
         let check = Check(
           name: "server", ok: response.head.status == .ok,
           detail:
@@ -194,7 +194,7 @@ struct DoctorCommand: AsyncParsableCommand {
   private func checkSignatures(of read: FetchedManifest, from source: PageURL, root: String) async -> Check {
     do {
       let reader = ManifestReader(header: self.source.header, caFile: self.source.caFile)
-      let newest = try await reader.signedFiles(of: source).newestRoot(from: try RootFile(root).root)
+      let newest = try await reader.signedFiles(of: source).newestRoot(from: try TrustRoot(file: root))
       let span = try ManifestTrust(root: newest, freshFor: self.source.freshFor?.duration).check(
         read.manifest, read.bytes, try await reader.signedFiles(of: read.url).signatureFile(), after: nil, at: .now)
       return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")

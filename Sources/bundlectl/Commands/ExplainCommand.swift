@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-struct ExplainCommand: AsyncParsableCommand {
+struct ExplainCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
     abstract: "Show how the cache would answer a request now, and by which rule.",
@@ -33,15 +33,13 @@ struct ExplainCommand: AsyncParsableCommand {
 
   @OptionGroup var cache: CacheOptions
 
-  func run() async throws {
+  func perform() async throws {
     let behavior = try LoadBehavior(policy: policy)
     let request = ResourceRequest(url, fields: try SourceOptions.fields(header), behavior: behavior)
-    try await JSONOutput.reporting(json) {
-      let cookies = try cache.cookies(isShared: shared)
-      try await cache.withLoader(isShared: shared, cookies: cookies) { loader in
-        let explanation = try await loader.explain(request)
-        if json { try JSONOutput.print(Self.json(explanation)) } else { show(explanation) }
-      }
+    let cookies = try cache.cookies(isShared: shared)
+    try await cache.withLoader(isShared: shared, cookies: cookies) { loader in
+      let explanation = try await loader.explain(request)
+      if json { try JSONOutput.print(Self.json(explanation)) } else { show(explanation) }
     }
   }
 

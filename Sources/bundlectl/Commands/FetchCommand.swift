@@ -126,7 +126,7 @@ struct FetchCommand: AsyncParsableCommand {
         bodyLimit: maxSize.bytes
       ) { loader in
         if stdin {
-          await FetchScript(loader: loader, policy: behavior).run()
+          await Self.answerLines(with: loader, behavior)
         } else {
           try await fetch(url ?? "", behavior, loader)
         }
@@ -263,10 +263,7 @@ struct TransferDisplay {
 }
 
 /// `fetch --stdin`: answers requests in lines of JSON by lines of JSON.
-private struct FetchScript: Sendable {
-  let loader: ResourceLoader
-  let policy: LoadBehavior
-
+extension FetchCommand {
   /// The number of concurrent requests.
   private static let width = 32
   /// The limit of an answer in bytes; as text in JSON it takes several times as much memory.
@@ -274,19 +271,19 @@ private struct FetchScript: Sendable {
   /// Keeps output lines from mixing.
   private static let output = Mutex(())
 
-  func run() async {
+  private static func answerLines(with loader: ResourceLoader, _ policy: LoadBehavior) async {
     await withTaskGroup(of: Void.self) { group in
       var underway = 0
-      while let line = await Self.nextLine() {
+      while let line = await nextLine() {
         if line.allSatisfy(\.isWhitespace) { continue }
-        if underway == Self.width {
+        if underway == width {
           await group.next()
           underway -= 1
         }
         underway += 1
         group.addTask {
-          let answer = await answer(line)
-          Self.output.withLock { _ in Terminal.output.line(answer) }
+          let answer = await answer(line, with: loader, policy)
+          output.withLock { _ in Terminal.output.line(answer) }
         }
       }
     }
@@ -302,7 +299,9 @@ private struct FetchScript: Sendable {
   }
 
   /// - Returns: a line of output.
-  private func answer(_ line: String) async -> String {
+  private static func answer(
+    _ line: String, with loader: ResourceLoader, _ policy: LoadBehavior
+  ) async -> String {
     let request: ScriptRequest
     do {
       request = try await JSONValue.decode(ScriptRequest.self, from: Array(line.utf8))
@@ -313,7 +312,7 @@ private struct FetchScript: Sendable {
     }
     do {
       let (loaded, _) = try await loader.finalResponse(for: try request.resource(policy))
-      return Self.line(Self.json(loaded, id: request.id, body: try await loaded.body.collect(upTo: Self.bodyLimit)))
+      return Self.line(json(loaded, id: request.id, body: try await loaded.body.collect(upTo: bodyLimit)))
     } catch {
       return Self.line(["id": request.id, "error": error.message])
     }

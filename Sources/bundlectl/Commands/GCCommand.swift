@@ -1,7 +1,7 @@
 import ArgumentParser
 import PageKit
 
-struct GCCommand: AsyncParsableCommand {
+struct GCCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "gc",
     abstract: "Remove contents that no current release needs, and list the rest with reasons.",
@@ -31,18 +31,18 @@ struct GCCommand: AsyncParsableCommand {
 
   @OptionGroup var store: StoreOptions
 
-  func run() async throws {
-    try await JSONOutput.reporting(store.json) {
-      try store.check()
-      var report = GarbageReport()
-      if let opened = try store.writing() {
-        var quotas = opened.quotas
-        quotas.releases = releases?.bytes
-        quotas.unlisted = unlisted?.bytes ?? quotas.unlisted
-        report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun, quotas: quotas)
-      }
-      if store.json { try JSONOutput.print(json(report)) } else { show(report) }
+  var json: Bool { store.json }
+
+  func perform() async throws {
+    try store.check()
+    var report = GarbageReport()
+    if let opened = try store.writing() {
+      var quotas = opened.quotas
+      quotas.releases = releases?.bytes
+      quotas.unlisted = unlisted?.bytes ?? quotas.unlisted
+      report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun, quotas: quotas)
     }
+    if store.json { try JSONOutput.print(json(report)) } else { show(report) }
   }
 
   private func show(_ report: GarbageReport) {

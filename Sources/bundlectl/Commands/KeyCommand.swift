@@ -55,7 +55,7 @@ struct KeyCommand: AsyncParsableCommand {
     }
   }
 
-  struct Token: AsyncParsableCommand {
+  struct Token: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "token", abstract: "Make the token with which an install reports if releases are good or bad on it.",
       discussion: """
@@ -87,13 +87,11 @@ struct KeyCommand: AsyncParsableCommand {
       }
     }
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) {
-        let token = ReportToken(install: install, expires: SignedTime.now.advanced(by: expiresIn.duration))
-        let text = try await token.text { try await signing.signers.signature(over: $0) }
-        guard json else { return Terminal.output.line(text) }
-        try JSONOutput.print(["install": install, "token": text, "expires": token.expires.description])
-      }
+    func perform() async throws {
+      let token = ReportToken(install: install, expires: SignedTime.now.advanced(by: expiresIn.duration))
+      let text = try await token.text { try await signing.signature(over: $0) }
+      guard json else { return Terminal.output.line(text) }
+      try JSONOutput.print(["install": install, "token": text, "expires": token.expires.description])
     }
   }
 

@@ -3,7 +3,7 @@ import Foundation
 import PageKit
 import Signing
 
-struct ManifestBuildCommand: AsyncParsableCommand {
+struct ManifestBuildCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "build",
     abstract: "Make a manifest of a folder.",
@@ -58,16 +58,12 @@ struct ManifestBuildCommand: AsyncParsableCommand {
 
   func validate() throws {
     if json, output == nil { throw ValidationError("--json describes the file that -o names: give both.") }
-    if let sequence, !(0...SequenceNumber.limit).contains(sequence) {
-      throw ValidationError("--sequence must be from 0 to \(SequenceNumber.limit).")
+    if let sequence, !(0...Int64.sequenceLimit).contains(sequence) {
+      throw ValidationError("--sequence must be from 0 to \(Int64.sequenceLimit).")
     }
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(json) { try build() }
-  }
-
-  private func build() throws {
+  func perform() throws {
     let former = try existing()
     var builder = ManifestBuilder(folder: folder)
     builder.excluded = output

@@ -26,37 +26,39 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     completion: .file(extensions: ["json"]))
   var manifest = "manifest.json"
 
-  @OptionGroup var access: ManifestReader.Options
+  @OptionGroup var reader: ManifestReader
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
   func run() async throws {
     let url = try PageURL(manifestArgument: manifest)
-    var output = Output(manifest: url.readable)
+    var read: Manifest?
+    var faults: [String] = []
     do {
-      let read = try await access.reader.read(url)
-      output.release = read.release
-      output.sequence = read.sequence
-      output.bundles = read.bundles.count
-      output.files = read.files.count
-      if url.isFile { output.faults = Self.localFaults(try read.located(at: url)) }
-    } catch ManifestError.invalid(let faults) {
-      output.faults = faults.map(\.description)
+      let found = try await reader.read(url)
+      read = found
+      if url.isFile { faults = Self.localFaults(try found.located(at: url)) }
+    } catch ManifestError.invalid(let found) {
+      faults = found.map(\.description)
     } catch {
-      output.faults = [error.message]
+      faults = [error.message]
     }
-    output.valid = output.faults.isEmpty
+    let (bundles, files) = (read?.bundles.count ?? 0, read?.files.count ?? 0)
     if json {
-      try JSONOutput.print(output)
+      let object: JSONObject = [
+        "manifest": url.readable, "valid": faults.isEmpty, "sequence": read?.sequence ?? 0, "bundles": bundles,
+        "files": files, "faults": faults,
+      ]
+      try JSONOutput.print(object.adding(ifPresent: ["release": read?.release]))
     } else {
-      for fault in output.faults { Terminal.output.line(fault) }
+      for fault in faults { Terminal.output.line(fault) }
       Terminal.output.line(
-        output.valid
-          ? "\(manifest) is valid: release \(output.release ?? ""), \(Formatting.count(output.bundles, "bundle")), \(Formatting.count(output.files, "file"))"
-          : "\(manifest) has \(Formatting.count(output.faults.count, "fault"))")
+        faults.isEmpty
+          ? "\(manifest) is valid: release \(read?.release ?? ""), \(Formatting.count(bundles, "bundle")), \(Formatting.count(files, "file"))"
+          : "\(manifest) has \(Formatting.count(faults.count, "fault"))")
     }
-    if !output.valid { throw ExitCode.failure }
+    if !faults.isEmpty { throw ExitCode.failure }
   }
 
   private static func localFaults(_ bundles: [PageBundle]) -> [String] {
@@ -73,19 +75,9 @@ struct ManifestCheckCommand: AsyncParsableCommand {
       }
     }
   }
-
-  private struct Output: Encodable {
-    let manifest: String
-    var valid = false
-    var release: String?
-    var sequence: Int64 = 0
-    var bundles = 0
-    var files = 0
-    var faults: [String] = []
-  }
 }
 
-struct ManifestDiffCommand: AsyncParsableCommand {
+struct ManifestDiffCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Show the changes between two manifests."
   )
@@ -114,31 +106,39 @@ struct ManifestDiffCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  func run() async throws {
-    try await JSONOutput.reporting(json) { try await compare() }
-  }
-
-  private func compare() async throws {
+  func perform() async throws {
     let reader = ManifestReader(header: header, caFile: caFile)
-    let changes = ManifestChanges(
-      from: try await reader.read(try PageURL(manifestArgument: old)),
-      to: try await reader.read(try PageURL(manifestArgument: new)))
-    if json {
-      return try JSONOutput.print(changes)
+    func digests(_ manifest: String) async throws -> [String: MD5Digest] {
+      let read = try await reader.read(try PageURL(manifestArgument: manifest))
+      return Dictionary((read.bundles + read.files).map { ($0.path, $0.md5) }, uniquingKeysWith: { first, _ in first })
     }
+    let (before, after) = (try await digests(old), try await digests(new))
+    let added = after.keys.filter { before[$0] == nil }.sorted()
+    let changed = after.keys.filter { path in before[path].map { $0 != after[path] } ?? false }.sorted()
+    let removed = before.keys.filter { after[$0] == nil }.sorted()
+    if json { return try JSONOutput.print(["added": added, "changed": changed, "removed": removed]) }
     let terminal = Terminal.output
-    for path in changes.added { terminal.line(terminal.styled("+ \(path)", .green)) }
-    for path in changes.changed { terminal.line(terminal.styled("~ \(path)", .yellow)) }
-    for path in changes.removed { terminal.line(terminal.styled("- \(path)", .red)) }
-    terminal.line(
-      "\(changes.added.count) added, \(changes.changed.count) changed, \(changes.removed.count) removed")
+    for path in added { terminal.line(terminal.styled("+ \(path)", .green)) }
+    for path in changed { terminal.line(terminal.styled("~ \(path)", .yellow)) }
+    for path in removed { terminal.line(terminal.styled("- \(path)", .red)) }
+    terminal.line("\(added.count) added, \(changed.count) changed, \(removed.count) removed")
   }
 }
 
 /// Reads a manifest without a store.
-struct ManifestReader {
-  let header: [String]
-  let caFile: String?
+struct ManifestReader: ParsableArguments {
+  @Option(
+    name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
+  var caFile: String?
+
+  init() {}
+
+  init(header: [String], caFile: String?) { (self.header, self.caFile) = (header, caFile) }
 
   func read(_ url: PageURL) async throws -> Manifest { try Manifest(reading: try await found(at: url).bytes) }
 
@@ -196,21 +196,5 @@ struct ManifestReader {
       }
       return try await response.body.collect(upTo: limit)
     }
-  }
-}
-
-extension ManifestReader {
-  /// How the server is asked.
-  struct Options: ParsableArguments {
-    @Option(
-      name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
-    var header: [String] = []
-
-    @Option(
-      name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
-      completion: .file())
-    var caFile: String?
-
-    var reader: ManifestReader { ManifestReader(header: header, caFile: caFile) }
   }
 }

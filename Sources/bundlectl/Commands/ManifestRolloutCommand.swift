@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-struct ManifestRolloutCommand: AsyncParsableCommand {
+struct ManifestRolloutCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollout",
     abstract: "Publish a release to a share of the installs.",
@@ -48,11 +48,7 @@ struct ManifestRolloutCommand: AsyncParsableCommand {
     }
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(json) { try rollOut() }
-  }
-
-  private func rollOut() throws {
+  func perform() throws {
     var read = try InputFile.read(manifest) { try Manifest(reading: $0) }
     if let former = read.rollout, percent < former.percent, !lower {
       throw CommandError(

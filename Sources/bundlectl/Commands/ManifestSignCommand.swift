@@ -3,7 +3,7 @@ import Foundation
 import PageKit
 import Signing
 
-struct ManifestSignCommand: AsyncParsableCommand {
+struct ManifestSignCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "sign",
     abstract: "Sign a manifest.",
@@ -31,14 +31,10 @@ struct ManifestSignCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    if signing.signers.isEmpty { throw SigningOptions.noSigner }
+    if signing.isEmpty { throw SigningOptions.noSigner }
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(json) { try await sign() }
-  }
-
-  private func sign() async throws {
+  func perform() async throws {
     let (former, published) = try InputFile.read(manifest) { bytes in
       let read = try Manifest(reading: bytes)
       try read.checkSignable()
@@ -57,7 +53,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
     if let root { try check(root.root, at: root.path) }
     // The signatures are written first: a host that fetches both meanwhile never finds a new manifest without them, and
     // if signing fails, the manifest stays unchanged.
-    let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
+    let signers = try await signing.sign(bytes, as: .manifest, at: manifest)
     if bytes != former { try OutputFile.write(Data(bytes), to: manifest) }
     // The signatures that the newest root asks for beyond those that are there; `null` without a root.
     var missing: Int?
@@ -91,10 +87,10 @@ struct ManifestSignCommand: AsyncParsableCommand {
     func path(_ version: Int64) -> String {
       (folder as NSString).appendingPathComponent(PublishedRoot.name(of: version))
     }
-    var newest = (path: path(first), root: try RootFile(path(first)).root)
+    var newest = (path: path(first), root: try TrustRoot(file: path(first)))
     for version in versions.dropFirst() {
       // One that is still being signed does not count yet.
-      guard let next = try? newest.root.successor(RootFile(path(version)).bytes, SignatureFile(beside: path(version)))
+      guard let next = try? newest.root.successor(InputFile.bytes(path(version)), SignatureFile(beside: path(version)))
       else { break }
       newest = (path(version), next)
     }
@@ -108,7 +104,7 @@ struct ManifestSignCommand: AsyncParsableCommand {
     } catch {
       throw CommandError("\(path): \(error.message)")
     }
-    for key in try signing.signers.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
+    for key in try signing.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
       throw CommandError(
         "\(path) does not list the key \(key.id) for releases: hosts would not count its signature of \(manifest)")
     }

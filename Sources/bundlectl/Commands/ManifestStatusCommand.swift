@@ -3,7 +3,7 @@ import Foundation
 import PageKit
 import Signing
 
-struct ManifestStatusCommand: AsyncParsableCommand {
+struct ManifestStatusCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
     abstract: "Write and sign the status beside a manifest: which release is current, and which bundles are off.",
@@ -62,7 +62,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    if signing.signers.isEmpty { throw SigningOptions.noSigner }
+    if signing.isEmpty { throw SigningOptions.noSigner }
     if rollbackTo != nil, noRollback { throw ValidationError("--rollback-to and --no-rollback exclude each other.") }
     let names = disable.map(\.key) + enable
     if let twice = Dictionary(grouping: names, by: \.self).first(where: { $0.value.count > 1 })?.key {
@@ -75,11 +75,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     manifest.lastIndex(of: "/").map { String(manifest[...$0]) + ReleaseStatus.fileName } ?? ReleaseStatus.fileName
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(json) { try await publish() }
-  }
-
-  private func publish() async throws {
+  func perform() async throws {
     let (read, digest) = try Self.signedManifest(manifest)
     let former = try existing()
     let release = ReleaseStatus.Release(name: read.release, sequence: read.sequence, sha256: digest)
@@ -98,7 +94,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
       throw CommandError("\(path) would have \(bytes.count) bytes, more than \(ReleaseStatus.byteLimit)")
     }
     // The signatures are written first: if signing fails, the status stays unchanged.
-    let signers = try await signing.signers.sign(bytes, as: .status, at: path)
+    let signers = try await signing.sign(bytes, as: .status, at: path)
     if status != former { try OutputFile.write(Data(bytes), to: path) }
     if json {
       return try JSONOutput.print([
@@ -127,7 +123,7 @@ struct ManifestStatusCommand: AsyncParsableCommand {
     _ former: ReleaseStatus?, _ release: ReleaseStatus.Release, at now: SignedTime
   ) throws -> ReleaseStatus {
     let sequence = (former?.sequence ?? 0) + 1
-    guard sequence <= SequenceNumber.limit else {
+    guard sequence <= Int64.sequenceLimit else {
       throw CommandError("\(path) has the largest sequence: change the online key with \"root rotate\"")
     }
     let time =

@@ -34,63 +34,56 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       valueName: "time"))
   var freshFor: TimeArgument?
 
-  @OptionGroup var access: ManifestReader.Options
+  @OptionGroup var reader: ManifestReader
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
-  private struct Output: Encodable {
-    let manifest: String
-    var valid = false
-    var release: String?
-    var sequence: Int64 = 0
-    var signed: String?
-    var expires: String?
-    var signedBy: [String] = []
-    /// `nil` if the root asks for none.
-    var status: JSONObject?
-    var fault: String?
-  }
-
   func run() async throws {
-    var root = try RootFile(root).root
+    var root = try TrustRoot(file: root)
     let url = try PageURL(manifestArgument: manifest)
-    let reader = access.reader
-    var output = Output(manifest: url.readable)
+    var read: Manifest?
+    var signedBy: [String] = []
     var status: ReleaseStatus?
+    var fault: String?
     do {
       let (bytes, place) = try await reader.found(at: url)
-      let read = try Manifest(reading: bytes)
-      (output.release, output.sequence) = (read.release, read.sequence)
-      (output.signed, output.expires) = (read.signed?.description, read.expires?.description)
+      let found = try Manifest(reading: bytes)
+      read = found
       let files = reader.signedFiles(of: url)
       root = try await files.newestRoot(from: root)
       let signatures = try await reader.signedFiles(of: place).signatureFile()
-      output.signedBy =
-        signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
+      signedBy = signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
       try ManifestTrust(root: root, freshFor: root.asksForStatus ? nil : freshFor?.duration).check(
-        read, bytes, signatures, after: nil, at: .now)
+        found, bytes, signatures, after: nil, at: .now)
       if root.asksForStatus {
-        status = try await Self.status(of: read, bytes, files, ManifestTrust(root: root, freshFor: freshFor?.duration))
+        status = try await Self.status(of: found, bytes, files, ManifestTrust(root: root, freshFor: freshFor?.duration))
       }
-      output.status = status.map(Self.json)
-      output.valid = true
     } catch {
-      output.fault = error.message
+      fault = error.message
     }
+    let (sequence, expires) = (read?.sequence ?? 0, read?.expires?.description)
     if json {
-      try JSONOutput.print(output)
-    } else if let fault = output.fault {
+      let object: JSONObject = [
+        "manifest": url.readable, "valid": fault == nil, "sequence": sequence, "signedBy": signedBy,
+      ]
+      // The status is missing if the root asks for none.
+      try JSONOutput.print(
+        object.adding(ifPresent: [
+          "release": read?.release, "signed": read?.signed?.description, "expires": expires,
+          "status": status.map(Self.json), "fault": fault,
+        ]))
+    } else if let fault {
       Terminal.output.line("\(manifest): \(fault)")
     } else {
       Terminal.output.line(
-        "\(manifest) is trusted: release \(output.release ?? ""), sequence \(output.sequence), until \(output.expires ?? ""), signed by \(output.signedBy.joined(separator: ", "))"
+        "\(manifest) is trusted: release \(read?.release ?? ""), sequence \(sequence), until \(expires ?? ""), signed by \(signedBy.joined(separator: ", "))"
       )
       if let status {
         Terminal.output.line("status \(status.sequence): \(status.summary); until \(status.expires)")
       }
     }
-    if !output.valid { throw ExitCode.failure }
+    if fault != nil { throw ExitCode.failure }
   }
 
   private static func json(_ status: ReleaseStatus) -> JSONObject {

@@ -4,7 +4,7 @@ import PageKit
 import Publishing
 import Signing
 
-struct PublishCommand: AsyncParsableCommand {
+struct PublishCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "publish",
     abstract: "Publish a folder as a release in an object store.",
@@ -67,43 +67,43 @@ struct PublishCommand: AsyncParsableCommand {
 
   func validate() throws {
     if let percent, !(0...100).contains(percent) { throw ValidationError("--percent must be from 0 to 100.") }
-    if signing.signers.isEmpty != (expiresIn == nil) {
+    if signing.isEmpty != (expiresIn == nil) {
       throw ValidationError("A key that signs, and --expires-in, need each other.")
     }
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(location.json) {
-      var options = FolderPublication.Options()
-      (options.base, options.release, options.percent) = (base, release, percent)
-      options.isAlone = pointer.alone
-      options.signers = try signing.signers.verificationKeys()
-      options.statusIsElsewhere = statusElsewhere
-      let lines = location.json ? nil : DrawnLines(.error)
-      let (folder, sign) = (folder, sign)
-      let journal = try pointer.openJournal()
-      let report = try await location.using(journal) { [options] releases in
-        try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { progress in
-          if progress.allContents > 0 { lines?.draw([Self.line(progress)]) }
-        }
+  var json: Bool { location.json }
+
+  func perform() async throws {
+    var options = FolderPublication.Options()
+    (options.base, options.release, options.percent) = (base, release, percent)
+    options.isAlone = pointer.alone
+    options.signers = try signing.verificationKeys()
+    options.statusIsElsewhere = statusElsewhere
+    let lines = location.json ? nil : DrawnLines(.error)
+    let (folder, sign) = (folder, sign)
+    let journal = try pointer.openJournal()
+    let report = try await location.using(journal) { [options] releases in
+      try await FolderPublication(folder, to: releases, options: options, sign: sign).publish { progress in
+        if progress.allContents > 0 { lines?.draw([Self.line(progress)]) }
       }
-      lines?.erase()
-      // It may be the publication of a command that was interrupted before it told them.
-      await PointerOptions.announce(report.release, in: journal)
-      try show(report)
     }
+    lines?.erase()
+    // It may be the publication of a command that was interrupted before it told them.
+    await PointerOptions.announce(report.release, in: journal)
+    try show(report)
   }
 
   private var sign: FolderPublication.Signing? {
     guard let expiresIn else { return nil }
-    return { [signers = signing.signers] manifest in
+    return { [signing] manifest in
       var manifest = manifest
       let now = SignedTime.now
       manifest.setTimes(signed: now, expires: now.advanced(by: expiresIn.duration))
       try manifest.checkSignable()
       let bytes = try manifest.fileBytes()
       var file = try SignatureFile(of: bytes, as: .manifest)
-      _ = try await signers.sign(bytes, as: .manifest, in: &file)
+      _ = try await signing.sign(bytes, as: .manifest, in: &file)
       return (bytes, try file.encoded())
     }
   }
@@ -125,7 +125,7 @@ struct PublishCommand: AsyncParsableCommand {
       ])
     }
     let terminal = Terminal.output
-    guard report.isChanged || report.uploaded > 0 || !signing.signers.isEmpty else {
+    guard report.isChanged || report.uploaded > 0 || !signing.isEmpty else {
       return terminal.line("release \(report.release) is published already")
     }
     var parts = ["\(Formatting.count(report.uploaded, "content")) uploaded, \(Formatting.bytes(report.uploadedBytes))"]

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
+import Signing
 
 struct ReleaseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -45,7 +46,7 @@ struct ReleaseCommand: AsyncParsableCommand {
     }
   }
 
-  struct List: AsyncParsableCommand {
+  struct List: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List the stored releases of a manifest, newest first."
     )
@@ -53,31 +54,31 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    func run() async throws {
-      try await JSONOutput.reporting(options.store.json) {
-        let (opened, source) = try await options.source(in: options.store.reading())
-        let releases = try await opened.releases(of: source.url)
-        if options.store.json {
-          return try JSONOutput.print(["source": source.url.readable, "releases": releases.json])
-        }
-        let ids = releases.map(\.release).uniqueNames
-        let width = ids.map(Formatting.columns).max() ?? 0
-        for (release, id) in zip(releases, ids) {
-          let state = Formatting.fitted(release.isHeld ? "held" : release.role.rawValue, 8)
-          let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
-          let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
-          let since = release.switchedAt.map { ", switched to \($0)" } ?? ""
-          let standing = Formatting.fitted(release.release.standing.rawValue, 5)
-          Terminal.output.line(
-            "\(Formatting.fitted(id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
-          )
-          if let bad = release.bad { Terminal.output.line("  \(Terminal.output.styled("\(bad)", .yellow))") }
-        }
+    var json: Bool { options.store.json }
+
+    func perform() async throws {
+      let (opened, source) = try await options.source(in: options.store.reading())
+      let releases = try await opened.releases(of: source.url)
+      if options.store.json {
+        return try JSONOutput.print(["source": source.url.readable, "releases": releases.json])
+      }
+      let ids = releases.map(\.release).uniqueNames
+      let width = ids.map(Formatting.columns).max() ?? 0
+      for (release, id) in zip(releases, ids) {
+        let state = Formatting.fitted(release.isHeld ? "held" : release.role.rawValue, 8)
+        let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
+        let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
+        let since = release.switchedAt.map { ", switched to \($0)" } ?? ""
+        let standing = Formatting.fitted(release.release.standing.rawValue, 5)
+        Terminal.output.line(
+          "\(Formatting.fitted(id, width))  \(state)  \(standing)  \(size)  \(release.entries) entries\(missing)\(since)"
+        )
+        if let bad = release.bad { Terminal.output.line("  \(Terminal.output.styled("\(bad)", .yellow))") }
       }
     }
   }
 
-  struct Use: AsyncParsableCommand {
+  struct Use: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "use", abstract: "Switch to a stored release, and hold it until \"release follow\"."
     )
@@ -88,16 +89,16 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    func run() async throws {
-      try await JSONOutput.reporting(options.store.json) {
-        let (opened, source) = try await options.source(in: options.store.writing())
-        try await opened.hold(try await source.release(named: name, in: opened))
-        try await options.show(source.url, in: opened)
-      }
+    var json: Bool { options.store.json }
+
+    func perform() async throws {
+      let (opened, source) = try await options.source(in: options.store.writing())
+      try await opened.hold(try await source.release(named: name, in: opened))
+      try await options.show(source.url, in: opened)
     }
   }
 
-  struct Rollback: AsyncParsableCommand {
+  struct Rollback: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "rollback",
       abstract: "Go back to the release before the current one, and hold it until \"release follow\"."
@@ -110,27 +111,27 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    func run() async throws {
-      try await JSONOutput.reporting(options.store.json) {
-        let (opened, source) = try await options.source(in: options.store.writing())
-        let target = try await name.asyncMap { try await source.release(named: $0, in: opened) } ?? source.previous
-        guard let target else {
-          throw CommandError(
-            "the store has no release before \(source.current?.name ?? "the current one"): \"bundlectl release list\" shows what it has"
-          )
-        }
-        guard target.id < source.current?.id ?? .max else {
-          throw CommandError(
-            "release \(target.name) is not older than \(source.current?.name ?? ""): \"bundlectl release use \(target.name)\" switches to it"
-          )
-        }
-        try await opened.hold(target)
-        try await options.show(source.url, in: opened)
+    var json: Bool { options.store.json }
+
+    func perform() async throws {
+      let (opened, source) = try await options.source(in: options.store.writing())
+      let target = try await name.asyncMap { try await source.release(named: $0, in: opened) } ?? source.previous
+      guard let target else {
+        throw CommandError(
+          "the store has no release before \(source.current?.name ?? "the current one"): \"bundlectl release list\" shows what it has"
+        )
       }
+      guard target.id < source.current?.id ?? .max else {
+        throw CommandError(
+          "release \(target.name) is not older than \(source.current?.name ?? ""): \"bundlectl release use \(target.name)\" switches to it"
+        )
+      }
+      try await opened.hold(target)
+      try await options.show(source.url, in: opened)
     }
   }
 
-  struct Mark: AsyncParsableCommand {
+  struct Mark: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "mark", abstract: "Mark a stored release as good or bad, or give it another trial.",
       discussion: """
@@ -148,26 +149,26 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    func run() async throws {
-      try await JSONOutput.reporting(options.store.json) {
-        let (opened, source) = try await options.source(in: options.store.writing())
-        let release = try await source.release(named: name, in: opened)
-        try await opened.mark(release, as: standing)
-        let current = try await opened.source(source.url)?.current?.name
-        if options.store.json {
-          return try JSONOutput.print([
-            "source": source.url.readable, "release": release.name, "standing": standing, "current": current,
-          ])
-        }
-        let terminal = Terminal.output
-        let marked = standing == .trial ? "on trial" : "marked as \(standing.rawValue)"
-        let rest = current.map { $0 == release.name ? "" : "; release \($0) is current" } ?? ""
-        terminal.line("\(terminal.styled("✓", .green)) release \(release.name) is \(marked)\(rest)")
+    var json: Bool { options.store.json }
+
+    func perform() async throws {
+      let (opened, source) = try await options.source(in: options.store.writing())
+      let release = try await source.release(named: name, in: opened)
+      try await opened.mark(release, as: standing)
+      let current = try await opened.source(source.url)?.current?.name
+      if options.store.json {
+        return try JSONOutput.print([
+          "source": source.url.readable, "release": release.name, "standing": standing, "current": current,
+        ])
       }
+      let terminal = Terminal.output
+      let marked = standing == .trial ? "on trial" : "marked as \(standing.rawValue)"
+      let rest = current.map { $0 == release.name ? "" : "; release \($0) is current" } ?? ""
+      terminal.line("\(terminal.styled("✓", .green)) release \(release.name) is \(marked)\(rest)")
     }
   }
 
-  struct Follow: AsyncParsableCommand {
+  struct Follow: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "follow", abstract: "End the hold: switch to the newest complete release, and to each later one."
     )
@@ -175,18 +176,18 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     @OptionGroup var options: Options
 
-    func run() async throws {
-      try await JSONOutput.reporting(options.store.json) {
-        let (opened, source) = try await options.source(in: options.store.writing())
-        _ = try await opened.follow(source.url)
-        try await options.show(source.url, in: opened)
-      }
+    var json: Bool { options.store.json }
+
+    func perform() async throws {
+      let (opened, source) = try await options.source(in: options.store.writing())
+      _ = try await opened.follow(source.url)
+      try await options.show(source.url, in: opened)
     }
   }
 }
 
 extension ReleaseCommand {
-  struct Export: AsyncParsableCommand {
+  struct Export: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "export",
       abstract: "Write a stored release to one file, for \"release import\" on another machine.",
@@ -208,31 +209,31 @@ extension ReleaseCommand {
 
     @OptionGroup var options: Options
 
-    func run() async throws {
-      try await JSONOutput.reporting(options.store.json) {
-        let (opened, source) = try await options.source(in: options.store.reading())
-        let named = if let name { try await source.release(named: name, in: opened) } else { source.current }
-        guard let release = named else {
-          throw CommandError("no release of \(source.url.readable) is complete: run \"bundlectl preload\" first")
-        }
-        let summary = try await ReleaseArchive.write(release, of: opened, to: file)
-        if options.store.json {
-          return try JSONOutput.print([
-            "file": file, "release": release.name, "source": source.url.readable, "bundles": summary.bundles,
-            "files": summary.files, "bytes": summary.bytes, "isSigned": summary.isSigned, "leftOut": summary.leftOut,
-          ])
-        }
-        Terminal.output.line(
-          "\(file): release \(release.name), \(Formatting.count(summary.bundles, "bundle")), \(Formatting.count(summary.files, "file")), \(Formatting.bytes(summary.bytes)), \(summary.isSigned ? "signed" : "without signatures")"
-        )
-        if !summary.leftOut.isEmpty {
-          Terminal.report("left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
-        }
+    var json: Bool { options.store.json }
+
+    func perform() async throws {
+      let (opened, source) = try await options.source(in: options.store.reading())
+      let named = if let name { try await source.release(named: name, in: opened) } else { source.current }
+      guard let release = named else {
+        throw CommandError("no release of \(source.url.readable) is complete: run \"bundlectl preload\" first")
+      }
+      let summary = try await ReleaseArchive.write(release, of: opened, to: file)
+      if options.store.json {
+        return try JSONOutput.print([
+          "file": file, "release": release.name, "source": source.url.readable, "bundles": summary.bundles,
+          "files": summary.files, "bytes": summary.bytes, "isSigned": summary.isSigned, "leftOut": summary.leftOut,
+        ])
+      }
+      Terminal.output.line(
+        "\(file): release \(release.name), \(Formatting.count(summary.bundles, "bundle")), \(Formatting.count(summary.files, "file")), \(Formatting.bytes(summary.bytes)), \(summary.isSigned ? "signed" : "without signatures")"
+      )
+      if !summary.leftOut.isEmpty {
+        Terminal.report("left out, since they are not stored: \(summary.leftOut.joined(separator: ", "))")
       }
     }
   }
 
-  struct Import: AsyncParsableCommand {
+  struct Import: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "import",
       abstract: "Store the release of a file that \"release export\" has written, and switch to it.",
@@ -271,30 +272,30 @@ extension ReleaseCommand {
       if freshFor != nil, root == nil { throw ValidationError("--fresh-for needs --root.") }
     }
 
-    func run() async throws {
-      try await JSONOutput.reporting(store.json) {
-        try store.check()
-        let archive = try ReleaseArchive(reading: file)
-        let source = try manifest.map { try PageURL(manifestArgument: $0) } ?? archive.source()
-        guard !source.isFile else {
-          throw CommandError(
-            "\(file) is a release of a file on a machine, \(source.readable): name the URL that pages use with --manifest"
-          )
-        }
-        let transport = try ArchiveTransport(archive, of: source)
-        let report = try await PageHost.using(configuration(source), transport: transport) { host in
-          await Self.report(of: host, transport)
-        }
-        try show(report, source)
-        if !report.failures.isEmpty { throw ExitCode.failure }
+    var json: Bool { store.json }
+
+    func perform() async throws {
+      try store.check()
+      let archive = try ReleaseArchive(reading: file)
+      let source = try manifest.map { try PageURL(manifestArgument: $0) } ?? archive.source()
+      guard !source.isFile else {
+        throw CommandError(
+          "\(file) is a release of a file on a machine, \(source.readable): name the URL that pages use with --manifest"
+        )
       }
+      let transport = try ArchiveTransport(archive, of: source)
+      let report = try await PageHost.using(configuration(source), transport: transport) { host in
+        await Self.report(of: host, transport)
+      }
+      try show(report, source)
+      if !report.failures.isEmpty { throw ExitCode.failure }
     }
 
     private func configuration(_ source: PageURL) throws -> HostConfiguration {
       var configuration = HostConfiguration(manifest: source, store: store.directory)
       configuration.releases.decides = false
       if let root {
-        configuration.releases.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration).withoutStatus
+        configuration.releases.trust = ReleaseTrust(try TrustRoot(file: root), freshFor: freshFor?.duration).withoutStatus
       }
       configuration.releases.keepsSignatures = true
       configuration.storage.allowsReadOnly = false

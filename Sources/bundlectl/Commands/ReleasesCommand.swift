@@ -15,7 +15,7 @@ struct ReleasesCommand: AsyncParsableCommand {
       """,
     subcommands: [List.self, Use.self, GC.self], defaultSubcommand: List.self)
 
-  struct List: AsyncParsableCommand {
+  struct List: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List the releases, the current one first.",
       discussion: LocationOptions.discussion
@@ -24,37 +24,37 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var location: LocationOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(location.json) {
-        let place = location.location
-        let pointer = try await location.using { releases in
-          guard let state = try await releases.state() else {
-            throw PublishError.nothingPublished(releases.store.location)
-          }
-          return state.pointer
+    var json: Bool { location.json }
+
+    func perform() async throws {
+      let place = location.location
+      let pointer = try await location.using { releases in
+        guard let state = try await releases.state() else {
+          throw PublishError.nothingPublished(releases.store.location)
         }
-        if location.json {
-          let releases: [JSONObject] = pointer.releases.map {
-            [
-              "release": $0.release, "sequence": $0.sequence, "manifest": $0.manifest.url,
-              "sha256": $0.manifest.sha256, "publishedAt": $0.publishedAt,
-            ]
-          }
-          return try JSONOutput.print([
-            "location": place, "current": pointer.current.release, "releases": releases,
-          ])
+        return state.pointer
+      }
+      if location.json {
+        let releases: [JSONObject] = pointer.releases.map {
+          [
+            "release": $0.release, "sequence": $0.sequence, "manifest": $0.manifest.url,
+            "sha256": $0.manifest.sha256, "publishedAt": $0.publishedAt,
+          ]
         }
-        let width = pointer.releases.map { Formatting.columns($0.release) }.max() ?? 0
-        for (index, release) in pointer.releases.enumerated() {
-          Terminal.output.line(
-            "\(Formatting.fitted(release.release, width))  \(index == 0 ? "current" : "former ")  published \(release.publishedAt)"
-          )
-        }
+        return try JSONOutput.print([
+          "location": place, "current": pointer.current.release, "releases": releases,
+        ])
+      }
+      let width = pointer.releases.map { Formatting.columns($0.release) }.max() ?? 0
+      for (index, release) in pointer.releases.enumerated() {
+        Terminal.output.line(
+          "\(Formatting.fitted(release.release, width))  \(index == 0 ? "current" : "former ")  published \(release.publishedAt)"
+        )
       }
     }
   }
 
-  struct Use: AsyncParsableCommand {
+  struct Use: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "use", abstract: "Switch to a former release.",
       discussion: """
@@ -72,24 +72,24 @@ struct ReleasesCommand: AsyncParsableCommand {
 
     @OptionGroup var pointer: PointerOptions
 
-    func run() async throws {
-      try await JSONOutput.reporting(location.json) {
-        let (name, isAlone) = (name, pointer.alone)
-        let journal = try pointer.openJournal()
-        let former = try await location.using(journal) { try await $0.use(name, isAlone: isAlone)?.release }
-        await PointerOptions.announce(name, in: journal)
-        if location.json {
-          return try JSONOutput.print(["location": location.location, "current": name, "former": former])
-        }
-        let terminal = Terminal.output
-        terminal.line(
-          former.map { "\(terminal.styled("✓", .green)) release \(name) is current now, in the place of \($0)" }
-            ?? "release \(name) is current already")
+    var json: Bool { location.json }
+
+    func perform() async throws {
+      let (name, isAlone) = (name, pointer.alone)
+      let journal = try pointer.openJournal()
+      let former = try await location.using(journal) { try await $0.use(name, isAlone: isAlone)?.release }
+      await PointerOptions.announce(name, in: journal)
+      if location.json {
+        return try JSONOutput.print(["location": location.location, "current": name, "former": former])
       }
+      let terminal = Terminal.output
+      terminal.line(
+        former.map { "\(terminal.styled("✓", .green)) release \(name) is current now, in the place of \($0)" }
+          ?? "release \(name) is current already")
     }
   }
 
-  struct GC: AsyncParsableCommand {
+  struct GC: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "gc", abstract: "Give up old releases, and remove what no other one needs.",
       discussion: """
@@ -115,31 +115,31 @@ struct ReleasesCommand: AsyncParsableCommand {
       if keep < 0 { throw ValidationError("--keep must not be negative.") }
     }
 
-    func run() async throws {
-      try await JSONOutput.reporting(location.json) {
-        let (keep, dryRun, isAlone) = (keep, dryRun, pointer.alone)
-        let lines = location.json || dryRun ? nil : DrawnLines(.error)
-        let collection = try await location.using(try pointer.openJournal()) {
-          try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
-            lines?.draw(["removing \($0.name)"])
-          }
+    var json: Bool { location.json }
+
+    func perform() async throws {
+      let (keep, dryRun, isAlone) = (keep, dryRun, pointer.alone)
+      let lines = location.json || dryRun ? nil : DrawnLines(.error)
+      let collection = try await location.using(try pointer.openJournal()) {
+        try await $0.collect(keeping: keep, isTrial: dryRun, isAlone: isAlone) {
+          lines?.draw(["removing \($0.name)"])
         }
-        lines?.erase()
-        if location.json {
-          return try JSONOutput.print([
-            "location": location.location, "dryRun": dryRun, "releases": collection.releases.map(\.release),
-            "removed": collection.objects.map(\.name), "bytes": collection.bytes, "others": collection.others,
-          ])
-        }
-        let terminal = Terminal.output
-        let verb = dryRun ? "would remove" : "removed"
-        for release in collection.releases { terminal.line("\(verb) release \(release.release)") }
-        if dryRun { for object in collection.objects { terminal.line("\(verb) \(object.name)") } }
-        terminal.line(
-          "\(verb) \(Formatting.count(collection.objects.count, "file")): \(Formatting.bytes(collection.bytes))")
-        if collection.others > 0 {
-          terminal.line("\(Formatting.count(collection.others, "file")) of other kinds stay")
-        }
+      }
+      lines?.erase()
+      if location.json {
+        return try JSONOutput.print([
+          "location": location.location, "dryRun": dryRun, "releases": collection.releases.map(\.release),
+          "removed": collection.objects.map(\.name), "bytes": collection.bytes, "others": collection.others,
+        ])
+      }
+      let terminal = Terminal.output
+      let verb = dryRun ? "would remove" : "removed"
+      for release in collection.releases { terminal.line("\(verb) release \(release.release)") }
+      if dryRun { for object in collection.objects { terminal.line("\(verb) \(object.name)") } }
+      terminal.line(
+        "\(verb) \(Formatting.count(collection.objects.count, "file")): \(Formatting.bytes(collection.bytes))")
+      if collection.others > 0 {
+        terminal.line("\(Formatting.count(collection.others, "file")) of other kinds stay")
       }
     }
   }

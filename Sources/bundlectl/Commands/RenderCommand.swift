@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-struct RenderCommand: AsyncParsableCommand {
+struct RenderCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "render",
     abstract: "Run a bundle and show its elements.",
@@ -224,8 +224,8 @@ struct RenderCommand: AsyncParsableCommand {
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
     }
-    if let data, !data.hasPrefix("@") { _ = try PageData.read(data) }
-    for event in fire where PageData.file(event.data) == nil { _ = try event.read() }
+    if let data, !data.hasPrefix("@") { _ = try ScriptValue(argument: data) }
+    for event in fire where ScriptValue.file(inArgument: event.data) == nil { _ = try event.read() }
   }
 
   /// The minimum for a process that opens its first page.
@@ -235,21 +235,23 @@ struct RenderCommand: AsyncParsableCommand {
     WorkerLimits(time: pageTime?.duration ?? .seconds(5), memory: inProcess ? nil : memory?.bytes ?? 512 << 20)
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(store.json) {
-      try store.check()
-      let target = try RenderTarget(bundle)
-      guard watch else {
-        guard try await render(target) else { throw ExitCode.failure }
-        return
-      }
-      if target.filePath == nil { try await renderOnUpdates(target) } else { try await renderOnChanges(target) }
+  var json: Bool { store.json }
+
+  func perform() async throws {
+    try store.check()
+    let target = try RenderTarget(bundle)
+    guard watch else {
+      guard try await render(target) else { throw ExitCode.failure }
+      return
     }
+    if target.filePath == nil { try await renderOnUpdates(target) } else { try await renderOnChanges(target) }
   }
 
   private func renderOnChanges(_ target: RenderTarget) async throws {
     while true {
-      let watched = FileWatch(watchedFiles(target))
+      // The state of the files is taken before they are read, so that no change is missed.
+      let files = watchedFiles(target)
+      let former = files.map(Self.status)
       do {
         // A new host each time, since the framework may differ.
         _ = try await render(target)
@@ -257,9 +259,16 @@ struct RenderCommand: AsyncParsableCommand {
         // The next change may repair it.
         Terminal.report(error.message, .red)
       }
-      try await watched.change()
+      // Polling works on every file system and with every editor, which may remove the file briefly.
+      repeat {
+        try await Task.sleep(for: .milliseconds(100))
+      } while files.first.flatMap(Self.status) == nil || files.map(Self.status) == former
       showTime()
     }
+  }
+
+  private static func status(of path: String) -> FileStatus? {
+    FileStatus(ofLink: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
   }
 
   private func showTime() {
@@ -320,8 +329,8 @@ struct RenderCommand: AsyncParsableCommand {
     guard let path = target.filePath else { return [] }
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     let map = SourceMap.reference(in: text).flatMap { PageURL(filePath: path)?.resolving($0)?.filePath }
-    return [path] + [map, PageData.file(data), framework, prelude].compactMap(\.self)
-      + fire.compactMap { PageData.file($0.data) }
+    return [path] + [map, ScriptValue.file(inArgument: data), framework, prelude].compactMap(\.self)
+      + fire.compactMap { ScriptValue.file(inArgument: $0.data) }
   }
 
   private func configuration(
@@ -381,7 +390,7 @@ struct RenderCommand: AsyncParsableCommand {
     let (url, timeWaited) = try await target.url(host)
     let rendering = try await Rendering.run(
       .init(
-        url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
+        url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try ScriptValue(argument: $0) } ?? [:],
         events: try fire.map { try $0.read() }, wait: wait.duration,
         timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil, keepsCommands: format == .commands, limits: limits,
@@ -425,7 +434,7 @@ struct RenderCommand: AsyncParsableCommand {
     case .json: text = try JSONOutput.text(rendering.tree.json) + "\n"
     case .html:
       text = rendering.html ?? ""
-      if let warning = PreviewFonts.warning(for: rendering.tree) {
+      if let warning = rendering.tree.fontWarning {
         Terminal.error.line(Terminal.error.styled("bundlectl: \(warning)", .yellow))
       }
     case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
@@ -435,32 +444,5 @@ struct RenderCommand: AsyncParsableCommand {
     }
     try OutputFile.write(Data(text.utf8), to: output)
     if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }
-  }
-}
-
-/// Detects that a file was written or replaced. It polls, and therefore works on every file system and with every
-/// editor.
-struct FileWatch {
-  private let paths: [String]
-  private let stamps: [FileStatus?]
-
-  /// Records the state of the files. Read them afterwards, so that no change is missed.
-  init(_ paths: [String]) {
-    self.paths = paths
-    stamps = paths.map(Self.stamp)
-  }
-
-  /// Returns when a file has changed and the first file exists.
-  func change() async throws {
-    while true {
-      try await Task.sleep(for: .milliseconds(100))
-      // An editor may remove a file briefly.
-      guard let first = paths.first, Self.stamp(of: first) != nil else { continue }
-      if paths.map(Self.stamp) != stamps { return }
-    }
-  }
-
-  private static func stamp(of path: String) -> FileStatus? {
-    FileStatus(ofLink: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
   }
 }

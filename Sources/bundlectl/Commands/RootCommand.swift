@@ -30,7 +30,7 @@ struct RootCommand: AsyncParsableCommand {
     /// Signs a root and writes it, with its signatures beside it. A root that is there stays as it is.
     ///
     /// - Returns: its path, and the keys that have signed.
-    func write(_ root: TrustRoot, signedBy signers: Signers) async throws -> (
+    func write(_ root: TrustRoot, signedBy signers: SigningOptions) async throws -> (
       path: String, signed: Set<VerificationKey>
     ) {
       if let fault = root.fault { throw CommandError("this cannot be a root: \(fault)") }
@@ -47,7 +47,7 @@ struct RootCommand: AsyncParsableCommand {
     private func checkAbsence(of path: String) throws {
       var status = stat()
       guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-      let next = (try? RootFile(path).root.version).map { version in
+      let next = (try? TrustRoot(file: path).version).map { version in
         """
         : hosts that began with it follow "bundlectl root rotate \(path)", and "bundlectl root sign \(path)" adds \
         signatures to it
@@ -61,7 +61,7 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  struct New: AsyncParsableCommand {
+  struct New: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "new", abstract: "Make the first root.",
       discussion: """
@@ -102,18 +102,14 @@ struct RootCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) { try await make() }
-    }
-
-    private func make() async throws {
+    func perform() async throws {
       var roles: [TrustRoot.Role: RoleKeys] = [
         .root: (try rootKey.map(KeyFile.verificationKey), rootThreshold),
         .release: (try releaseKey.map(KeyFile.verificationKey), releaseThreshold),
       ]
       if !onlineKey.isEmpty { roles[.online] = (try onlineKey.map(KeyFile.verificationKey), onlineThreshold) }
       let root = TrustRoot(version: 1, expires: file.expires, roles: roles)
-      let signers = Signers(keys: rootKey.filter(KeyFile.isPrivate))
+      let signers = SigningOptions(keys: rootKey.filter(KeyFile.isPrivate))
       let (path, signed) = try await file.write(root, signedBy: signers)
       let missing = max(0, rootThreshold - signed.count)
       if json {
@@ -123,7 +119,7 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  struct Rotate: AsyncParsableCommand {
+  struct Rotate: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "rotate", abstract: "Make the root that follows another one.",
       discussion: """
@@ -181,12 +177,8 @@ struct RootCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) { try await rotate() }
-    }
-
-    private func rotate() async throws {
-      let old = try RootFile(root).root
+    func perform() async throws {
+      let old = try TrustRoot(file: root)
       var roles: [TrustRoot.Role: RoleKeys] = [
         .root: try changed(old, .root, adding: addRootKey, removing: removeRootKey, rootThreshold),
         .release: try changed(old, .release, adding: addReleaseKey, removing: removeReleaseKey, releaseThreshold),
@@ -194,10 +186,10 @@ struct RootCommand: AsyncParsableCommand {
       let online = try changed(old, .online, adding: addOnlineKey, removing: removeOnlineKey, onlineThreshold)
       if !online.keys.isEmpty { roles[.online] = online }
       let next = TrustRoot(version: old.version + 1, expires: file.expires, roles: roles)
-      for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
+      for key in try signing.verificationKeys() where !next.isSigned(by: key, after: old) {
         throw CommandError("neither \(root) nor its successor lists the key \(key.id) for roots: it cannot sign")
       }
-      let (path, signed) = try await file.write(next, signedBy: signing.signers)
+      let (path, signed) = try await file.write(next, signedBy: signing)
       try RootCommand.showSuccessor(of: old, at: path, signedBy: signed, json: json)
     }
 
@@ -217,7 +209,7 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  struct Sign: AsyncParsableCommand {
+  struct Sign: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "sign", abstract: "Add signatures to a root.",
       discussion: """
@@ -235,20 +227,16 @@ struct RootCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-      if signing.signers.isEmpty { throw SigningOptions.noSigner }
+      if signing.isEmpty { throw SigningOptions.noSigner }
     }
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) { try await sign() }
-    }
-
-    private func sign() async throws {
-      let file = try RootFile(root)
-      try checkKeys(of: file.root)
-      let signed = try await signing.signers.sign(file.bytes, as: .root, at: root)
-      if json { return try RootCommand.printJSON(file.root, at: root, signedBy: signed.map(\.id.hex), isValid: nil) }
+    func perform() async throws {
+      let (bytes, read) = try InputFile.read(root) { ($0, try TrustRoot(reading: $0)) }
+      try checkKeys(of: read)
+      let signed = try await signing.sign(bytes, as: .root, at: root)
+      if json { return try RootCommand.printJSON(read, at: root, signedBy: signed.map(\.id.hex), isValid: nil) }
       for key in signed {
-        Terminal.output.line("\(root)\(SignatureFile.suffix): root \(file.root.version), signed by \(key.id)")
+        Terminal.output.line("\(root)\(SignatureFile.suffix): root \(read.version), signed by \(key.id)")
       }
     }
 
@@ -256,8 +244,8 @@ struct RootCommand: AsyncParsableCommand {
     private func checkKeys(of next: TrustRoot) throws {
       let folder = (root as NSString).deletingLastPathComponent as NSString
       let former = next.version > 1 ? folder.appendingPathComponent(PublishedRoot.name(of: next.version - 1)) : nil
-      let old = try former.flatMap { FileManager.default.fileExists(atPath: $0) ? try RootFile($0).root : nil }
-      for key in try signing.signers.verificationKeys() where !next.isSigned(by: key, after: old) {
+      let old = try former.flatMap { FileManager.default.fileExists(atPath: $0) ? try TrustRoot(file: $0) : nil }
+      for key in try signing.verificationKeys() where !next.isSigned(by: key, after: old) {
         let rest = former.map { old == nil ? ", and the one before, \($0), is not there" : ", nor does \($0)" } ?? ""
         throw CommandError(
           "\(root) does not list the key \(key.id) for roots\(rest): hosts would not count its signature")
@@ -265,7 +253,7 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  struct Verify: AsyncParsableCommand {
+  struct Verify: JSONCommand {
     static let configuration = CommandConfiguration(
       commandName: "verify", abstract: "Follow roots from one that is trusted to the newest."
     )
@@ -279,17 +267,13 @@ struct RootCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
 
-    func run() async throws {
-      try await JSONOutput.reporting(json) { try verify() }
-    }
-
-    private func verify() throws {
+    func perform() throws {
       guard let first = roots.first, let last = roots.last else { throw ValidationError("Name a root.") }
-      var root = try RootFile(first).root
+      var root = try TrustRoot(file: first)
       for path in roots.dropFirst() {
-        let file = try RootFile(path)
+        let bytes = try InputFile.bytes(path)
         do {
-          root = try root.successor(file.bytes, try SignatureFile(beside: path))
+          root = try root.successor(bytes, try SignatureFile(beside: path))
         } catch let error as TrustError {
           throw CommandError("\(path): \(error.message)")
         }
@@ -331,18 +315,18 @@ struct RootCommand: AsyncParsableCommand {
   private static func showSuccessor(
     of old: TrustRoot, at path: String, signedBy: Set<VerificationKey>, json: Bool
   ) throws {
-    let file = try RootFile(path)
+    let (bytes, root) = try InputFile.read(path) { ($0, try TrustRoot(reading: $0)) }
     func printJSON(isValid: Bool) throws {
-      try Self.printJSON(file.root, at: path, signedBy: signedBy.map(\.id.hex).sorted(), isValid: isValid)
+      try Self.printJSON(root, at: path, signedBy: signedBy.map(\.id.hex).sorted(), isValid: isValid)
     }
     do {
-      _ = try old.successor(file.bytes, try SignatureFile(beside: path))
+      _ = try old.successor(bytes, try SignatureFile(beside: path))
       if json { return try printJSON(isValid: true) }
-      Terminal.output.line("\(path): root \(file.root.version), \(summary(file.root))")
+      Terminal.output.line("\(path): root \(root.version), \(summary(root))")
     } catch let error as TrustError {
       if json { return try printJSON(isValid: false) }
       Terminal.output.line(
-        "\(path): root \(file.root.version), \(summary(file.root)); not valid yet: \(error), by \"bundlectl root sign\""
+        "\(path): root \(root.version), \(summary(root)); not valid yet: \(error), by \"bundlectl root sign\""
       )
     }
   }
@@ -362,13 +346,9 @@ extension TrustRoot {
   }
 }
 
-/// A root in a file.
-struct RootFile {
-  let bytes: [UInt8]
-  let root: TrustRoot
-
+extension TrustRoot {
+  /// Reads a root in a file.
+  ///
   /// - Throws: ``CommandError``.
-  init(_ path: String) throws {
-    (bytes, root) = try InputFile.read(path) { ($0, try TrustRoot(reading: $0)) }
-  }
+  init(file path: String) throws { self = try InputFile.read(path) { try TrustRoot(reading: $0) } }
 }

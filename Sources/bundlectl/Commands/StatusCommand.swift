@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-struct StatusCommand: AsyncParsableCommand {
+struct StatusCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show everything that is stored.",
     discussion: """
@@ -41,12 +41,12 @@ struct StatusCommand: AsyncParsableCommand {
     }
   }
 
-  func run() async throws {
-    try await JSONOutput.reporting(store.json) {
-      try store.check()
-      let contents = try await contents()
-      if store.json { try JSONOutput.print(json(contents)) } else { show(contents) }
-    }
+  var json: Bool { store.json }
+
+  func perform() async throws {
+    try store.check()
+    let contents = try await contents()
+    if store.json { try JSONOutput.print(json(contents)) } else { show(contents) }
   }
 
   private func contents() async throws -> Contents {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PageKit
 
-struct VerifyCommand: AsyncParsableCommand {
+struct VerifyCommand: JSONCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check the stored bytes of every bundle.",
@@ -18,13 +18,13 @@ struct VerifyCommand: AsyncParsableCommand {
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
 
-  func run() async throws {
-    try await JSONOutput.reporting(store.json) {
-      try store.check()
-      let output = try await verify()
-      if store.json { try JSONOutput.print(output) } else { show(output) }
-      if !output.isWell { throw ExitCode.failure }
-    }
+  var json: Bool { store.json }
+
+  func perform() async throws {
+    try store.check()
+    let output = try await verify()
+    if store.json { try JSONOutput.print(output) } else { show(output) }
+    if !output.isWell { throw ExitCode.failure }
   }
 
   private func verify() async throws -> VerifyOutput {

@@ -34,31 +34,32 @@ struct SigningOptions: ParsableArguments {
 
   static let noSigner = ValidationError("Name a key with --key, or a command that signs with --sign-with.")
 
-  var signers: Signers { Signers(keys: key, command: signWith, publicKey: publicKey) }
 }
 
-/// The signers: files with private keys, and a command with its public key.
-struct Signers: Sendable {
-  var keys: [String] = []
-  var command: String?
-  var publicKey: String?
+extension SigningOptions {
+  /// Makes options that name only files with private keys.
+  init(keys: [String]) {
+    self.init()
+    (key, signWith, publicKey) = (keys, nil, nil)
+  }
 
-  var isEmpty: Bool { keys.isEmpty && command == nil }
+  /// `true` if nobody signs.
+  var isEmpty: Bool { key.isEmpty && signWith == nil }
 
   /// The public keys of all who sign.
   ///
   /// - Throws: ``CommandError``.
   func verificationKeys() throws -> [VerificationKey] {
-    try (keys + [publicKey].compactMap(\.self)).map(KeyFile.verificationKey)
+    try (key + [publicKey].compactMap(\.self)).map(KeyFile.verificationKey)
   }
 
   /// Signs a message with the first key.
   ///
   /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.
   func signature(over message: [UInt8]) async throws -> [UInt8] {
-    if let path = keys.first { return try KeyFile.signingKey(path).signature(over: message) }
-    guard let command, let publicKey else { throw SigningOptions.noSigner }
-    return try await SigningCommand(command, key: try KeyFile.verificationKey(publicKey)).signature(over: message)
+    if let path = key.first { return try KeyFile.signingKey(path).signature(over: message) }
+    guard let signWith, let publicKey else { throw Self.noSigner }
+    return try await SigningCommand(signWith, key: try KeyFile.verificationKey(publicKey)).signature(over: message)
   }
 
   /// Adds signatures of a file to those beside it. Signatures of other bytes are dropped.
@@ -81,14 +82,14 @@ struct Signers: Sendable {
     _ content: [UInt8], as kind: SignedKind, in file: inout SignatureFile
   ) async throws -> [VerificationKey] {
     var signed: [VerificationKey] = []
-    for path in keys {
+    for path in self.key {
       let key = try KeyFile.signingKey(path)
       file.add(try key.sign(content, as: kind))
       signed.append(key.verificationKey)
     }
-    if let command, let publicKey {
+    if let signWith, let publicKey {
       let key = try KeyFile.verificationKey(publicKey)
-      file.add(try await SigningCommand(command, key: key).sign(content, as: kind))
+      file.add(try await SigningCommand(signWith, key: key).sign(content, as: kind))
       signed.append(key)
     }
     return signed

@@ -3,6 +3,7 @@ import Blobs
 import Foundation
 import HTTPTypes
 import PageKit
+import Signing
 
 /// The manifest, and the options of transfers.
 struct SourceOptions: ParsableArguments {
@@ -86,7 +87,7 @@ struct SourceOptions: ParsableArguments {
     configuration.network.fields = try fields()
     configuration.network.certificateAuthorities = caFile
     if let root {
-      configuration.releases.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration)
+      configuration.releases.trust = ReleaseTrust(try TrustRoot(file: root), freshFor: freshFor?.duration)
     }
     configuration.logger = store.logger
     configuration.releases.decides = false

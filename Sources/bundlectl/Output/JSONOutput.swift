@@ -37,13 +37,21 @@ enum JSONOutput {
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     return String(decoding: try encoder.encode(value), as: UTF8.self)
   }
+}
 
-  /// Runs a command's body; with `--json` an error is printed as an object too.
-  static func reporting(_ isJSON: Bool, _ body: () async throws -> Void) async throws {
+/// A command that prints its failure as JSON if it prints JSON.
+protocol JSONCommand: AsyncParsableCommand {
+  var json: Bool { get }
+
+  func perform() async throws
+}
+
+extension JSONCommand {
+  func run() async throws {
     do {
-      try await body()
-    } catch let error where isJSON && !(error is ExitCode || error is ValidationError || error is CleanExit) {
-      try print(["error": error.message])
+      try await perform()
+    } catch let error where json && !(error is ExitCode || error is ValidationError || error is CleanExit) {
+      try JSONOutput.print(["error": error.message])
       throw ExitCode.failure
     }
   }

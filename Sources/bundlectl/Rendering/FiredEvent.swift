@@ -28,7 +28,7 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
   func read() throws -> FiredEvent {
     guard let data else { return self }
     var event = self
-    event.details = try PageData.read(data, for: .event)
+    event.details = try ScriptValue(argument: data, isEvent: true)
     if let members = event.details.object, !members.isEmpty, members.keys.allSatisfy({ Self.parts.contains($0) }) {
       (event.details, event.changes) = (members["event"] ?? [:], members["changes"] ?? .undefined)
     }
@@ -65,47 +65,41 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
   }
 }
 
-/// Data of a page or an event as an argument: a JSON object, or `@FILE` with one.
-enum PageData {
-  enum Purpose {
-    case page
-    case event
-
-    fileprivate var noun: String { self == .page ? "data" : "event" }
-    fileprivate var subject: String { self == .page ? "--data" : "the data of --fire" }
-    fileprivate var example: String {
-      self == .page ? #"--data '{"key": "value"}'"# : #"--fire '12:input:{"value": "text"}'"#
-    }
-  }
-
+extension ScriptValue {
+  /// Reads data of a page, or of an event, from an argument: a JSON object, or `@FILE` with one.
+  ///
   /// - Throws: `ValidationError` if the text is not a JSON object; ``CommandError`` if a file cannot be read or is not
   ///   one.
-  static func read(_ text: String, for purpose: Purpose = .page) throws -> ScriptValue {
-    if let path = file(text) {
+  init(argument text: String, isEvent: Bool = false) throws {
+    let noun = isEvent ? "event" : "data"
+    let subject = isEvent ? "the data of --fire" : "--data"
+    let example = isEvent ? #"--fire '12:input:{"value": "text"}'"# : #"--data '{"key": "value"}'"#
+    if let path = Self.file(inArgument: text) {
       guard let found = try? String(contentsOfFile: path, encoding: .utf8) else {
-        throw CommandError("the \(purpose.noun) file \(path) cannot be read")
+        throw CommandError("the \(noun) file \(path) cannot be read")
       }
       guard let value = ScriptValue(json: found), value.object != nil else {
-        throw CommandError("the \(purpose.noun) file \(path) does not contain a JSON object\(reason(found))")
+        throw CommandError("the \(noun) file \(path) does not contain a JSON object\(Self.fault(ofJSON: found))")
       }
-      return value
+      self = value
+      return
     }
     guard let value = ScriptValue(json: text) else {
-      throw ValidationError("\(purpose.subject) is not JSON\(reason(text)). Write it as \(purpose.example).")
+      throw ValidationError("\(subject) is not JSON\(Self.fault(ofJSON: text)). Write it as \(example).")
     }
     guard value.object != nil else {
       throw ValidationError(
-        "\(purpose.subject) must be a JSON object, it is \(text.quotedForMessage). Write it as \(purpose.example).")
+        "\(subject) must be a JSON object, it is \(text.quotedForMessage). Write it as \(example).")
     }
-    return value
+    self = value
   }
 
-  static func file(_ text: String?) -> String? {
+  static func file(inArgument text: String?) -> String? {
     text.flatMap { $0.hasPrefix("@") ? String($0.dropFirst()) : nil }
   }
 
   /// The reason of the reader, if it gives one.
-  private static func reason(_ text: String) -> String {
+  private static func fault(ofJSON text: String) -> String {
     do {
       _ = try JSONValue(reading: Array(text.utf8))
       return ""

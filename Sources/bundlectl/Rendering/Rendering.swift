@@ -138,7 +138,7 @@ struct Rendering {
     var faults: [RenderFault] = []
     for failure in notices.failures {
       switch failure {
-      case .exception(let exception): faults.append(await reader.fault(of: exception))
+      case .exception(let fault): faults.append(await reader.fault(of: fault.exception))
       case .failed(let failure):
         if let stop = failure.stop {
           faults.append(request.limits.fault(stop, request.url))
@@ -147,6 +147,7 @@ struct Rendering {
         } else {
           faults.append(RenderFault(failure.text, url: request.url.text))
         }
+      default: break
       }
     }
     faults += notices.thrown.map { RenderFault($0) }
@@ -250,15 +251,10 @@ final class NoticeListener: Sendable {
   fileprivate static let missingLimit = 1_000
   fileprivate static let levelLimit = 100
 
-  /// The page's errors, in order.
-  enum Failure: Sendable {
-    case exception(ScriptException)
-    case failed(PageFailureNotice)
-  }
-
   struct Notices: Sendable {
     var commands: [String] = []
-    var failures: [Failure] = []
+    /// The notices of the page's errors, in order.
+    var failures: [PageNotice] = []
     /// Errors of pages that the page embeds or has navigated to.
     var thrown: [ScriptException] = []
     var missing: [MissingPart] = []
@@ -323,17 +319,13 @@ extension NoticeListener.Notices {
       if logged.count < NoticeListener.levelLimit || logged[level] != nil { logged[level, default: 0] += 1 }
     case .missing(let missing):
       if self.missing.count < NoticeListener.missingLimit { self.missing.append(missing.part) }
-    case .exception(let fault): record(NoticeListener.Failure.exception(fault.exception))
-    case .failed(let failure): record(NoticeListener.Failure.failed(failure))
+    case .exception, .failed:
+      guard failures.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
+      failures.append(event)
     case .thrown(let fault):
       guard thrown.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
       thrown.append(fault.exception)
     }
-  }
-
-  private mutating func record(_ failure: NoticeListener.Failure) {
-    guard failures.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
-    failures.append(failure)
   }
 }
 

@@ -358,10 +358,10 @@ struct DeltaTests {
     let huge = try blob("4", size: ContentDictionary.sizeLimit + 1)
     let url = try #require(PageURL("http://h/d"))
     func listed(_ blob: Blob, _ size: Int64) -> ListedDelta { ListedDelta(base: blob.sha256, url: url, size: size) }
-    #expect(DeltaFinder.choice(among: [], listed: [listed(first, 1)]) == nil)
-    #expect(DeltaFinder.choice(among: [huge], listed: [listed(huge, 1)]) == nil)
-    #expect(DeltaFinder.choice(among: [huge, first, second], listed: [])?.base == first)
-    let choice = DeltaFinder.choice(
+    #expect(BundleDownloader.choice(among: [], listed: [listed(first, 1)]) == nil)
+    #expect(BundleDownloader.choice(among: [huge], listed: [listed(huge, 1)]) == nil)
+    #expect(BundleDownloader.choice(among: [huge, first, second], listed: [])?.base == first)
+    let choice = BundleDownloader.choice(
       among: [first, second], listed: [listed(first, 9), listed(second, 8), listed(third, 1)])
     #expect(choice?.base == second && choice?.listed?.size == 8)
   }

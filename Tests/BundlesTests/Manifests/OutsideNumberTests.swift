@@ -7,9 +7,9 @@ import Testing
 /// Numbers of files that others write: the largest ones of 64 bits, and those around the bounds.
 struct OutsideNumberTests {
   private static let numbers: [Int64] = [
-    .min, .min + 1, -1, 0, 1, SequenceNumber.limit - 1, SequenceNumber.limit, SequenceNumber.limit + 1, .max - 1, .max,
+    .min, .min + 1, -1, 0, 1, Int64.sequenceLimit - 1, Int64.sequenceLimit, Int64.sequenceLimit + 1, .max - 1, .max,
   ]
-  private static let sequences = 0...SequenceNumber.limit
+  private static let sequences = 0...Int64.sequenceLimit
   private static let digest = String(repeating: "0", count: 64)
 
   private static func pointer(current: Int64 = 1, former: Int64 = 1, collections: Int64 = 0) -> [UInt8] {
@@ -32,7 +32,7 @@ struct OutsideNumberTests {
     #expect(Self.isUsable(Self.pointer(current: number)) == Self.sequences.contains(number))
     #expect(Self.isUsable(Self.pointer(former: number)) == Self.sequences.contains(number))
     #expect(
-      Self.isUsable(Self.pointer(collections: number)) == (0..<SequenceNumber.limit).contains(number))
+      Self.isUsable(Self.pointer(collections: number)) == (0..<Int64.sequenceLimit).contains(number))
   }
 
   @Test("a manifest has a sequence that can be counted on, and sizes that can be summed", arguments: numbers)
@@ -52,7 +52,7 @@ struct OutsideNumberTests {
     let unlimited = ManifestLimits(fileBytes: .max, releaseBytes: .max - 1)
     #expect((read(1, size: number, unlimited) != nil) == (number == 1))
     let follows = try? Manifest.sequence(after: number)
-    #expect(follows == (number < SequenceNumber.limit ? max(0, number) + 1 : nil))
+    #expect(follows == (number < Int64.sequenceLimit ? max(0, number) + 1 : nil))
   }
 
   @Test("a status has sequences that can be counted on", arguments: numbers)
@@ -65,7 +65,7 @@ struct OutsideNumberTests {
         """
       return try? ReleaseStatus(reading: Array(text.utf8))
     }
-    #expect((read(number, of: 1) != nil) == (1...SequenceNumber.limit).contains(number))
+    #expect((read(number, of: 1) != nil) == (1...Int64.sequenceLimit).contains(number))
     #expect((read(1, of: number) != nil) == Self.sequences.contains(number))
   }
 }

@@ -213,7 +213,7 @@ struct SignedReleaseTests {
   @Test("fast forward: a stolen key signs the largest sequence, and the next root gives the key up")
   func fastForward() async throws {
     try await SignedSource.running { site in
-      try site.publish(["a": "var hostile"], sequence: SequenceNumber.limit)
+      try site.publish(["a": "var hostile"], sequence: Int64.sequenceLimit)
       #expect(try await site.host().preload().activated)
       try site.publish(site.nextRoot(release: 4), by: [0, 1])
       try site.publish(Self.scripts, sequence: 2, by: [4])

@@ -323,7 +323,7 @@ struct SignedStatusTests {
   @Test("fast forward: a stolen online key signs the largest sequence, and the next root gives the key up")
   func fastForward() async throws {
     try await Self.installed { site in
-      try site.publish(site.status(SequenceNumber.limit))
+      try site.publish(site.status(Int64.sequenceLimit))
       #expect(try await site.host().preload().failures.isEmpty)
       try site.publish(site.nextRoot(release: 3, online: [4]), by: [0, 1])
       try site.publish(site.status(2), by: [4])

@@ -67,7 +67,7 @@ enum CachingSamples {
     let request = ResourceRequest("https://cdn.example.com/photo.jpg", type: .image)
     let photo = try await host.resources.response(for: request)
     let pixels = try await photo.data { received, total in print(received, "of", total ?? 0) }
-    if let times = await photo.transfer?.timings {
+    if let times = await photo.transfer {
       print(times.nameLookup, times.connected, times.secured, times.firstByte, times.total)
       print(times.bytesReceived, times.reusedConnection, times.httpVersion ?? "", pixels.count)
     }

@@ -239,7 +239,7 @@ enum TypeSamples {
   static func transfer(_ host: PageHost, _ request: ResourceRequest) async throws {
     let answer = try await host.resources.response(for: request)
     let bytes = try await answer.data
-    if let figures = await answer.transfer?.timings { print(figures.firstByte, figures.total, bytes.count) }
+    if let figures = await answer.transfer { print(figures.firstByte, figures.total, bytes.count) }
   }
 
   static func progress(_ answer: Resource) async throws {

@@ -52,7 +52,7 @@ struct UpdatesTests {
       for path in ["/kept", "/passed"] {
         let loaded = try await fixture.loader.response(for: fixture.request(path, .networkOnly))
         #expect(try await loaded.data.count == 5)
-        let figures = try #require(await loaded.transfer?.timings)
+        let figures = try #require(await loaded.transfer)
         #expect(figures.bytesReceived > 5 && figures.bytesSent > 0, "\(path)")
         #expect(figures.firstByte > .zero && figures.total >= figures.firstByte, "\(path)")
         #expect(figures.httpVersion == "1.1", "\(path)")
