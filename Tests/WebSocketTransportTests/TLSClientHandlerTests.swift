@@ -402,7 +402,7 @@ struct TLSClientHandlerTests {
     }
     #expect(wire.server.text == "" && wire.written == [] && wire.channel.isActive)
     // Also an application that reads nothing gets on.
-    #expect(wire.reads == before + 1)
+    #expect(wire.reads > before)
     try wire.channel.writeInbound(rest)
     try wire.exchange()
     #expect(wire.seen.errors.isEmpty)
