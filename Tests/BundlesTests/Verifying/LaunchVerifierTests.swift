@@ -6,6 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@Suite(.timeLimit(.minutes(2)))
 struct LaunchVerifierTests {
   private static let scripts = ["a": "var a = 1"]
 
