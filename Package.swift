@@ -165,7 +165,7 @@ let package = Package(
     .target(
       name: "WebSocketTransport",
       dependencies: [
-        "CCrypto", "HTTPTransport", "NIOConnecting", "PageRuntime",
+        "CCrypto", "CCurl", "HTTPTransport", "NIOConnecting", "PageRuntime",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -285,9 +285,10 @@ let package = Package(
     .testTarget(
       name: "WebSocketTransportTests",
       dependencies: [
-        "WebSocketTransport", "CCrypto", "PageRuntime", "PageTesting", "TestServers",
+        "WebSocketTransport", "CCrypto", "CCurl", "NIOConnecting", "PageRuntime", "PageTesting", "TestServers",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(

@@ -33,7 +33,7 @@ package struct CachePolicy: Hashable, Sendable {
   }
 
   /// The kind of cache that the rules are for.
-  package let mode: Mode
+  package var mode: Mode
   /// The names of the targeted fields that address this cache, the most specific first. If a response has a valid one,
   /// its directives replace `Cache-Control` and `Expires`. RFC 9213 §2.2.
   package let targets: [HTTPField.Name]

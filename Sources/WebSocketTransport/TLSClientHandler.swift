@@ -33,6 +33,8 @@ final class TLSClientHandler: ChannelDuplexHandler {
   /// `true` once the server has said that it sends nothing more.
   private var hasInputEnded = false
   private var isSending = false
+  /// Nothing can be encrypted before more has come from the server: the rest of a message of TLS itself.
+  private var needsInput = false
   /// The reason of the failure until it is passed on.
   private var unreported: (any Error)?
   /// `true` if something was passed on since the channel last said that a read is complete.
@@ -116,7 +118,7 @@ final class TLSClientHandler: ChannelDuplexHandler {
     // An alert for the server. If it cannot be written, the channel may become inactive on the way.
     sendOutput(context)
     report(context)
-    context.close(promise: closed)
+    if context.channel.isActive { context.close(promise: closed) } else { closed?.succeed() }
   }
 
   /// Passes on the reason of the failure, once, and before the channel is inactive.
@@ -131,14 +133,18 @@ final class TLSClientHandler: ChannelDuplexHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch phase {
     case .handshaking, .open: break
-    // While the channel is being closed, what comes is dropped.
+    // While the channel is being closed, what comes is dropped, unless what was flushed waits for it.
+    case .closing where needsInput: break
     case .idle, .closing, .ending, .ended: return
     }
     guard !hasInputEnded else { return }
     let bytes = unwrapInboundIn(data)
     do { try session.receive(bytes) } catch { return fail(error, context) }
     if case .handshaking = phase { advance(context) }
-    if case .open = phase { decrypt(bytes.readableBytes, context) }
+    switch phase {
+    case .open, .closing: decrypt(bytes.readableBytes, context)
+    case .idle, .handshaking, .ending, .ended: break
+    }
   }
 
   private func advance(_ context: ChannelHandlerContext) {
@@ -157,13 +163,21 @@ final class TLSClientHandler: ChannelDuplexHandler {
   private func decrypt(_ count: Int, _ context: ChannelHandlerContext) {
     var data = context.channel.allocator.buffer(capacity: count)
     let result = Result { try session.read(into: &data) }
-    if data.readableBytes > 0 {
+    let mustSend = needsInput
+    needsInput = false
+    if case .open = phase, data.readableBytes > 0 {
       hasPassedOn = true
       context.fireChannelRead(wrapInboundOut(data))
     }
-    guard case .open = phase else { return }
+    switch phase {
+    case .open: break
+    case .closing where mustSend: break
+    case .idle, .handshaking, .closing, .ending, .ended: return
+    }
     switch result {
-    case .success(true): answer(context)
+    case .success(true):
+      answer(context)
+      if mustSend { send(context) }
     case .success(false): inputEnded(context)
     case .failure(let error): fail(error, context)
     }
@@ -229,7 +243,7 @@ final class TLSClientHandler: ChannelDuplexHandler {
     // Writing and flushing may call this again.
     isSending = true
     do {
-      while mayEncrypt, context.channel.isWritable, pending.hasMark || session.outputCount > 0 {
+      while mayEncrypt, context.channel.isWritable, pending.hasMark && !needsInput || session.outputCount > 0 {
         try encrypt(context)
         context.flush()
       }
@@ -238,6 +252,8 @@ final class TLSClientHandler: ChannelDuplexHandler {
     }
     isSending = false
     if mayEncrypt, !pending.hasMark { endOutput(context) }
+    // Also if nobody has asked for data.
+    if mayEncrypt, needsInput { context.read() }
   }
 
   private var mayEncrypt: Bool {
@@ -252,10 +268,10 @@ final class TLSClientHandler: ChannelDuplexHandler {
     if let answers = session.takeOutput(context.channel.allocator) {
       context.write(wrapOutboundOut(answers), promise: nil)
     }
-    while mayEncrypt, context.channel.isWritable, pending.hasMark, var (bytes, promise) = pending.first {
+    while mayEncrypt, !needsInput, context.channel.isWritable, pending.hasMark, var (bytes, promise) = pending.first {
       var count = 0
-      while bytes.readableBytes > 0, count < 4 {
-        try session.write(&bytes)
+      while !needsInput, bytes.readableBytes > 0, count < 4 {
+        needsInput = try !session.write(&bytes)
         count += 1
       }
       if bytes.readableBytes > 0 {
@@ -306,17 +322,25 @@ final class TLSClientHandler: ChannelDuplexHandler {
 
   /// Ends TLS, and then the connection or its output: all that was flushed has been sent.
   private func endOutput(_ context: ChannelHandlerContext) {
+    guard owesEnd || isClosing else { return }
+    if owesEnd, !session.endOutput() {
+      needsInput = true
+      return
+    }
     if let (promise, isSent) = outputEnd, !isSent {
       outputEnd = (nil, true)
       failPending(ChannelError.outputClosed)
-      session.endOutput()
       sendOutput(context)
       context.close(mode: .output, promise: promise)
     }
     guard case .closing(let closed) = phase else { return }
     phase = .ending(closed)
-    if outputEnd == nil { session.endOutput() }
     // The promise is completed when the channel is inactive.
     sendOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
+
+  private var isClosing: Bool { if case .closing = phase { true } else { false } }
+
+  /// The server is to be told that nothing more is sent.
+  private var owesEnd: Bool { outputEnd.map { !$0.isSent } ?? isClosing }
 }

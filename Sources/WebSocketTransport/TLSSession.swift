@@ -1,16 +1,98 @@
 import CCrypto
+import CCurl
 import Foundation
 import NIOCore
+import Synchronization
 
-/// The settings of TLS for a connection: the trusted authorities, and the least version. Each opening makes its own.
+/// The certificate authorities of a transport: those that libcurl trusts, or those of one file.
 ///
-/// `@unchecked Sendable`: it is not changed after it was made, and OpenSSL locks what connections share.
+/// All connections of the transport share one ``TLSContext``, which is made anew once a file or a directory has changed.
+final class TLSTrust: Sendable {
+  let files, directories: [String]
+  /// `true` if a file that cannot be read is an error.
+  private let isRequired: Bool
+  private let made = Mutex<(context: TLSContext, stamps: [Stamp?])?>(nil)
+
+  /// What differs once a file, or the list of a directory, has changed.
+  private struct Stamp: Hashable {
+    let device, inode, size, seconds, nanoseconds: Int
+
+    /// - Returns: `nil` if there is nothing at the path.
+    init?(_ path: String) {
+      var status = stat()
+      guard stat(path, &status) == 0 else { return nil }
+      device = Int(truncatingIfNeeded: status.st_dev)
+      inode = Int(truncatingIfNeeded: status.st_ino)
+      (size, seconds, nanoseconds) = (Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    }
+  }
+
+  /// - Parameter file: the path of a PEM file; `nil` for the system's authorities.
+  convenience init(file: String?) {
+    if let file {
+      self.init(files: [file], directories: [], isRequired: true)
+    } else {
+      self.init(system: ProcessInfo.processInfo.environment)
+    }
+  }
+
+  /// The system's authorities are those of libcurl and of OpenSSL. The variables of OpenSSL (`SSL_CERT_FILE`,
+  /// `SSL_CERT_DIR`) name others.
+  convenience init(system environment: [String: String]) {
+    let named = (
+      file: environment[String(cString: X509_get_default_cert_file_env())],
+      directories: environment[String(cString: X509_get_default_cert_dir_env())]
+    )
+    var files = [named.file ?? String(cString: X509_get_default_cert_file())]
+    var directories = (named.directories ?? String(cString: X509_get_default_cert_dir())).split(separator: ":")
+      .map { String($0) }
+    if named.file == nil, named.directories == nil {
+      let curl = curl_version_info(CURLVERSION_SEVENTH).pointee
+      if let file = curl.cainfo { files.append(String(cString: file)) }
+      if let directory = curl.capath { directories.append(String(cString: directory)) }
+    }
+    self.init(files: files, directories: directories, isRequired: false)
+  }
+
+  /// - Parameters:
+  ///   - files: paths of PEM files.
+  ///   - directories: paths of directories in which an authority has the name that OpenSSL looks for, such as
+  ///     `5ad8a5d6.0`.
+  ///   - isRequired: `true` if a file that cannot be read is an error.
+  init(files: [String], directories: [String], isRequired: Bool) {
+    (self.files, self.directories, self.isRequired) = (files, directories, isRequired)
+  }
+
+  /// Returns the context with the present authorities. It waits for the disk, 50 ms for the file with all of Debian's
+  /// authorities: it is not for event loops.
+  ///
+  /// - Throws: ``TLSError``. The next call tries again.
+  func context() throws -> TLSContext {
+    try made.withLock { made in
+      // From before they are read: the next call reads what changes meanwhile.
+      let stamps = (files + directories).map { Stamp($0) }
+      if let made, made.stamps == stamps { return made.context }
+      let context = try TLSContext()
+      // One file often has several names.
+      var read: Set<Stamp> = []
+      for (file, stamp) in zip(files, stamps) where stamp.map({ read.insert($0).inserted }) ?? isRequired {
+        do { try context.trust(file: file) } catch { if isRequired { throw error } }
+      }
+      for directory in directories { context.trust(directory: directory) }
+      made = (context, stamps)
+      return context
+    }
+  }
+}
+
+/// The settings of TLS for connections: the trusted authorities, and the least version.
+///
+/// `@unchecked Sendable`: ``TLSTrust`` does not change it once others have it, and OpenSSL locks what connections share.
 final class TLSContext: @unchecked Sendable {
   fileprivate let pointer: OpaquePointer
 
-  /// - Parameter authorities: the path of a PEM file of certificate authorities; `nil` for the system's.
-  /// - Throws: ``TLSError``.
-  init(authorities: String?) throws {
+  /// Makes a context that trusts no authority yet.
+  fileprivate init() throws {
     ERR_clear_error()
     guard let pointer = SSL_CTX_new(TLS_client_method()) else { throw TLSError.unavailable(TLSError.reason()) }
     self.pointer = pointer
@@ -24,34 +106,23 @@ final class TLSContext: @unchecked Sendable {
     }
     // A connection that waits keeps no buffers.
     _ = SSL_CTX_ctrl(pointer, SSL_CTRL_MODE, Int(SSL_MODE_RELEASE_BUFFERS), nil)
-    try trust(authorities)
+    // As with libcurl, which has the same files: each certificate in them is trusted, with or without the one above it.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
   }
 
   deinit { SSL_CTX_free(pointer) }
 
-  private func trust(_ authorities: String?) throws {
-    // As with libcurl, which has the same file: each certificate in it is trusted, with or without the one above it.
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
-    if let authorities {
-      guard SSL_CTX_load_verify_file(pointer, authorities) == 1 else {
-        throw TLSError.authorities(file: authorities, reason: TLSError.reason())
-      }
-    } else {
-      let hasDirectory = Self.hasDirectory
-      if hasDirectory { SSL_CTX_set_default_verify_dir(pointer) }
-      // A look-up in the directory reads one file. All 139 authorities of Debian in one file take 50 ms to read.
-      let names = ProcessInfo.processInfo.environment[String(cString: X509_get_default_cert_file_env())]
-      if !hasDirectory || names != nil { SSL_CTX_set_default_verify_file(pointer) }
+  fileprivate func trust(file: String) throws {
+    ERR_clear_error()
+    guard SSL_CTX_load_verify_file(pointer, file) == 1 else {
+      throw TLSError.authorities(file: file, reason: TLSError.reason())
     }
   }
 
-  /// `true` if one of the system's directories of authorities has files whose names OpenSSL finds: `HASH.0`.
-  private static var hasDirectory: Bool {
-    let paths = ProcessInfo.processInfo.environment[String(cString: X509_get_default_cert_dir_env())]
-    return (paths ?? String(cString: X509_get_default_cert_dir())).split(separator: ":").contains { path in
-      let names = try? FileManager.default.contentsOfDirectory(atPath: String(path))
-      return names?.contains { $0.hasSuffix(".0") } ?? false
-    }
+  /// Has authorities looked up in a directory, each when a certificate names it.
+  fileprivate func trust(directory: String) {
+    SSL_CTX_load_verify_dir(pointer, directory)
+    ERR_clear_error()
   }
 }
 
@@ -162,18 +233,30 @@ final class TLSSession {
   }
 
   /// Encrypts one record's worth of `data`, which must not be empty, and removes it there.
-  func write(_ data: inout ByteBuffer) throws {
+  ///
+  /// - Returns: `false` if nothing was encrypted, since a message of TLS itself has come in part, such as a ticket
+  ///   (RFC 8446 §4.6.1). More bytes are needed first.
+  /// - Throws: ``TLSError``.
+  func write(_ data: inout ByteBuffer) throws -> Bool {
     ERR_clear_error()
-    let count = data.readWithUnsafeReadableBytes { bytes in
-      max(0, Int(SSL_write(connection, bytes.baseAddress, Int32(min(bytes.count, Self.recordLength)))))
+    var result: Int32 = 0
+    data.readWithUnsafeReadableBytes { bytes in
+      result = SSL_write(connection, bytes.baseAddress, Int32(min(bytes.count, Self.recordLength)))
+      return max(0, Int(result))
     }
-    if count == 0 { throw failure() }
+    if result > 0 { return true }
+    guard SSL_get_error(connection, result) == SSL_ERROR_WANT_READ else { throw failure() }
+    return false
   }
 
   /// Says to the server that nothing more is sent. RFC 8446 §6.1.
-  func endOutput() {
+  ///
+  /// - Returns: `false` if more bytes are needed first, as with ``write(_:)``.
+  func endOutput() -> Bool {
+    guard SSL_in_init(connection) == 0 else { return false }
     SSL_shutdown(connection)
     ERR_clear_error()
+    return true
   }
 
   private func failure() -> TLSError {

@@ -14,24 +14,31 @@ struct OpenSocket: Sendable {
 
 /// Opens connections: TCP, TLS for `wss`, and the opening request.
 struct WebSocketConnector: Sendable {
-  let options: WebSocketTransport.Options
+  private let options: WebSocketTransport.Options
+  private let trust: TLSTrust
+
+  init(_ options: WebSocketTransport.Options) {
+    self.options = options
+    trust = TLSTrust(file: options.certificateAuthorities)
+  }
 
   /// - Throws: ``WebSocketError``, `CancellationError`.
   func open(_ handshake: Handshake) async throws -> OpenSocket {
     let address = handshake.address
-    let ended = Mutex<EventLoopFuture<Void>?>(nil)
+    let ends = Mutex<[EventLoopFuture<Void>]>([])
     do {
-      let tls = address.isSecure ? try TLSContext(authorities: options.certificateAuthorities) : nil
+      let tls = address.isSecure ? try await NIOThreadPool.singleton.runIfActive { try trust.context() } : nil
       // The process's event loops are made when they are first used: many processes open no web socket.
       return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .connectTimeout(TimeAmount(options.connectTimeout))
         .connect(host: address.host, port: address.port) { channel in
-          ended.withLock { $0 = channel.closeFuture }
+          // One for each address of the host that is tried.
+          ends.withLock { $0.append(channel.closeFuture) }
           return try prepare(channel, handshake, tls)
         }
     } catch {
       // OpenSSL must not be in use when the process exits.
-      try? await ended.withLock(\.self)?.get()
+      for end in ends.withLock(\.self) { try? await end.get() }
       throw error is CancellationError ? error : named(error, address)
     }
   }

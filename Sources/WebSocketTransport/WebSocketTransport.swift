@@ -26,7 +26,7 @@ package struct WebSocketTransport: WebSocketing {
   /// A transport on the process's event loops.
   package init(_ options: Options = Options()) {
     self.options = options
-    connector = WebSocketConnector(options: options)
+    connector = WebSocketConnector(options)
   }
 
   /// Connects, sends the page's messages, and returns when the connection has ended. Cancelling the task closes it with

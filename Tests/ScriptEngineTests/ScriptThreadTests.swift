@@ -7,7 +7,7 @@ struct ScriptThreadTests {
   @Test("a thread without work frees memory once, and again after its next work", .timeLimit(.minutes(1)))
   func idleThreads() async throws {
     let (returns, continuation) = AsyncStream.makeStream(of: Void.self)
-    let thread = ScriptThread(idleTime: .milliseconds(20)) { continuation.yield() }
+    let thread = ScriptThread(idleTime: .milliseconds(1)) { continuation.yield() }
     defer { thread.stop() }
     let worker = Worker(thread: thread)
     var iterator = returns.makeAsyncIterator()
@@ -16,8 +16,8 @@ struct ScriptThreadTests {
       #expect(await worker.work() == count)
       await iterator.next()
     }
-    // A fourth return without work would come within the idle time.
-    try await Task.sleep(for: .milliseconds(100))
+    // A fourth return without work would come within the idle time, of which this is twenty.
+    try await Task.sleep(for: .milliseconds(20))
     continuation.finish()
     #expect(await iterator.next() == nil)
   }

@@ -54,6 +54,45 @@ package final class RawClient: Sendable {
     Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
+  /// Returns once the server, which runs on this machine, has read all that was sent: the system holds none of it.
+  ///
+  /// - Throws: ``Failed`` after 30 seconds.
+  package func waitUntilRead() async throws {
+    let (own, server) = (try port(getsockname), try port(getpeername))
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try Self.queued(from: own, to: server) > 0 {
+      guard ContinuousClock.now < deadline else { throw Failed(description: "the server does not read") }
+      try await Task.sleep(for: .microseconds(200))
+    }
+  }
+
+  private func port(
+    _ name: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+  ) throws -> Int {
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { name(descriptor, $0, &size) }
+    }
+    guard result == 0 else { throw Failed(description: "the ports are unknown: \(errno)") }
+    return Int(in_port_t(bigEndian: address.sin_port))
+  }
+
+  /// The bytes of a connection that its server has not read, by proc(5).
+  private static func queued(from client: Int, to server: Int) throws -> Int {
+    let sockets = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").dropFirst()
+    return sockets.reduce(0) { sum, socket in
+      // The two addresses with their ports, the state, and the bytes to be sent and to be read; all hexadecimal.
+      let parts = socket.split(separator: " ")
+      guard parts.count > 4 else { return sum }
+      let ports = parts[1...2].map { $0.split(separator: ":").last.flatMap { Int($0, radix: 16) } }
+      let counts = parts[4].split(separator: ":").map { Int($0, radix: 16) ?? 0 }
+      guard counts.count == 2 else { return sum }
+      if ports == [client, server] { return sum + counts[0] }
+      return ports == [server, client] ? sum + counts[1] : sum
+    }
+  }
+
   /// Returns all text until the other side closes.
   package func readToEnd() async throws -> String {
     try await read { _ in false }

@@ -45,6 +45,12 @@ final class Certificate {
     X509_EXTENSION_free(part)
   }
 
+  /// The name under which OpenSSL looks for the certificate in a directory.
+  var hashedName: String {
+    let hash = String(X509_subject_name_hash(pointer), radix: 16)
+    return String(repeating: "0", count: 8 - hash.count) + hash + ".0"
+  }
+
   /// Writes the certificate as PEM.
   func write(to path: String) throws {
     try Self.write(path) { PEM_write_bio_X509($0, pointer) }

@@ -1,4 +1,6 @@
 import CCrypto
+import CCurl
+import Foundation
 import NIOCore
 import NIOEmbedded
 import PageTesting
@@ -120,7 +122,7 @@ struct TLSClientHandlerTests {
       BIO_write(file, bytes.baseAddress, 4)
       BIO_free(file)
     }
-    let error = #expect(throws: TLSError.self) { try TLSContext(authorities: folder.file(name)) }
+    let error = #expect(throws: TLSError.self) { try TLSTrust(file: folder.file(name)).context() }
     let said = error.map { "\($0)" } ?? ""
     #expect(said.hasPrefix("\(folder.file(name)): the certificate authorities cannot be read: "), "\(said)")
     #expect(said.contains(reason), "\(said)")
@@ -128,8 +130,111 @@ struct TLSClientHandlerTests {
 
   @Test("a host that no certificate can be for is refused", arguments: ["", ".", "a\0b"])
   func invalidHosts(_ host: String) throws {
-    let context = try TLSContext(authorities: nil)
+    let context = try TLSTrust(file: nil).context()
     #expect(throws: TLSError.invalidHost(host)) { _ = try TLSClientHandler(context, host: host) }
+  }
+
+  // MARK: The system's authorities
+
+  /// The authorities of a system: one file and one directory.
+  private struct System {
+    private let folder: TemporaryDirectory
+    let trust: TLSTrust
+
+    init() throws {
+      folder = try TemporaryDirectory()
+      let (file, directory) = (folder.file("all.pem"), folder.file("certs"))
+      try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+      // The file has two names, as it often has; one that is missing is no error.
+      trust = TLSTrust(files: [folder.file("none.pem"), file, file], directories: [directory], isRequired: false)
+    }
+
+    /// Puts another file in the place of the present one, as programs that update systems do.
+    func setFile(_ authority: Certificate) throws {
+      try authority.write(to: folder.file("new.pem"))
+      guard rename(folder.file("new.pem"), folder.file("all.pem")) == 0 else { throw Certificate.Failed() }
+    }
+
+    func addToDirectory(_ authority: Certificate) throws {
+      try authority.write(to: folder.file("certs/\(authority.hashedName)"))
+    }
+
+    func removeFromDirectory(_ authority: Certificate) throws {
+      try FileManager.default.removeItem(atPath: folder.file("certs/\(authority.hashedName)"))
+    }
+
+    /// Makes the directory's list as old as any, so that the next change is seen whatever the clock's steps are.
+    func ageDirectory() throws {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_000_000_000)], ofItemAtPath: folder.file("certs"))
+    }
+
+    func trusts(_ authority: Certificate) throws -> Bool {
+      let wire = try Wire(Certificate(names: "DNS:localhost", issuer: authority), context: try trust.context())
+      wire.write("hello", flushes: true)
+      try wire.connect()
+      return wire.server.text == "hello"
+    }
+  }
+
+  @Test("the system's authorities are those of its file and those of its directory")
+  func fileAndDirectory() throws {
+    let system = try System()
+    let (one, other) = (try Certificate(names: nil), try Certificate(names: nil))
+    try system.setFile(one)
+    try system.addToDirectory(other)
+    #expect(try system.trusts(one))
+    #expect(try system.trusts(other))
+    #expect(try !system.trusts(try Certificate(names: nil)))
+  }
+
+  @Test("connections share a context, which is made anew once the system's file or its directory has changed")
+  func changedAuthorities() throws {
+    let system = try System()
+    let (one, other) = (try Certificate(names: nil), try Certificate(names: nil))
+    try system.setFile(one)
+    try system.ageDirectory()
+    let first = try system.trust.context()
+    #expect(try system.trusts(one) && !system.trusts(other))
+    #expect(try system.trust.context() === first)
+    try system.setFile(other)
+    let second = try system.trust.context()
+    #expect(second !== first)
+    #expect(try !system.trusts(one) && system.trusts(other))
+    try system.addToDirectory(one)
+    #expect(try system.trust.context() !== second)
+    #expect(try system.trusts(one) && system.trusts(other))
+    try system.ageDirectory()
+    #expect(try system.trusts(one))
+    try system.removeFromDirectory(one)
+    #expect(try !system.trusts(one) && system.trusts(other))
+  }
+
+  @Test("connections that are opened at the same time make one context")
+  func oneContext() throws {
+    let system = try System()
+    try system.setFile(try Certificate(names: nil))
+    let made = Monitor<Set<ObjectIdentifier>>([])
+    let kept = Monitor<[TLSContext]>([])
+    DispatchQueue.concurrentPerform(iterations: 32) { _ in
+      guard let context = try? system.trust.context() else { return }
+      kept.change { $0.append(context) }
+      made.change { _ = $0.insert(ObjectIdentifier(context)) }
+    }
+    #expect(kept.read(\.count) == 32)
+    #expect(made.read(\.count) == 1)
+  }
+
+  @Test("the authorities of libcurl count, unless OpenSSL's variables name others")
+  func places() throws {
+    let curl = curl_version_info(CURLVERSION_SEVENTH).pointee
+    let usual = TLSTrust(system: [:])
+    #expect(curl.cainfo.map { usual.files.contains(String(cString: $0)) } != false)
+    #expect(curl.capath.map { usual.directories.contains(String(cString: $0)) } != false)
+    #expect(TLSTrust(system: ["SSL_CERT_FILE": "/a.pem"]).files == ["/a.pem"])
+    let named = TLSTrust(system: ["SSL_CERT_DIR": "/a:/b"])
+    #expect(named.directories == ["/a", "/b"])
+    #expect(!usual.files.dropFirst().contains { named.files.contains($0) })
   }
 
   // MARK: Damage
@@ -193,6 +298,35 @@ struct TLSClientHandlerTests {
     }
   }
 
+  enum Moment: CaseIterable { case handshake, open, closing }
+
+  @Test(
+    "a failure whose alert ends the connection is reported once, and before the connection is gone",
+    arguments: Moment.allCases)
+  func failingAlert(_ moment: Moment) throws {
+    let wire = try Wire()
+    if moment == .handshake { try wire.start() } else { try wire.connect() }
+    if moment == .closing { try wire.holdTicket() }
+    wire.write("unsent", flushes: moment == .closing)
+    var isClosed: Bool?
+    if moment == .closing {
+      wire.channel.close().assumeIsolated().whenComplete { result in
+        if case .success = result { isClosed = true } else { isClosed = false }
+      }
+    }
+    wire.closesOnWrite = true
+    let before = wire.bytesWritten
+    // No record is encrypted so.
+    _ = try? wire.channel.writeInbound(ByteBuffer(bytes: [0x17, 3, 3, 0, 32] + [UInt8](repeating: 7, count: 32)))
+    #expect(wire.bytesWritten > before)
+    #expect(wire.seen.errors.count == 1)
+    #expect(wire.seen.failure.contains("TLS with localhost failed: "))
+    #expect(wire.seen.lateErrors == 0)
+    #expect(wire.seen.isInactive)
+    #expect(wire.written == [.failure])
+    #expect(isClosed == (moment == .closing ? true : nil))
+  }
+
   // MARK: Pressure
 
   @Test("while the network takes nothing, nothing more is encrypted")
@@ -250,6 +384,48 @@ struct TLSClientHandlerTests {
     let expected = (0..<50).map { "\($0)," }.joined()
     #expect(wire.server.text == expected)
     #expect(String(decoding: wire.seen.bytes, as: UTF8.self) == expected)
+  }
+
+  enum Act: CaseIterable { case write, writeAndClose, close, closeOutput }
+
+  @Test("what is written in the middle of a ticket of several records is sent after it", arguments: Act.allCases)
+  func ticketInParts(_ act: Act) throws {
+    let wire = try Wire()
+    try wire.connect()
+    let rest = try wire.holdTicket()
+    let before = wire.reads
+    if act != .close { wire.write("hello", flushes: true) }
+    switch act {
+    case .write: break
+    case .writeAndClose, .close: wire.channel.close(promise: nil)
+    case .closeOutput: wire.channel.close(mode: .output, promise: nil)
+    }
+    #expect(wire.server.text == "" && wire.written == [] && wire.channel.isActive)
+    // Also an application that reads nothing gets on.
+    #expect(wire.reads > before)
+    try wire.channel.writeInbound(rest)
+    try wire.exchange()
+    #expect(wire.seen.errors.isEmpty)
+    #expect(wire.server.text == (act == .close ? "" : "hello"))
+    #expect(wire.written == (act == .close ? [] : [.success]))
+    #expect(wire.server.hasEnded == (act != .write))
+    #expect(wire.outputCloses == (act == .closeOutput ? 1 : 0))
+    #expect(wire.channel.isActive == (act == .write || act == .closeOutput))
+    guard wire.channel.isActive else { return }
+    wire.server.write(Array("answer".utf8))
+    try wire.exchange()
+    #expect(String(decoding: wire.seen.bytes, as: UTF8.self) == "answer")
+  }
+
+  @Test("a connection that ends in the middle of a ticket fails what waits for its rest")
+  func cutTicket() throws {
+    let wire = try Wire()
+    try wire.connect()
+    try wire.holdTicket()
+    wire.write("hello", flushes: true)
+    wire.cut()
+    #expect(wire.seen.failure == "localhost ended the connection without ending TLS")
+    #expect(wire.written == [.failure])
   }
 
   // MARK: Ends
@@ -398,6 +574,11 @@ private final class Wire {
     set { network.limit = newValue }
   }
   var bytesWritten: Int { network.count }
+  /// The network ends the connection when something is written.
+  var closesOnWrite: Bool {
+    get { network.closesOnWrite }
+    set { network.closesOnWrite = newValue }
+  }
   var outputCloses: Int { network.outputCloses }
   var reads: Int { network.reads }
 
@@ -412,14 +593,20 @@ private final class Wire {
     try self.init(certificates.0, trusting: certificates.authority, version: version)
   }
 
-  init(
+  convenience init(
     host: String = "localhost", _ certificate: Certificate, trusting authority: Certificate?,
     version: Int32 = TLS1_3_VERSION
   ) throws {
-    server = try Server(certificate, version)
     let folder = try TemporaryDirectory()
     try authority?.write(to: folder.file("ca.pem"))
-    let context = try TLSContext(authorities: authority == nil ? nil : folder.file("ca.pem"))
+    let trust = TLSTrust(file: authority == nil ? nil : folder.file("ca.pem"))
+    try self.init(host: host, certificate, context: try trust.context(), version: version)
+  }
+
+  init(
+    host: String = "localhost", _ certificate: Certificate, context: TLSContext, version: Int32 = TLS1_3_VERSION
+  ) throws {
+    server = try Server(certificate, version)
     try channel.pipeline.syncOperations.addHandlers([network, try TLSClientHandler(context, host: host), seen])
   }
 
@@ -440,6 +627,20 @@ private final class Wire {
     }
     channel.write(ByteBuffer(string: text), promise: promise)
     if flushes { channel.flush() }
+  }
+
+  /// Passes on the first record of a ticket.
+  ///
+  /// - Returns: the others.
+  @discardableResult
+  func holdTicket() throws -> ByteBuffer {
+    server.makeLongTicket()
+    var bytes = ByteBuffer(bytes: server.takeOutput())
+    // RFC 8446 §5.1: a record has its length behind the type and the version.
+    let length = try #require(bytes.getInteger(at: bytes.readerIndex + 3, as: UInt16.self))
+    let first = bytes.readSlice(length: 5 + Int(length))
+    try channel.writeInbound(try #require(first))
+    return bytes
   }
 
   /// Passes bytes on until neither side has any.
@@ -476,6 +677,7 @@ private final class Wire {
     var context: ChannelHandlerContext?
     var limit = Int.max
     var count = 0
+    var closesOnWrite = false
     var outputCloses = 0
     var reads = 0
 
@@ -484,6 +686,11 @@ private final class Wire {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
       count += unwrapOutboundIn(data).readableBytes
+      guard !closesOnWrite else {
+        context.close(promise: nil)
+        promise?.fail(ChannelError.ioOnClosedChannel)
+        return
+      }
       context.write(data, promise: promise)
       if count > limit, context.channel.isWritable {
         (context.channel as? EmbeddedChannel)?.isWritable = false
@@ -512,6 +719,8 @@ private final class Wire {
 
     var bytes: [UInt8] = []
     var errors: [any Error] = []
+    /// The errors that came after the connection was gone.
+    var lateErrors = 0
     var inputEnds = 0
     var isInactive = false
 
@@ -519,7 +728,10 @@ private final class Wire {
     var failure: String { errors.first.map { "\($0)" } ?? "" }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { bytes += unwrapInboundIn(data).readableBytesView }
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { errors.append(error) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      errors.append(error)
+      if isInactive { lateErrors += 1 }
+    }
     func channelInactive(context: ChannelHandlerContext) { isInactive = true }
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
       if case ChannelEvent.inputClosed? = event as? ChannelEvent { inputEnds += 1 }
@@ -580,6 +792,20 @@ private final class Server {
   }
 
   func end() { SSL_shutdown(connection) }
+
+  /// Makes a ticket that takes several records.
+  func makeLongTicket() {
+    SSL_CTX_set_session_ticket_cb(
+      context,
+      { connection, _ in
+        let bytes = [UInt8](repeating: 0, count: 600)
+        return SSL_SESSION_set1_ticket_appdata(SSL_get_session(connection), bytes, bytes.count)
+      }, nil, nil)
+    SSL_ctrl(connection, SSL_CTRL_SET_MAX_SEND_FRAGMENT, 512, nil)
+    SSL_new_session_ticket(connection)
+    SSL_do_handshake(connection)
+    ERR_clear_error()
+  }
 
   func askToRenegotiate() {
     SSL_renegotiate(connection)

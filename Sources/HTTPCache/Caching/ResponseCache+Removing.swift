@@ -161,5 +161,8 @@ final class OtherProcessChanges: Sendable {
     return self.count.exchange(count, ordering: .relaxed) != count
   }
 
-  private static func isDue(_ last: UInt64, _ now: UInt64) -> Bool { last == 0 || now &- last >= 1_000_000_000 }
+  /// Has the next call look, as if a second had passed.
+  func expire() { lookedAt.store(0, ordering: .relaxed) }
+
+  static func isDue(_ last: UInt64, _ now: UInt64) -> Bool { last == 0 || now &- last >= 1_000_000_000 }
 }

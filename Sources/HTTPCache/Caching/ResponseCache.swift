@@ -30,7 +30,7 @@ public final class ResponseCache: Sendable {
   private let regionStores: RegionStores?
   private let regionNames: @Sendable () -> [String]
   private let state = Mutex(State())
-  private let foreignChanges = OtherProcessChanges()
+  let foreignChanges = OtherProcessChanges()
   private let writing = LastingProblem()
   private let reading = LastingProblem()
 

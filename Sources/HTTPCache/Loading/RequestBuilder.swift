@@ -203,10 +203,9 @@ struct OutgoingRequest: Sendable {
   /// The rules by which its response is stored. In the shared partition the rules of shared caches apply, even in a
   /// private cache.
   var storagePolicy: CachePolicy {
-    guard key.partition.isShared else { return policy }
-    var shared = CachePolicy(mode: .shared, targets: policy.targets)
-    shared.sharesCookies = policy.sharesCookies
-    return shared
+    var policy = self.policy
+    if key.partition.isShared { policy.mode = .shared }
+    return policy
   }
 
   /// The request that goes over the wire, for one that the cache's rules made.

@@ -6,6 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@Suite(.timeLimit(.minutes(2)))
 struct LaunchVerifierTests {
   private static let scripts = ["a": "var a = 1"]
 
@@ -196,6 +197,118 @@ struct LaunchVerifierTests {
       #expect(second.release.name == "r2")
       #expect(try await asked.value.release == second.release)
       #expect(try await fixture.store.source(fixture.source)?.latest == second.release)
+    }
+  }
+
+  @Test("those who ask while a newer question is under way share it, also once the older one has ended")
+  func sharedNewest() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(Self.scripts)
+      let clock = Mutex(ContinuousClock.now)
+      let looks = Monitor(0)
+      let verifier = try fixture.verifier(.every(.seconds(60))) {
+        looks.change { $0 += 1 }
+        return clock.withLock(\.self)
+      }
+      _ = try await verifier.verified()
+      clock.withLock { $0 += .seconds(61) }
+      fixture.origin.hold("/manifest.json")
+      let first = Task { try await verifier.verified() }
+      try await fixture.origin.waitForRequests(2, to: "/manifest.json")
+      // It asks once the first question has ended.
+      let refresh = Task { try await verifier.refresh() }
+      try await fixture.origin.waitForRequests(3, to: "/manifest.json")
+      let before = looks.read(\.self)
+      let later = Task { try await verifier.verified() }
+      // It has seen that the stored answer is too old, and joins a question in the same step.
+      try await looks.wait(within: .seconds(60)) { $0 > before }
+      _ = await verifier.known
+      fixture.origin.release("/manifest.json")
+      let answers = [try await first.value.release, try await refresh.value.release, try await later.value.release]
+      #expect(Set(answers.map(\.name)) == ["r1"])
+      #expect(fixture.origin.requestCount(path: "/manifest.json") == 3)
+    }
+  }
+
+  /// What begins the question that is under way, while its launch ends.
+  enum Beginning: CaseIterable { case opening, refresh }
+
+  @Test(
+    "after a launch has ended, the answer to an opening in it is forgotten, and that to a refresh begins another launch",
+    arguments: Beginning.allCases)
+  func launchThatEnds(_ beginning: Beginning) async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(Self.scripts)
+      fixture.origin.hold("/manifest.json")
+      let verifier = try fixture.verifier()
+      let asked = Task {
+        try await beginning == .refresh ? verifier.refresh() : verifier.verified()
+      }
+      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
+      await verifier.relaunch()
+      fixture.origin.release("/manifest.json")
+      #expect(try await asked.value.release.name == "r1")
+      #expect(await verifier.holdsAnswer == (beginning == .refresh))
+      #expect(await verifier.known?.release.name == (beginning == .refresh ? "r1" : nil))
+      try fixture.publish(["a": "var a = 2"], release: "r2")
+      #expect(try await verifier.verified().release.name == (beginning == .refresh ? "r1" : "r2"))
+      #expect(fixture.origin.requestCount(path: "/manifest.json") == (beginning == .refresh ? 1 : 2))
+    }
+  }
+
+  @Test("bytes may have the server asked without conditions once in a launch, and once more after a refresh")
+  func unconditionalQuestions() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      _ = try await verifier.verified()
+      for _ in 0..<2 { _ = try await verifier.verifiedUnconditionally() }
+      try await verifier.refresh()
+      for _ in 0..<2 { _ = try await verifier.verifiedUnconditionally() }
+      #expect(
+        fixture.origin.requests(to: "/manifest.json").map { $0.headers[.ifNoneMatch] } == [
+          nil, nil, "\"r1\"", nil,
+        ])
+    }
+  }
+
+  @Test("a question that takes the place of one without conditions has none either")
+  func unconditionalSuccessor() async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      _ = try await verifier.verified()
+      fixture.origin.hold("/manifest.json")
+      let asked = Task { try await verifier.verifiedUnconditionally() }
+      try await fixture.origin.waitForRequests(2, to: "/manifest.json")
+      let refresh = Task { try await verifier.refresh() }
+      try await fixture.origin.waitForRequests(3, to: "/manifest.json")
+      fixture.origin.release("/manifest.json")
+      _ = try await (asked.value, refresh.value)
+      #expect(fixture.origin.requests(to: "/manifest.json").last?.headers[.ifNoneMatch] == nil)
+    }
+  }
+
+  @Test(
+    "after a refresh without an answer the server is asked at the usual time, or after a pause if it has never answered",
+    arguments: [true, false])
+  func failedRefresh(_ hasAnswered: Bool) async throws {
+    try await LoadingFixture.running { (fixture: LoadingFixture) async throws in
+      try fixture.publish(Self.scripts)
+      let clock = Mutex(ContinuousClock.now)
+      let verifier = try fixture.verifier(.every(.seconds(60))) { clock.withLock(\.self) }
+      if hasAnswered { _ = try await verifier.verified() }
+      clock.withLock { $0 += .seconds(59) }
+      fixture.origin.script("/manifest.json", [.status(503)])
+      await #expect(throws: SourceError.self) { try await verifier.refresh() }
+      let asked = fixture.origin.requests.count
+      clock.withLock { $0 += .seconds(2) }
+      if hasAnswered {
+        #expect(try await verifier.verified().release.name == "r1")
+      } else {
+        await #expect(throws: SourceError.self) { try await verifier.verified() }
+      }
+      #expect(fixture.origin.requests.count == asked + (hasAnswered ? 1 : 0))
     }
   }
 

@@ -213,6 +213,90 @@ struct FleetMemberTests {
     }
   }
 
+  /// A sender of a confirmation.
+  enum Sender: CaseIterable { case host, otherProcess, unheard, namesake, leaver }
+
+  @Test("a confirmation counts if it is of a host that was heard of, in the same process", arguments: Sender.allCases)
+  func confirmingSender(_ sender: Sender) async throws {
+    try await running(["a"]) { hosts in
+      let (member, host) = hosts[0]
+      host.isHeld.change { $0 = true }
+      let connection = journal.connection(of: "sender")
+      let name = sender == .namesake ? "a" : "b"
+      func life(_ process: String, isLeaving: Bool = false) async throws {
+        var message = FleetMessage(host: name, process: process, sequence: 0)
+        message.isLeaving = isLeaving ? true : nil
+        try await connection.send(message.bytes, to: nil)
+      }
+      if sender == .host || sender == .otherProcess || sender == .leaver {
+        try await life("1")
+        try await eventually("it is known") { member.status.peers.contains { $0.name == "b" } }
+      }
+      if sender == .leaver {
+        try await life("1", isLeaving: true)
+        try await eventually("it has left") { !member.status.peers.contains { $0.name == "b" } }
+      }
+      let wait: Duration = sender == .host ? .seconds(60) : .milliseconds(500)
+      let giving = Task { try await member.give(.release("r1"), waiting: wait) }
+      try await eventually("it is in the journal") { journal.orders.count == 1 }
+      var message = FleetMessage(host: name, process: sender == .otherProcess ? "2" : "1", sequence: 1)
+      message.confirmation = .init(order: journal.orders[0].id, purged: 5)
+      // The host itself is heard meanwhile, too, so that its namesake is known for a moment only.
+      for _ in 0..<(sender == .namesake ? 20 : 1) {
+        if sender == .namesake { try await life("1") }
+        try await connection.send(message.bytes, to: nil)
+      }
+      if sender == .host { host.isHeld.change { $0 = false } }
+      let receipt = try await giving.value
+      host.isHeld.change { $0 = false }
+      #expect(receipt.confirmed == (sender == .host ? ["a", "b"] : []))
+      #expect(receipt.purged == (sender == .host ? 7 : 0))
+      #expect(receipt.missing == (sender == .host ? [] : sender == .otherProcess ? ["a", "b"] : ["a"]))
+    }
+  }
+
+  @Test(
+    "a confirmation counts if it is of an order in the giver's journal, or does not say in which",
+    arguments: [(nil, true), (1, true), (2, false)] as [(Int64?, Bool)])
+  func confirmingJournal(_ followed: Int64?, _ counts: Bool) async throws {
+    try await running(["a"]) { hosts in
+      let member = hosts[0].member
+      let connection = journal.connection(of: "b")
+      var message = FleetMessage(host: "b", process: "1", sequence: 0, journal: followed)
+      try await connection.send(message.bytes, to: nil)
+      try await eventually("it is known") { member.status.peers.count == 2 }
+      let giving = Task { try await member.give(.release("r1"), waiting: counts ? .seconds(60) : .seconds(2)) }
+      try await eventually("it is in the journal") { journal.orders.count == 1 }
+      message.confirmation = .init(order: journal.orders[0].id, purged: 5)
+      try await connection.send(message.bytes, to: "a")
+      let receipt = try await giving.value
+      #expect(receipt.confirmed == (counts ? ["a", "b"] : ["a"]))
+      #expect(receipt.missing == (counts ? [] : ["b"]))
+      #expect(receipt.purged == (counts ? 7 : 2))
+    }
+  }
+
+  /// A message under the name of a host.
+  enum Namesake: CaseIterable { case living, leaving }
+
+  @Test(
+    "a name is shared if another process lives under it, and not if the one before says that it leaves",
+    arguments: Namesake.allCases)
+  func namesake(_ kind: Namesake) async throws {
+    try await running(["a"]) { hosts in
+      let member = hosts[0].member
+      let connection = journal.connection(of: "other")
+      var message = FleetMessage(host: "a", process: "another", sequence: 0)
+      message.isLeaving = kind == .leaving ? true : nil
+      try await connection.send(message.bytes, to: nil)
+      // Messages are heard in their order.
+      try await connection.send(FleetMessage(host: "mark", process: "1", sequence: 0).bytes, to: nil)
+      try await eventually("both are heard") { member.status.peers.contains { $0.name == "mark" } }
+      #expect(member.status.problems.contains { $0.contains("called a too") } == (kind == .living))
+      #expect(member.status.peers.map(\.name) == ["a", "mark"])
+    }
+  }
+
   @Test("numbers of a host's message that nobody can have say nothing about an order")
   func sequences() async throws {
     try await running(["a", "b"]) { hosts in

@@ -9,8 +9,26 @@ import Testing
 
 /// Several caches on one folder, and several tasks in one cache.
 struct ResponseCacheSharingTests {
-  /// Longer than the time for which a cache may go on with what it knows.
-  private static let notice = Duration.milliseconds(1_050)
+  @Test("a cache looks for the changes of other processes at first, and once a second", arguments: [1, 1 << 62])
+  func interval(_ time: UInt64) {
+    #expect(OtherProcessChanges.isDue(0, time))
+    #expect(!OtherProcessChanges.isDue(time, time))
+    #expect(!OtherProcessChanges.isDue(time, time + 999_999_999))
+    #expect(OtherProcessChanges.isDue(time, time + 1_000_000_000))
+  }
+
+  @Test("what a cache knows of other processes is known until it looks again")
+  func changes() {
+    let changes = OtherProcessChanges()
+    #expect(!changes.areKnown)
+    #expect(changes.areNew { 1 } && changes.areKnown)
+    #expect(!changes.areNew { 2 }, "it has just looked")
+    changes.expire()
+    #expect(!changes.areKnown)
+    #expect(changes.areNew { 2 })
+    changes.expire()
+    #expect(!changes.areNew { 2 } && changes.areKnown)
+  }
 
   @Test func whatAnotherProcessRemovesIsServedNoMoreAfterASecond() async throws {
     let fixture = try ResponseCacheFixture()
@@ -24,7 +42,7 @@ struct ResponseCacheSharingTests {
     await other.store([1], forKey: "memory", storagePolicy: .memoryOnly, at: ResponseCacheFixture.now)
     try await fixture.cache.remove(for: keys[0])
     try await fixture.store([2], for: keys[1])
-    try await Task.sleep(for: Self.notice)
+    other.foreignChanges.expire()
     #expect(other.responseInMemory(for: keys[0]) == nil)
     #expect(try await fixture.bytes(keys[0], of: other) == nil)
     #expect(try await fixture.bytes(keys[1], of: other) == [2])
@@ -43,7 +61,7 @@ struct ResponseCacheSharingTests {
     let held = try #require(other.responseInMemory(for: keys[0]))
     try await fixture.store([3], for: keys[2])
     await fixture.cache.invalidate([keys[1]])
-    try await Task.sleep(for: Self.notice)
+    other.foreignChanges.expire()
     #expect(other.responseInMemory(for: keys[0]) == nil, "nobody has looked whether it is still stored")
     #expect(!held.validity.holds)
     #expect(await other.responses(for: keys[0]).map(\.bytes) == [[1]], "its bytes were not read again")
@@ -59,12 +77,12 @@ struct ResponseCacheSharingTests {
     let key = try ResponseCacheFixture.key("a")
     try await fixture.store([1], for: key)
     #expect(try await fixture.bytes(key, of: other) == [1])
-    try await Task.sleep(for: Self.notice)
+    for cache in [fixture.cache, other] { cache.foreignChanges.expire() }
     #expect(try await fixture.bytes(key, of: other) == [1])
     #expect(try await fixture.bytes(key) == [1])
     fixture.cache.store.touch([1])
     other.tellUses()
-    try await Task.sleep(for: Self.notice)
+    for cache in [fixture.cache, other] { cache.foreignChanges.expire() }
     #expect(other.responseInMemory(for: key) != nil)
     #expect(fixture.cache.responseInMemory(for: key) != nil)
   }

@@ -72,7 +72,7 @@ struct CoalescingTests {
   @Test("requests that wait for a place share it for as long as that takes")
   func waitingLeader() async throws {
     try await ResourceFixture.running(configuring: { configuration, _ in
-      (configuration.sharingPatience, configuration.transfers) = (.milliseconds(20), 1)
+      (configuration.sharingPatience, configuration.transfers) = (.milliseconds(1), 1)
     }) { fixture in
       for path in ["/a", "/b"] { fixture.serve(path, "text", cacheControl: "max-age=60") }
       fixture.origin.hold("/b")
@@ -82,7 +82,7 @@ struct CoalescingTests {
       let tasks = (0..<3).map { _ in Task { try await fixture.load(request).text } }
       try await fixture.waitForPassengers(3, request)
       // Ten times what the alarm takes.
-      try await Task.sleep(for: .milliseconds(200))
+      try await Task.sleep(for: .milliseconds(10))
       try await fixture.waitForPassengers(3, request)
       fixture.origin.release("/b")
       for task in tasks { #expect(try await task.value == "text") }

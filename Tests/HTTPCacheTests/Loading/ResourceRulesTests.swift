@@ -21,12 +21,11 @@ struct ResourceRulesTests {
     #expect(URLPattern.glob(glob).matches(try #require(PageURL(url))) == isMatch)
   }
 
-  @Test func aGlobOfManyStarsTakesNoTime() throws {
+  // Steps that grow exponentially with the stars would not end.
+  @Test(.timeLimit(.minutes(1))) func aGlobOfManyStarsEnds() throws {
     let url = try #require(PageURL("https://a.com/" + String(repeating: "a", count: 20_000)))
     let glob = URLPattern.glob(String(repeating: "*a", count: 100) + "*b")
-    let start = ContinuousClock.now
     #expect(!glob.matches(url))
-    #expect(ContinuousClock.now - start < .seconds(10))
   }
 
   @Test func aPrefixMatchesWhatBeginsSo() throws {

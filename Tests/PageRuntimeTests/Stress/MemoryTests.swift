@@ -63,7 +63,7 @@ extension StressTests {
         "var all = {}; for (var i = 0; ; i++) all['name' + i] = i",
       ])
     func endlessMemory(_ script: String) async throws {
-      let limits = ScriptLimits(time: .seconds(30), residentBytes: ScriptLimits.residentBytesNow() + (256 << 20))
+      let limits = ScriptLimits(time: .seconds(30), residentBytes: ScriptLimits.residentBytesNow() + (64 << 20))
       let failure = try await BadScriptTests.opened(script, limits: limits)
       #expect(failure.contains("MiB are allowed"), "\(failure)")
     }

@@ -52,7 +52,7 @@ struct PageFarm {
       host: host, access: access, settings: settings, executable: Daemon.executable,
       locations: PublicLocations(feed: feed, settings: settings), record: record, now: now, logger: logger)
     let router = Router(context: HostRequestContext.self)
-    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(200))
+    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(10))
       .add(to: router)
     var application = Application(router: router, logger: logger)
     application.addServices(running)

@@ -164,8 +164,8 @@ struct ReplayTests {
       let client = try RawClient(port: host.port)
       for write in writes + [last] {
         #expect(client.send(write))
-        // The pause makes the host read each one separately.
-        try await Task.sleep(for: .milliseconds(10))
+        // So the host reads each one separately.
+        try await client.waitUntilRead()
       }
       var text = ""
       while text.components(separatedBy: "answer ").count <= expected {

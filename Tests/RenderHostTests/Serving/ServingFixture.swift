@@ -138,7 +138,9 @@ struct ServingFixture: Sendable {
   }
 
   /// Waits until the feed satisfies a condition; the feed signals each change.
-  func wait(until isSo: @escaping @Sendable (ReleaseFeed) -> Bool) async throws {
+  func wait(
+    within limit: Duration = .seconds(30), until isSo: @escaping @Sendable (ReleaseFeed) -> Bool
+  ) async throws {
     let changes = try #require(feed.changes())
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -146,7 +148,7 @@ struct ServingFixture: Sendable {
         for await _ in changes where isSo(feed) { return }
       }
       group.addTask {
-        try await Task.sleep(for: .seconds(30))
+        try await Task.sleep(for: limit)
         throw NotSo(readiness: feed.readiness)
       }
       try await group.next()
@@ -155,8 +157,8 @@ struct ServingFixture: Sendable {
   }
 
   /// Waits for a release whose path has this text.
-  func waitForRelease(_ path: String, _ text: String?) async throws {
+  func waitForRelease(_ path: String, _ text: String?, within limit: Duration = .seconds(30)) async throws {
     let md5 = try text.map { try ContentDigests(of: Array($0.utf8)).md5 }
-    try await wait { feed in feed.current?.entry(at: path)?.bundle.md5 == md5 }
+    try await wait(within: limit) { feed in feed.current?.entry(at: path)?.bundle.md5 == md5 }
   }
 }
