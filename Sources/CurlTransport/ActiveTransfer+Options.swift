@@ -26,7 +26,11 @@ extension ActiveTransfer {
     // methods that are not idempotent.
     let mayBeRepeated = ![.post, .patch, .connect].contains(request.head.method)
     if request.needsFreshConnection || !mayBeRepeated { set(CURLOPT_FRESH_CONNECT, 1) }
-    if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
+    if let file = configuration.certificateAuthorities {
+      set(CURLOPT_CAINFO, file)
+      // Otherwise the system's folder would be trusted beside the file.
+      _ = pk_setopt_pointer(easy, CURLOPT_CAPATH, nil)
+    }
     // An empty text means no proxy, whatever the environment says.
     if !configuration.usesEnvironmentProxies { set(CURLOPT_PROXY, "") }
 

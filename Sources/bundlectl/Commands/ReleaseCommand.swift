@@ -295,7 +295,8 @@ extension ReleaseCommand {
       var configuration = HostConfiguration(manifest: source, store: store.directory)
       configuration.releases.decides = false
       if let root {
-        configuration.releases.trust = ReleaseTrust(try TrustRoot(file: root), freshFor: freshFor?.duration).withoutStatus
+        configuration.releases.trust =
+          ReleaseTrust(try TrustRoot(file: root), freshFor: freshFor?.duration).withoutStatus
       }
       configuration.releases.keepsSignatures = true
       configuration.storage.allowsReadOnly = false

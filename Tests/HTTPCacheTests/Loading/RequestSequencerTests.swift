@@ -8,10 +8,26 @@ import Testing
 @testable import HTTPCache
 
 struct RequestSequencerTests {
+  /// A sequencer that expectations can change.
+  private final class Generations {
+    private var order = RequestSequencer()
+
+    var activeCount: Int { order.activeCount }
+    func begin(_ key: CacheKey) -> UInt64 { order.begin(key) }
+    func end(_ key: CacheKey) { order.end(key) }
+    func epoch(of key: CacheKey) -> UInt64 { order.epoch(of: key) }
+    func claim(_ generation: UInt64, for key: CacheKey, tags: [String] = []) -> Bool {
+      order.claim(generation, for: key, tags: tags)
+    }
+    func supersede(_ keys: [CacheKey]) { order.supersede(keys) }
+    func supersede(tags: Set<String>) { order.supersede(tags: tags) }
+    func supersede(where isMeant: (CacheKey) -> Bool) { order.supersede(where: isMeant) }
+  }
+
   private let key = CacheKey(named: "a")
 
   @Test func aLateAnswerMayNotTakeThePlaceOfANewerOne() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let (first, second) = (generations.begin(key), generations.begin(key))
     #expect(first < second)
     #expect(generations.claim(second, for: key))
@@ -20,14 +36,14 @@ struct RequestSequencerTests {
   }
 
   @Test func answersInOrderAllCount() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let (first, second) = (generations.begin(key), generations.begin(key))
     #expect(generations.claim(first, for: key))
     #expect(generations.claim(second, for: key))
   }
 
   @Test func keysHaveNothingToDoWithEachOther() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let first = generations.begin(key)
     let other = CacheKey(named: "b")
     #expect(generations.claim(generations.begin(other), for: other))
@@ -35,7 +51,7 @@ struct RequestSequencerTests {
   }
 
   @Test func whatWasAskedBeforeAChangeSaysNothingOfNow() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let before = generations.begin(key)
     #expect(generations.epoch(of: key) == 0)
     generations.supersede([key])
@@ -45,7 +61,7 @@ struct RequestSequencerTests {
   }
 
   @Test func nothingIsRememberedOfWhatHasEnded() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     for number in 0..<1000 {
       let key = CacheKey(named: "\(number)")
       let generation = generations.begin(key)
@@ -61,7 +77,7 @@ struct RequestSequencerTests {
   }
 
   @Test func anAnswerWithATagThatWasPurgedSinceSaysNothingOfNow() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let before = generations.begin(key)
     generations.supersede(tags: ["a", "b"])
     #expect(generations.epoch(of: key) > before, "nobody shares what may have the tag")
@@ -72,7 +88,7 @@ struct RequestSequencerTests {
   }
 
   @Test func withMoreTagsThanAreRememberedNoOlderAnswerCounts() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let before = generations.begin(key)
     for number in 0..<1_000 { generations.supersede(tags: ["\(number)"]) }
     let between = generations.begin(CacheKey(named: "b"))
@@ -85,7 +101,7 @@ struct RequestSequencerTests {
   }
 
   @Test func onlyKeysThatAreMeantAreSuperseded() {
-    var generations = RequestSequencer()
+    let generations = Generations()
     let other = CacheKey(named: "b")
     let (first, second) = (generations.begin(key), generations.begin(other))
     generations.supersede { $0 == key }
