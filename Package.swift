@@ -184,7 +184,6 @@ let package = Package(
     .target(
       name: "PageTesting",
       dependencies: [
-        "HTTPCache", "HTTPCaching", "HTTPTransport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -352,10 +352,9 @@ extension PageHost {
   }
 }
 
-/// The libraries that PageKit uses.
-package enum Libraries {
-  /// The name and version of each, as the library reports them.
-  package static var versions: [String] {
+extension PageHost {
+  /// The name and version of each library that PageKit uses, as the library reports them.
+  package static var libraries: [String] {
     [
       CurlTransport.libraryVersion, String(cString: OpenSSL_version(OPENSSL_VERSION)),
       "SQLite \(BundleStore.databaseVersion)",

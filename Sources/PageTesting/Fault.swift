@@ -177,10 +177,10 @@ extension Fault {
       draft.lead.append(.raw(fields.head(of: code)))
       next.apply(to: &draft)
     case .rawHead(let text):
-      draft.head = .verbatim(Array(text.utf8))
+      draft.head = Array(text.utf8)
       draft.breakOff(with: .close)
     case .garbage:
-      draft.head = .verbatim(Self.noise)
+      draft.head = Self.noise
       draft.breakOff(after: 0, with: .close)
     }
   }

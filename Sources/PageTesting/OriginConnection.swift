@@ -75,7 +75,7 @@ final class OriginConnection: ChannelInboundHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard error is HTTPParserError, exchange == nil else { return context.close(promise: nil) }
     let head = ([.contentLength: "0", .connection: "close"] as HTTPFields).head(of: 400)
-    write(WirePiece(prefix: head, isLast: true), context)
+    write(prefix: head, isLast: true, context)
     close(context)
   }
 
@@ -101,7 +101,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func invitesBody(_ context: ChannelHandlerContext) {
     guard assembler.awaitsContinue else { return }
     assembler.answeredContinue()
-    write(WirePiece(prefix: HTTPFields().head(of: 100), isLast: false), context)
+    write(prefix: HTTPFields().head(of: 100), isLast: false, context)
   }
 
   private func response(for exchange: Exchange, on eventLoop: any EventLoop) -> EventLoopFuture<OriginResponse> {
@@ -156,7 +156,8 @@ final class OriginConnection: ChannelInboundHandler {
     defer { isPumping = false }
     while let action = cursor?.next(at: .now, isWritable: context.channel.isWritable) {
       switch action {
-      case .write(let piece): write(piece, context)
+      case .write(let prefix, let body, let suffix, let isLast):
+        write(prefix: prefix, body: body, suffix: suffix, isLast: isLast, context)
       case .wait(let end): return wake(at: end, context)
       case .waitUntilWritable: return
       case .end(let ending): end(ending, context)
@@ -170,19 +171,20 @@ final class OriginConnection: ChannelInboundHandler {
     timer = context.eventLoop.assumeIsolated().scheduleTask(in: pause) { [self] in pump(context) }
   }
 
-  private func write(_ piece: WirePiece, _ context: ChannelHandlerContext) {
+  private func write(
+    prefix: [UInt8], body: ArraySlice<UInt8> = [], suffix: [UInt8] = [], isLast: Bool, _ context: ChannelHandlerContext
+  ) {
     // The records are updated before the write, so that a client that has the bytes finds them counted.
-    let completes = piece.isLast && cursor?.isWhole == true
-    if let exchange, !piece.body.isEmpty {
-      monitor.change { $0.ledger.sent(piece.body.count, to: exchange.request) }
+    let completes = isLast && cursor?.isWhole == true
+    if let exchange, !body.isEmpty {
+      monitor.change { $0.ledger.sent(body.count, to: exchange.request) }
     }
-    if piece.isLast, cursor?.ending != .stall { settle(isComplete: completes) }
+    if isLast, cursor?.ending != .stall { settle(isComplete: completes) }
 
-    var buffer = context.channel.allocator.buffer(
-      capacity: piece.prefix.count + piece.body.count + piece.suffix.count)
-    buffer.writeBytes(piece.prefix)
-    buffer.writeBytes(piece.body)
-    buffer.writeBytes(piece.suffix)
+    var buffer = context.channel.allocator.buffer(capacity: prefix.count + body.count + suffix.count)
+    buffer.writeBytes(prefix)
+    buffer.writeBytes(body)
+    buffer.writeBytes(suffix)
     let written = context.eventLoop.makePromise(of: Void.self)
     lastWrite = written.futureResult
     if completes, let exchange {

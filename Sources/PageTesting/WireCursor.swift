@@ -70,14 +70,6 @@ extension HTTPFields {
 
 /// A response before it is encoded: its contents, its framing, and where and how it ends.
 struct ReplyDraft {
-  enum Head {
-    /// Made from the response's status and fields.
-    case regular
-    case verbatim([UInt8])
-    /// No byte is sent.
-    case missing
-  }
-
   enum Framing {
     /// `Content-Length` is the size of the body plus this number of bytes.
     case length(surplus: Int)
@@ -90,7 +82,8 @@ struct ReplyDraft {
   var response: OriginResponse
   /// The steps before the head.
   var lead: [WireStep] = []
-  var head = Head.regular
+  /// The head that is sent; `nil` for one of the response's status and fields, and empty if no byte is sent at all.
+  var head: [UInt8]?
   var framing = Framing.length(surplus: 0)
   /// The number of bytes of the body that are sent; `nil` for all.
   var cut: Int?
@@ -114,25 +107,16 @@ struct ReplyDraft {
 
   /// Sends no byte.
   mutating func saySilently(_ ending: WireEnding) {
-    head = .missing
+    head = []
     breakOff(after: 0, with: ending)
   }
-}
-
-/// The bytes of one write.
-struct WirePiece: Sendable {
-  var prefix: [UInt8] = []
-  /// The bytes that belong to the body.
-  var body: ArraySlice<UInt8> = []
-  var suffix: [UInt8] = []
-  /// `true` if no write follows.
-  var isLast: Bool
 }
 
 /// Steps through the response to one request: returns each next step, which the connection executes.
 struct WireCursor: Sendable {
   enum Action: Sendable {
-    case write(WirePiece)
+    /// `prefix` and `suffix` are no bytes of the body.
+    case write(prefix: [UInt8] = [], body: ArraySlice<UInt8> = [], suffix: [UInt8] = [], isLast: Bool)
     /// No write before this time.
     case wait(until: ContinuousClock.Instant)
     /// No write until the socket accepts more bytes.
@@ -162,10 +146,10 @@ struct WireCursor: Sendable {
     isWhole = draft.isWhole
     steps = draft.lead[...]
 
-    switch draft.head {
-    case .missing: return
-    case .verbatim(let bytes): steps.append(.raw(bytes))
-    case .regular:
+    if let head = draft.head {
+      guard !head.isEmpty else { return }
+      steps.append(.raw(head))
+    } else {
       // A connection that breaks is not announced.
       let closes = draft.ending == nil ? ending == .close : draft.isAnnouncedClose
       var fields = response.headers
@@ -175,7 +159,7 @@ struct WireCursor: Sendable {
       steps.append(.raw(fields.head(of: response.status.code, phrase: response.status.reasonPhrase)))
     }
     guard !isBodyless else { return }
-    guard case .chunked(let trailers, let isTerminated) = draft.framing, case .regular = draft.head else {
+    guard case .chunked(let trailers, let isTerminated) = draft.framing, draft.head == nil else {
       if !body.isEmpty { steps.append(.body(body)) }
       return
     }
@@ -199,15 +183,14 @@ struct WireCursor: Sendable {
       return .wait(until: now)
     case .raw(let bytes):
       steps.removeFirst()
-      return .write(WirePiece(prefix: bytes, isLast: steps.isEmpty))
+      return .write(prefix: bytes, isLast: steps.isEmpty)
     case .body(let rest):
       return bodyAction(rest, limit: Self.pieceSize, at: now) { .body($0) }
     case .chunkedBody(let rest):
       let action = bodyAction(rest, limit: Self.chunkSize, at: now) { .chunkedBody($0) }
-      guard case .write(var piece) = action else { return action }
-      piece.prefix = Array((String(piece.body.count, radix: 16) + "\r\n").utf8)
-      piece.suffix = Array("\r\n".utf8)
-      return .write(piece)
+      guard case .write(_, let body, _, let isLast) = action else { return action }
+      let prefix = Array((String(body.count, radix: 16) + "\r\n").utf8)
+      return .write(prefix: prefix, body: body, suffix: Array("\r\n".utf8), isLast: isLast)
     }
   }
 
@@ -219,13 +202,13 @@ struct WireCursor: Sendable {
     let size = min(limit, pacedSize)
     steps.removeFirst()
     if rest.count > size { steps = [remaining(rest.dropFirst(size))] + steps }
-    let piece = WirePiece(body: rest.prefix(size), isLast: steps.isEmpty)
+    let body = rest.prefix(size)
     if let bytesPerSecond {
       // Late timers are compensated for, but a client that paused its reading gets no burst.
       let start = max(nextWrite ?? now, now - .milliseconds(100))
-      nextWrite = start + .nanoseconds(Int64(piece.body.count) * 1_000_000_000 / Int64(bytesPerSecond))
+      nextWrite = start + .nanoseconds(Int64(body.count) * 1_000_000_000 / Int64(bytesPerSecond))
     }
-    return .write(piece)
+    return .write(body: body, isLast: steps.isEmpty)
   }
 
   /// The bytes of one write of a slow body, which is sent in about fifty writes a second.

@@ -81,12 +81,12 @@ struct ImageTests {
         """)
       await page.settle(within: .seconds(60))
       let size = try #require(ImageSize(width: 300, height: 200))
-      #expect(await page.first("image")?.image == .loaded(url: "a.png", .png, size, .network))
+      #expect(await page.first("image")?.image == .loaded(url: "a.png", "png", size, .network))
       #expect(await page.shown == "true 300")
       await page.destroy()
       let again = try await fixture.page("add('image', { attr: { src: 'a.png' } })")
       await again.settle(within: .seconds(60))
-      #expect(await again.first("image")?.image == .loaded(url: "a.png", .png, size, .memory))
+      #expect(await again.first("image")?.image == .loaded(url: "a.png", "png", size, .memory))
       await again.destroy()
     }
   }
@@ -141,7 +141,7 @@ struct ImageTests {
       let token = fixture.registry.register(Painted() as any ImageLoading, as: \.images)
       let page = try await fixture.page("add('image', { attr: { src: '/x' } })")
       await page.settle(within: .seconds(60))
-      #expect(await page.first("image")?.image == .loaded(url: "/x", .gif, ImageSize(width: 7, height: 8), .none))
+      #expect(await page.first("image")?.image == .loaded(url: "/x", "gif", ImageSize(width: 7, height: 8), .none))
       #expect(fixture.origin.requests.isEmpty)
       token.remove()
       await page.destroy()

@@ -41,7 +41,7 @@ struct DoctorCommand: AsyncParsableCommand {
     if let releases { checks.append(await checkPublished(releases)) }
     checkClock(serverTime: server, &checks)
     checks.append(Self.engine)
-    checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
+    checks.append(Check(name: "libraries", ok: true, detail: PageHost.libraries.joined(separator: ", ")))
 
     let isWell = !checks.contains { $0.ok == false }
     if store.json {

@@ -20,7 +20,7 @@ import Synchronization
 /// try store.loseBytes(of: #require(await store.list().first))
 /// #expect(await cache.response(forKey: "settings") == nil)
 /// ```
-package final class InMemoryResponseStore: ResponseStoring {
+final class InMemoryResponseStore: ResponseStoring {
   private let state: Mutex<InMemoryResponses>
   private let now: @Sendable () -> Double
 
@@ -29,7 +29,7 @@ package final class InMemoryResponseStore: ResponseStoring {
   /// - Parameters:
   ///   - capacity: the limit of stored bodies in bytes, without kept ones; equal bodies count once. Default: 20 MiB.
   ///   - now: the clock, in seconds since 1970.
-  package init(
+  init(
     capacity: Int64 = 20 << 20, now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) {
     state = Mutex(InMemoryResponses(capacity: capacity))
@@ -37,17 +37,17 @@ package final class InMemoryResponseStore: ResponseStoring {
   }
 
   /// Simulates a lost or damaged file: reading this entry, or another one with the same bytes, becomes a miss.
-  package func loseBytes(of entry: ResponseEntry) {
+  func loseBytes(of entry: ResponseEntry) {
     state.withLock { $0.bodies[.init(digest: entry.digest, isKept: entry.isKept)] = nil }
   }
 
   // MARK: Reading
 
-  package func entries(for key: CacheKey) async throws -> [ResponseEntry] {
+  func entries(for key: CacheKey) async throws -> [ResponseEntry] {
     state.withLock { state in state.entries.values.filter { $0.key == key }.sorted { $0.id < $1.id } }
   }
 
-  package func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
+  func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
     state.withLock { state in
       guard let current = state.entries[entry.id] else { return nil }
       if let bytes = state.bodies[current.place] { return InMemoryBody(bytes) }
@@ -56,11 +56,11 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func list() async throws -> [ResponseEntry] {
+  func list() async throws -> [ResponseEntry] {
     state.withLock { state in state.byUse.reversed() }
   }
 
-  package func usage() async throws -> ResponseUsage {
+  func usage() async throws -> ResponseUsage {
     state.withLock { state in
       let kept = state.entries.values.count { $0.isKept }
       return ResponseUsage(
@@ -70,13 +70,13 @@ package final class InMemoryResponseStore: ResponseStoring {
   }
 
   /// Always 0: no other process can change the store.
-  package func changeCount() -> Int64 { 0 }
+  func changeCount() -> Int64 { 0 }
 
   // MARK: Writing
 
-  package func writer() throws -> any ResponseWriting { InMemoryBody([]) }
+  func writer() throws -> any ResponseWriting { InMemoryBody([]) }
 
-  package func commit(
+  func commit(
     _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     guard let body = writer as? InMemoryBody, body.count == head.extent.count else {
@@ -100,12 +100,12 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
+  func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
     guard head.extent.count == entry.head.extent.count else { return nil }
     return state.withLock { $0.change(entry.id) { $0.with(head: head) } }
   }
 
-  package func invalidate(_ keys: [CacheKey]) async throws {
+  func invalidate(_ keys: [CacheKey]) async throws {
     state.withLock { state in
       for entry in state.entries.values where keys.contains(entry.key) {
         var head = entry.head
@@ -115,7 +115,7 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
+  func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
     state.withLock { state in
       let chosen = state.entries.values.filter(selection.contains)
       for entry in chosen { state.change(entry.id) { $0.with(head: entry.head.marked(staleSince: time)) } }
@@ -123,13 +123,13 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func touch(_ ids: [Int64]) {
+  func touch(_ ids: [Int64]) {
     state.withLock { state in
       for id in ids where state.entries[id] != nil { state.uses[id] = state.nextNumber() }
     }
   }
 
-  package func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool {
+  func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool {
     state.withLock { state in
       if isKept { state.keptKeys.insert(key) } else { state.keptKeys.remove(key) }
       for entry in state.entries.values where entry.key == key && entry.isKept != isKept {
@@ -148,7 +148,7 @@ package final class InMemoryResponseStore: ResponseStoring {
   // MARK: Removing
 
   @discardableResult
-  package func remove(_ selection: ResponseSelection) async throws -> Int {
+  func remove(_ selection: ResponseSelection) async throws -> Int {
     state.withLock { state in
       let chosen = state.entries.values.filter(selection.contains)
       for entry in chosen { state.remove(entry.id) }
@@ -157,7 +157,7 @@ package final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  package func setCapacity(_ bytes: Int64) async throws {
+  func setCapacity(_ bytes: Int64) async throws {
     state.withLock { state in
       state.capacity = bytes
       state.evict()
@@ -261,5 +261,5 @@ final class InMemoryBody: ResponseWriting {
 }
 
 extension ResponseEntry {
-  var place: InMemoryResponses.Place { InMemoryResponses.Place(digest: digest, isKept: isKept) }
+  fileprivate var place: InMemoryResponses.Place { InMemoryResponses.Place(digest: digest, isKept: isKept) }
 }
