@@ -178,6 +178,8 @@ final class TLSClientHandler: ChannelDuplexHandler {
     case .success(true):
       answer(context)
       if mustSend { send(context) }
+    // What waits for the rest of a message of the server can no longer be sent.
+    case .success(false) where mustSend: fail(TLSError.truncated(host: host), context)
     case .success(false): inputEnded(context)
     case .failure(let error): fail(error, context)
     }

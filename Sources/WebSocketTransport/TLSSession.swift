@@ -36,8 +36,8 @@ final class TLSTrust: Sendable {
     }
   }
 
-  /// The system's authorities are those of libcurl and of OpenSSL. The variables of OpenSSL (`SSL_CERT_FILE`,
-  /// `SSL_CERT_DIR`) name others.
+  /// The system's authorities are those of libcurl and of OpenSSL. Of OpenSSL's variables `SSL_CERT_FILE` replaces the
+  /// file, `SSL_CERT_DIR` the directory, and each of them those of libcurl.
   convenience init(system environment: [String: String]) {
     let named = (
       file: environment[String(cString: X509_get_default_cert_file_env())],

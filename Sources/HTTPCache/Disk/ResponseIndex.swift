@@ -50,7 +50,7 @@ final class ResponseIndex: Sendable {
   func promptRows(
     of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void
   ) -> [PromptReader.Found]? {
-    keeper.latest?.readers?.rows(of: key, later: later)
+    keeper.present?.readers?.rows(of: key, later: later)
   }
 
   /// - Parameters:

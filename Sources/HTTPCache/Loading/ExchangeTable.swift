@@ -20,8 +20,11 @@ struct ExchangeTable<Key: Hashable, Response: Equatable, Value, Waiter> {
     case share(FlightTicket)
   }
 
-  /// The exchanges whose results requests wait for.
-  var flights = FlightTable<Key, Value, Waiter>()
+  /// A request waits at most for so many responses to be stored, however many come meanwhile.
+  private static var waitLimit: Int { 8 }
+
+  /// The exchanges whose results requests wait for. Each counts as a request under way until its end.
+  private(set) var flights = FlightTable<Key, Value, Waiter>()
   var order = RequestSequencer()
   /// The numbers by which exchanges wait at the gate.
   var numbers: [Key: UInt64] = [:]
@@ -42,8 +45,46 @@ struct ExchangeTable<Key: Hashable, Response: Equatable, Value, Waiter> {
     isComplete: (Response) -> Bool
   ) -> Step {
     if let response = shared[key], response != seen, !isComplete(response) { return .read(response) }
-    let complete = (arriving[resource] ?? []).filter { isComplete($0) && !waited.contains($0) }
-    return complete.isEmpty ? .share(flights.join(key)) : .wait(for: complete)
+    if waited.count < Self.waitLimit {
+      let complete = (arriving[resource] ?? []).filter { isComplete($0) && !waited.contains($0) }
+      if !complete.isEmpty { return .wait(for: complete) }
+    }
+    let ticket = flights.join(key)
+    // Until its result is there others may join it by this epoch.
+    if ticket.isFirst { order.hold(resource) }
+    return .share(ticket)
+  }
+
+  /// The first request has begun the exchange.
+  mutating func began(_ ticket: FlightTicket, _ task: Task<Void, Never>) { flights.began(ticket, task) }
+
+  /// A request begins to wait for the result of an exchange.
+  mutating func wait(
+    _ ticket: FlightTicket, _ waiter: Waiter
+  ) -> FlightTable<Key, Value, Waiter>.Waiting { flights.wait(ticket, waiter) }
+
+  /// A request no longer waits for the result of an exchange.
+  mutating func leave(
+    _ ticket: FlightTicket, isOverdue: Bool = false
+  ) -> FlightTable<Key, Value, Waiter>.Leaving { flights.leave(ticket, isOverdue: isOverdue) }
+
+  /// An exchange has its result.
+  ///
+  /// - Returns: those who wait for it.
+  mutating func end(
+    _ ticket: FlightTicket, of resource: CacheKey, _ result: Result<Value, any Error>
+  ) -> [Waiter] {
+    order.end(resource)
+    return flights.land(ticket, result)
+  }
+
+  /// The first request does not begin the exchange, and leaves.
+  ///
+  /// - Parameter value: the result of the others.
+  /// - Returns: those who wait for it.
+  mutating func abandon(_ ticket: FlightTicket, of resource: CacheKey, _ value: Value) -> [Waiter] {
+    order.end(resource)
+    return flights.abandon(ticket, value)
   }
 
   /// A response comes in, and is being stored.
@@ -91,6 +132,9 @@ struct RequestSequencer {
     active[key, default: Activity()].underway += 1
     return current
   }
+
+  /// Remembers the epoch of a resource, as a request under way does; to be ended.
+  mutating func hold(_ key: CacheKey) { active[key, default: Activity()].underway += 1 }
 
   mutating func end(_ key: CacheKey) {
     guard var activity = active[key] else { return }

@@ -35,12 +35,17 @@ final class InFlightRequests: Sendable {
   ///
   /// - Throws: `CancellationError`, and the errors of the exchange.
   func result(
-    of ticket: FlightTicket, beginning exchange: @escaping @Sendable () async throws -> FetchResult
+    of ticket: FlightTicket, for resource: CacheKey,
+    beginning exchange: @escaping @Sendable () async throws -> FetchResult
   ) async throws -> FetchResult {
     let task = Task.immediate {
-      do { end(ticket, .success(try await exchange())) } catch { end(ticket, .failure(error)) }
+      do {
+        end(ticket, of: resource, .success(try await exchange()))
+      } catch {
+        end(ticket, of: resource, .failure(error))
+      }
     }
-    table.withLock { $0.flights.began(ticket, task) }
+    table.withLock { $0.began(ticket, task) }
     return try await result(of: ticket)
   }
 
@@ -59,7 +64,7 @@ final class InFlightRequests: Sendable {
     defer { timer?.cancel() }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        switch table.withLock({ $0.flights.wait(ticket, continuation) }) {
+        switch table.withLock({ $0.wait(ticket, continuation) }) {
         case .waiting: break
         case .ended(let result): continuation.resume(with: result)
         case .left: continuation.resume(throwing: Task.isCancelled ? CancellationError() : OverdueExchange())
@@ -71,7 +76,7 @@ final class InFlightRequests: Sendable {
   }
 
   private func leave(_ ticket: FlightTicket, isOverdue: Bool) {
-    switch table.withLock({ $0.flights.leave(ticket, isOverdue: isOverdue) }) {
+    switch table.withLock({ $0.leave(ticket, isOverdue: isOverdue) }) {
     case .none: break
     case .left(let waiter): waiter?.resume(throwing: isOverdue ? OverdueExchange() : CancellationError())
     case .last(let task): task?.cancel()
@@ -79,13 +84,14 @@ final class InFlightRequests: Sendable {
   }
 
   /// Ends an exchange for all who share it.
-  private func end(_ ticket: FlightTicket, _ result: Result<FetchResult, any Error>) {
-    for waiter in table.withLock({ $0.flights.land(ticket, result) }) { waiter.resume(with: result) }
+  private func end(_ ticket: FlightTicket, of resource: CacheKey, _ result: Result<FetchResult, any Error>) {
+    for waiter in table.withLock({ $0.end(ticket, of: resource, result) }) { waiter.resume(with: result) }
   }
 
   /// Gives up an exchange before it begins: those who would have shared it look at the cache again.
-  func abandon(_ ticket: FlightTicket) {
-    for waiter in table.withLock({ $0.flights.abandon(ticket, .superseded) }) { waiter.resume(returning: .superseded) }
+  func abandon(_ ticket: FlightTicket, of resource: CacheKey) {
+    let waiters = table.withLock { $0.abandon(ticket, of: resource, .superseded) }
+    for waiter in waiters { waiter.resume(returning: .superseded) }
   }
 
   /// How many requests share the exchange that is under way.

@@ -73,15 +73,15 @@ final class OriginExchange: Sendable {
       case .share(let ticket) where ticket.isFirst:
         // Responses that were stored since the cache was looked at; whatever comes later joins this exchange.
         if lookup.foundMeanwhile(hop, without: gone) != nil {
-          inFlight.abandon(ticket)
+          inFlight.abandon(ticket, of: hop.key)
           if let resource = await storedMeanwhile(hop, &gone) { return resource }
           continue
         }
         guard sharing.names.isSuperset(of: varyNames(of: hop.key)) else {
-          inFlight.abandon(ticket)
+          inFlight.abandon(ticket, of: hop.key)
           continue
         }
-        result = try await inFlight.result(of: ticket, beginning: exchange)
+        result = try await inFlight.result(of: ticket, for: hop.key, beginning: exchange)
       case .share(let ticket):
         isCollapsed = true
         if let number = inFlight.number(of: key) { gate.raise(number, to: hop.priority) }

@@ -209,7 +209,8 @@ public struct DefaultImageLoader: ImageLoading {
         if let error = failure.error { throw error }
       }
     } catch {
-      give(.failed(error))
+      // Whoever has cancelled the loading knows.
+      if !Task.isCancelled { give(.failed(error)) }
     }
   }
 

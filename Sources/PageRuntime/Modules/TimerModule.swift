@@ -12,14 +12,16 @@ extension ModuleTable {
       guard let callback = call.callback(at: 0) else { return }
       let limits = (repeats ? 4 : 0)...2_073_600_000.0
       let delay = call[1].milliseconds(in: limits) ?? .milliseconds(Int(limits.lowerBound))
-      page.startTimer(callback, every: delay, repeats: repeats) { page, atEnd in
+      page.startTimer(PageInstance.key(ofCallback: callback), every: delay, repeats: repeats) { page, atEnd in
         try await page.callback(callback, .undefined, keepAlive: repeats, atEnd: atEnd)
       }
     }
   }
 
   private static let clearing = ModuleMethod.deferred { call, page in
-    if let callback = call.callback(at: 0) { page.timers.removeValue(forKey: callback)?.task.cancel() }
+    if let callback = call.callback(at: 0) {
+      page.timers.removeValue(forKey: PageInstance.key(ofCallback: callback))?.task.cancel()
+    }
   }
 }
 
@@ -38,8 +40,8 @@ extension PageInstance {
   /// Cancels a timer of a script.
   func cancelTimer(_ id: Int) { timers.removeValue(forKey: Self.key(ofTimer: id))?.task.cancel() }
 
-  /// No callback's id begins so.
-  private static func key(ofTimer id: Int) -> String { "#\(id)" }
+  private static func key(ofTimer id: Int) -> String { "timer \(id)" }
+  fileprivate static func key(ofCallback id: String) -> String { "callback \(id)" }
 
   /// Starts a timer, in the place of an earlier one of the key.
   ///

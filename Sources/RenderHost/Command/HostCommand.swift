@@ -92,6 +92,7 @@ package struct HostCommand: AsyncParsableCommand {
   private static func option(for error: any Error) -> String {
     switch error {
     case StoreError.newerVersion, StoreError.foreignDatabase: " with --store"
+    case StoreError.notWritable(_, let reason) where reason.hasSuffix("name another folder"): " with --store"
     default: ""
     }
   }

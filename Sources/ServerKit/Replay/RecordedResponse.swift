@@ -246,7 +246,11 @@ struct RecordedHead: Sendable {
       if !text.isEmpty { pieces.append(.text(String(decoding: text, as: UTF8.self))) }
       text = []
     }
-    for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {
+    let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
+    let nearest = lines.lastIndex { line in
+      String(decoding: line.prefix { $0 != 0x3A }, as: UTF8.self).lowercased() == "cache-status"
+    }
+    for (index, line) in zip(lines.indices, lines) {
       guard let colon = line.firstIndex(of: 0x3A) else {
         text += line + [0x0A]
         continue
@@ -254,7 +258,8 @@ struct RecordedHead: Sendable {
       let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
       guard name != "transfer-encoding", name != "connection" else { return nil }
       let value = line[(colon + 1)...].drop { $0 == 0x20 }.prefix { $0 != 0x0D }
-      guard let parts = self.pieces(of: name, String(decoding: value, as: UTF8.self), renewal) else { return nil }
+      let content = String(decoding: value, as: UTF8.self)
+      guard let parts = self.pieces(of: name, content, renewal, isNearest: index == nearest) else { return nil }
       text += line[..<value.startIndex]
       for part in parts {
         if case .text(let part) = part {
@@ -275,8 +280,9 @@ struct RecordedHead: Sendable {
   ///
   /// - Returns: `nil` if the head lacks a field that must be renewed.
   init?(_ head: HPACKHeaders, _ renewal: ReplayOffer.Renewal) {
-    for (name, text, _) in head {
-      guard let value = pieces(of: name, text, renewal) else { return nil }
+    let nearest = head.lastIndex { $0.name == "cache-status" }
+    for (index, (name, text, _)) in zip(head.indices, head) {
+      guard let value = pieces(of: name, text, renewal, isNearest: index == nearest) else { return nil }
       fields.append((name, value))
       size += name.utf8.count + text.utf8.count + 64
     }
@@ -285,8 +291,12 @@ struct RecordedHead: Sendable {
 
   /// Returns the pieces of a field's value; `nil` if it cannot be renewed.
   ///
-  /// - Parameter name: in lowercase.
-  private mutating func pieces(of name: String, _ value: String, _ renewal: ReplayOffer.Renewal) -> [Piece]? {
+  /// - Parameters:
+  ///   - name: in lowercase.
+  ///   - isNearest: the field is the last one of its name: that of the cache nearest to the client.
+  private mutating func pieces(
+    of name: String, _ value: String, _ renewal: ReplayOffer.Renewal, isNearest: Bool
+  ) -> [Piece]? {
     switch (name, renewal) {
     case ("x-request-id", _):
       hasID = true
@@ -298,8 +308,8 @@ struct RecordedHead: Sendable {
       guard let age = Int64(value), !isRenewed else { return nil }
       isRenewed = true
       return [.seconds(first: age, step: 1)]
-    case ("cache-status", .age):
-      // RFC 9211 §2.4: the remaining lifetime, as the cache nearest to the client gives it.
+    case ("cache-status", .age) where isNearest:
+      // RFC 9211 §2.4: the remaining lifetime. That of other caches is as it was when they answered.
       guard let start = value.ranges(of: "; ttl=").last?.upperBound else { return [.text(value)] }
       let digits = value[start...].prefix { ("0"..."9").contains($0) }
       guard let left = Int64(digits) else { return [.text(value)] }

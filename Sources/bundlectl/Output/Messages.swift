@@ -13,6 +13,7 @@ extension Error {
     let error: any Error = self
     return switch error {
     case StoreError.newerVersion, StoreError.foreignDatabase: " with --store"
+    case StoreError.notWritable(_, let reason) where reason.hasSuffix("name another folder"): " with --store"
     case StoreError.absent, StoreError.incompleteRelease: ": run \"bundlectl preload\" first"
     case StoreError.badRelease(let name): ": \"bundlectl release mark \(name) trial\" gives it another trial"
     case KeyError.unreadable, KeyError.notEd25519, KeyError.weak: ": make one with \"bundlectl key new\""

@@ -102,12 +102,13 @@ private struct World {
   enum Exchange: Hashable {
     case asks(Key, isShared: Bool, UInt64)
     case hasHead(Key, isShared: Bool, UInt64, version: Int)
-    case brings(Int)
+    /// The response is there; its result is given to those who wait for it in a step of its own.
+    case brings(Int, isLanded: Bool)
     case ended
   }
 
   enum Step {
-    case request(Int), exchange(Int), leaves, isOverdue(Int), changes, purges
+    case request(Int), exchange(Int), lands(Int), leaves, isOverdue(Int), changes, purges
   }
 
   static let resource = CacheKey(named: "a")
@@ -160,7 +161,13 @@ private struct World {
       }
     }
     for (index, exchange) in underway.enumerated() {
-      if case .ended = exchange { continue }
+      switch exchange {
+      case .ended: continue
+      case .brings(let response, let isLanded):
+        if !isLanded { steps.append(.lands(index)) }
+        if responses[response].isEnded { continue }
+      case .asks, .hasHead: break
+      }
       steps.append(.exchange(index))
     }
     if let leaving = row.leaving, !hasLeft {
@@ -181,11 +188,12 @@ private struct World {
     switch step {
     case .request(let index): go(index)
     case .exchange(let index): goExchange(index)
+    case .lands(let index): land(index)
     case .leaves: leave()
     case .isOverdue(let index):
       overdue += 1
       guard case .waits(let key, _) = requests[index], let ticket = tickets[index] else { return }
-      guard case .left = table.flights.leave(ticket, isOverdue: true) else { return }
+      guard case .left = table.leave(ticket, isOverdue: true) else { return }
       requests[index] = .alone(key)
       begin(.asks(key, isShared: false, table.order.begin(Self.resource)), nil)
     case .changes:
@@ -220,7 +228,7 @@ private struct World {
         if responses[response].places.enter() { requests[index] = .reads(response) }
       case .share(let ticket):
         if ticket.isFirst, let stored {
-          for waiter in table.flights.abandon(ticket, nil) { resume(waiter, .success(nil)) }
+          for waiter in table.abandon(ticket, of: Self.resource, nil) { resume(waiter, .success(nil)) }
           return end(index, stored)
         }
         if ticket.isFirst {
@@ -228,7 +236,7 @@ private struct World {
         }
         requests[index] = .waits(key, isFirst: ticket.isFirst)
         tickets[index] = ticket
-        if case .ended(let result) = table.flights.wait(ticket, index) { resume(index, result) }
+        if case .ended(let result) = table.wait(ticket, index) { resume(index, result) }
       }
     case .waitsForStoring(let key, _):
       if let stored { return end(index, stored) }
@@ -264,18 +272,10 @@ private struct World {
       let number = responses.count
       responses.append(Response(version: version, generation: generation, key: key, holders: 1))
       table.add(number, for: Self.resource, sharedBy: key)
-      underway[index] = .brings(number)
-      if let ticket = leaders[index] {
-        for waiter in table.flights.land(ticket, .success(Result(response: number))) {
-          resume(waiter, .success(Result(response: number)))
-        }
-      } else if let alone = requests.firstIndex(where: { if case .alone = $0 { true } else { false } }) {
-        resume(alone, .success(Result(response: number)))
-      }
-      release(number)
-    case .brings(let response) where !responses[response].isComplete && !responses[response].places.areClosed:
+      underway[index] = .brings(number, isLanded: false)
+    case .brings(let response, _) where !responses[response].isComplete && !responses[response].places.areClosed:
       responses[response].isComplete = true
-    case .brings(let response):
+    case .brings(let response, let isLanded):
       let ended = responses[response]
       if ended.isComplete {
         if table.order.claim(ended.generation, for: Self.resource) { stored = ended.version }
@@ -285,9 +285,22 @@ private struct World {
       table.remove(response, for: Self.resource, sharedBy: ended.key)
       table.order.end(Self.resource)
       responses[response].isEnded = true
-      underway[index] = .ended
+      if isLanded { underway[index] = .ended }
     case .ended: break
     }
+  }
+
+  /// Gives the result of an exchange to those who wait for it.
+  private mutating func land(_ index: Int) {
+    guard case .brings(let number, _) = underway[index] else { return }
+    let result = Result(response: number)
+    if let ticket = leaders[index] {
+      for waiter in table.end(ticket, of: Self.resource, .success(result)) { resume(waiter, .success(result)) }
+    } else if let alone = requests.firstIndex(where: { if case .alone = $0 { true } else { false } }) {
+      resume(alone, .success(result))
+    }
+    release(number)
+    underway[index] = responses[number].isEnded ? .ended : .brings(number, isLanded: true)
   }
 
   /// The client of a request goes away.
@@ -297,7 +310,7 @@ private struct World {
     switch requests[index] {
     case .waits:
       guard let ticket = tickets[index] else { return }
-      switch table.flights.leave(ticket) {
+      switch table.leave(ticket) {
       case .none: break
       case .left: requests[index] = .ended(version: nil)
       case .last:
@@ -308,7 +321,9 @@ private struct World {
           }
           underway[number] = .ended
           table.order.end(Self.resource)
-          for waiter in table.flights.land(ticket, .failure(Cancelled())) { resume(waiter, .failure(Cancelled())) }
+          for waiter in table.end(ticket, of: Self.resource, .failure(Cancelled())) {
+            resume(waiter, .failure(Cancelled()))
+          }
         }
       }
     case .reads(let response):

@@ -125,6 +125,22 @@ struct ReplayTLSTests {
 
   // MARK: Heads of HTTP/2
 
+  @Test("the lifetime of the nearest cache is renewed, and that of the caches behind it is as it was")
+  func nearestCache() throws {
+    let (edge, own) = ("Edge; hit; ttl=600", "PageKit; hit; ttl=60")
+    let renewed = RenewedValues(date: "DATE", requestID: "ID", age: 7)
+    let head: HPACKHeaders = [
+      ":status": "200", "age": "5", "cache-status": edge, "x-request-id": "i", "cache-status": own,
+    ]
+    let ofStream = try #require(RecordedHead(head, .age)).headers(renewed)[canonicalForm: "cache-status"]
+    #expect(ofStream.map { String($0) } == [edge, "PageKit; hit; ttl=53"])
+    let text = "HTTP/1.1 200 OK\r\nAge: 5\r\nCache-Status: \(edge)\r\nX-Request-Id: i\r\nCache-Status: \(own)\r\n\r\n"
+    var buffer = ByteBuffer()
+    try #require(RecordedHead(ByteBuffer(string: text), .age)).write(renewed, to: &buffer)
+    let lines = String(buffer: buffer).split(separator: "\r\n").filter { $0.hasPrefix("Cache-Status") }
+    #expect(lines == ["Cache-Status: \(edge)", "Cache-Status: PageKit; hit; ttl=53"])
+  }
+
   @Test("a recorded head of HTTP/2 renews its values and keeps the others")
   func renewedHead() throws {
     let head: HPACKHeaders = [
