@@ -109,7 +109,7 @@ struct RootCommand: AsyncParsableCommand {
       ]
       if !onlineKey.isEmpty { roles[.online] = (try onlineKey.map(KeyFile.verificationKey), onlineThreshold) }
       let root = TrustRoot(version: 1, expires: file.expires, roles: roles)
-      let signers = SigningOptions(keys: rootKey.filter(KeyFile.isPrivate))
+      let signers = try SigningOptions.parse(rootKey.filter(KeyFile.isPrivate).map { "--key=\($0)" })
       let (path, signed) = try await file.write(root, signedBy: signers)
       let missing = max(0, rootThreshold - signed.count)
       if json {

@@ -33,17 +33,10 @@ struct SigningOptions: ParsableArguments {
   }
 
   static let noSigner = ValidationError("Name a key with --key, or a command that signs with --sign-with.")
-
 }
 
 extension SigningOptions {
-  /// Makes options that name only files with private keys.
-  init(keys: [String]) {
-    self.init()
-    (key, signWith, publicKey) = (keys, nil, nil)
-  }
-
-  /// `true` if nobody signs.
+  /// `true` if no key and no command signs.
   var isEmpty: Bool { key.isEmpty && signWith == nil }
 
   /// The public keys of all who sign.
