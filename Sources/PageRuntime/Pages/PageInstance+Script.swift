@@ -56,7 +56,9 @@ extension PageInstance {
 
   func apply(_ commands: [RenderCommand]) {
     guard !commands.isEmpty else { return }
-    tree.reserve(commands.reduce(0) { $0 + $1.insertions })
+    let insertions = commands.reduce(0) { $0 + $1.insertions }
+    // A change of the tree, and be it of its room, drops its expansion.
+    if insertions > 0 { tree.reserve(insertions) }
     var refusals: Set<Int> = []
     for (index, command) in commands.enumerated() where command.changesElements {
       do {

@@ -49,6 +49,9 @@ import Testing
   func heartbeats() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
+      // Otherwise a heartbeat may come before the page has rendered.
+      let log = try await farm.log(of: id)
+      try await farm.until { await log.names(after: 0).contains("rendered") }
       let stream = try RawClient(port: farm.client.port)
       stream.send("GET /pages/\(id)/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
       // Events and heartbeats come on one connection, which stays open.
