@@ -9,10 +9,10 @@ struct NewerItems: ResourceAnswering {
   }
 
   func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
-    var items = try await exchange.stored()?.json([Item].self) ?? []
+    var items = try await exchange.stored()?.decoded(as: [Item].self) ?? []
     var question = request
     question.reference += "?since=\(items.last?.id ?? 0)"
-    items += try await exchange.response(to: question).json([Item].self)
+    items += try await exchange.response(to: question).decoded(as: [Item].self)
     return try .json(items, storage: .askingEachTime)
   }
 }
