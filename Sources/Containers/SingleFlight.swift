@@ -77,7 +77,7 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
     case left
   }
 
-  /// What follows when a caller leaves.
+  /// The consequence of a caller's leaving.
   public enum Leaving {
     /// Nothing: the work has ended, the caller has left before, or it is the last one and may not leave.
     case none

@@ -13,7 +13,7 @@ final class TLSTrust: Sendable {
   private let isRequired: Bool
   private let made = Mutex<(context: TLSContext, stamps: [Stamp?])?>(nil)
 
-  /// What differs once a file, or the list of a directory, has changed.
+  /// The identity, size and time of a file or directory: another stamp means that it has changed.
   private struct Stamp: Hashable {
     let device, inode, size, seconds, nanoseconds: Int
 

@@ -67,7 +67,7 @@ extension ModuleTable {
   ]
 }
 
-/// What is shown, as a host without a screen has it.
+/// The modules of elements, animations and dialogs, for a host without a screen.
 extension ModuleTable {
   static let dom: [String: ModuleMethod] = [
     "addRule": .deferred { call, page in
