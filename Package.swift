@@ -122,16 +122,12 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
-    // Where releases are published for several hosts.
     .target(
-      name: "ObjectStorage",
+      name: "Publishing",
       dependencies: [
-        "HTTPCaching", "HTTPTransport",
+        "Bundles", "HTTPCaching", "HTTPTransport", "Signing",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
-      swiftSettings: strict),
-    .target(
-      name: "Publishing", dependencies: ["Bundles", "HTTPTransport", "ObjectStorage", "Signing"],
       swiftSettings: strict),
     // The hosts of a fleet, and the journal of their orders.
     .target(
@@ -243,7 +239,7 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "Fleet", "ObjectStorage", "ServerKit", "PageKit", "PageWorkers", "CLinux",
+        "CacheGateway", "Containers", "Fleet", "ServerKit", "PageKit", "PageWorkers", "CLinux",
         "CBrotli", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -264,7 +260,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "Blobs", "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
+        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -300,13 +296,8 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
-      name: "ObjectStorageTests", dependencies: ["ObjectStorage", "CurlTransport", "PageTesting", "TestSupport"],
-      swiftSettings: relaxed),
-    .testTarget(
       name: "PublishingTests",
-      dependencies: [
-        "Publishing", "Bundles", "CurlTransport", "ObjectStorage", "PageTesting", "Signing", "TestSupport",
-      ],
+      dependencies: ["Publishing", "Bundles", "CurlTransport", "PageTesting", "Signing", "TestSupport"],
       swiftSettings: relaxed),
     .testTarget(
       name: "FleetTests",
@@ -329,14 +320,14 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "ObjectStorage", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
+        "RenderHost", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
         "RenderHostCommand",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(
       name: "AttackTests",
       dependencies: [
-        "CurlTransport", "HTTPTransport", "ObjectStorage", "PageTesting", "Publishing", "RenderHostCommand", "Signing",
+        "CurlTransport", "HTTPTransport", "PageTesting", "Publishing", "RenderHostCommand", "Signing",
         "TestServers", "TestSupport", "bundlectl",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

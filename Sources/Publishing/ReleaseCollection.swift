@@ -2,7 +2,6 @@ import Bundles
 import Foundation
 import FoundationXML
 import HTTPTransport
-import ObjectStorage
 
 /// The objects that no release needs any more.
 package struct ReleaseCollection: Hashable, Sendable {

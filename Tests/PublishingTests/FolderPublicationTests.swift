@@ -1,7 +1,6 @@
 import Bundles
 import Foundation
 import HTTPTransport
-import ObjectStorage
 import Signing
 import Synchronization
 import TestSupport

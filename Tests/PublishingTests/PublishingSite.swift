@@ -2,7 +2,6 @@ import Bundles
 import CurlTransport
 import Foundation
 import HTTPTransport
-import ObjectStorage
 import PageTesting
 import Signing
 import TestSupport

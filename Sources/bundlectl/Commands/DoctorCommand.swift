@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import HTTPTypes
-import ObjectStorage
 import PageKit
 import Publishing
 import Signing

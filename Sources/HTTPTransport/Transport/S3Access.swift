@@ -1,4 +1,3 @@
-import HTTPTransport
 import HTTPTypes
 
 /// The server of an object store, and the key for it.

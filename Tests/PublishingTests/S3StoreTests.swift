@@ -2,8 +2,8 @@ import CurlTransport
 import Foundation
 import HTTPTransport
 import HTTPTypes
-import ObjectStorage
 import PageTesting
+import Publishing
 import TestSupport
 import Testing
 

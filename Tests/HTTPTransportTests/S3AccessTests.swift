@@ -1,5 +1,4 @@
 import HTTPTransport
-import ObjectStorage
 import Testing
 
 struct S3LocationTests {
