@@ -95,7 +95,8 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
-    .target(name: "Signing", dependencies: ["HTTPTransport", "CCrypto"], swiftSettings: strict),
+    // What a release is, as values: the store of releases is in Bundles.
+    .target(name: "Releases", dependencies: ["HTTPTransport", "CCrypto"], swiftSettings: strict),
     .target(
       name: "HTTPCache",
       dependencies: [
@@ -115,7 +116,7 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "Signing",
+        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "Releases",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -125,7 +126,7 @@ let package = Package(
     .target(
       name: "Publishing",
       dependencies: [
-        "Bundles", "HTTPCaching", "HTTPTransport", "Signing",
+        "Bundles", "HTTPCaching", "HTTPTransport", "Releases",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),
@@ -172,7 +173,7 @@ let package = Package(
       name: "PageKit",
       dependencies: [
         "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
-        "ScriptEngine", "Signing", "WebSocketTransport", "CCrypto",
+        "ScriptEngine", "Releases", "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -260,7 +261,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
+        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Releases", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -294,10 +295,11 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: ["CurlTransport", "HTTPCache", "HTTPCacheFoundation", "PageKit", "PageRuntime", "PageTesting"],
       swiftSettings: relaxed),
-    .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),
+    .testTarget(
+      name: "ReleasesTests", dependencies: ["Releases", "PageTesting", "TestSupport"], swiftSettings: relaxed),
     .testTarget(
       name: "PublishingTests",
-      dependencies: ["Publishing", "Bundles", "CurlTransport", "PageTesting", "Signing", "TestSupport"],
+      dependencies: ["Publishing", "Bundles", "CurlTransport", "PageTesting", "Releases", "TestSupport"],
       swiftSettings: relaxed),
     .testTarget(
       name: "FleetTests",
@@ -327,7 +329,7 @@ let package = Package(
     .testTarget(
       name: "AttackTests",
       dependencies: [
-        "CurlTransport", "HTTPTransport", "PageTesting", "Publishing", "RenderHostCommand", "Signing",
+        "CurlTransport", "HTTPTransport", "PageTesting", "Publishing", "RenderHostCommand", "Releases",
         "TestServers", "TestSupport", "bundlectl",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
@@ -428,7 +430,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let wholeModules = package.targets.filter {
     [
       "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "Blobs",
-      "Signing", "CSQLite", "HTTPCache", "Bundles",
+      "Releases", "CSQLite", "HTTPCache", "Bundles",
     ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
@@ -469,7 +471,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .executableTarget(
         name: "Fuzzing",
         dependencies: [
-          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Signing",
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Releases",
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
           .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -1,7 +1,7 @@
 import Bundles
 import Foundation
 import HTTPTransport
-import Signing
+import Releases
 
 /// Publishes the release in a folder: first the contents that are missing, then its manifest, and last the pointer, which
 /// switches to it.

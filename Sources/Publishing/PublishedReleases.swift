@@ -1,6 +1,7 @@
 import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 
 /// The releases at a location, and the pointer that says which of them is current.
 package struct PublishedReleases: Sendable {

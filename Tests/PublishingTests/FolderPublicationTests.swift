@@ -1,7 +1,7 @@
 import Bundles
 import Foundation
 import HTTPTransport
-import Signing
+import Releases
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Bundles
 import HTTPTransport
+import Releases
 import Testing
 
 @testable import Publishing

@@ -1,6 +1,7 @@
 import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 import Testing
 
 @testable import Publishing

@@ -5,8 +5,8 @@ import Foundation
 import HTTPTransport
 import PageKit
 import PageWorkers
+import Releases
 import ServerKit
-import Signing
 
 /// The settings of the daemon. Flags take precedence over the environment, and the environment over the file.
 @dynamicMemberLookup

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import PageKit
 import Publishing
-import Signing
+import Releases
 
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTransport
-import Signing
 
 extension Manifest {
   /// All faults of the manifest, in its order; empty if the manifest is valid.

@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTransport
-import Signing
 import Testing
 
-@testable import Bundles
+@testable import Releases
 
 struct ManifestTrustTests {
   private let key: SigningKey

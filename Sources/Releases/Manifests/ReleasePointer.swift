@@ -1,5 +1,4 @@
 import HTTPTransport
-import Signing
 
 /// A small file in the place of a source's manifest that says which of the manifests beside it is current.
 ///

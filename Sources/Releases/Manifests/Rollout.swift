@@ -88,13 +88,13 @@ package struct Audience: Hashable, Sendable {
   package init() {}
 
   /// The channel and the version as a text; empty if there is neither.
-  var text: String {
+  package var text: String {
     channel == nil && runtimeVersion == nil ? "" : "\(channel ?? "")\n\(runtimeVersion ?? "")"
   }
 }
 
 /// The manifest that a host takes of those that a source publishes.
-enum ManifestChoice: Hashable, Sendable {
+package enum ManifestChoice: Hashable, Sendable {
   case this
   case other(ManifestReference)
   /// None of them is for the host, for this reason.
@@ -103,7 +103,7 @@ enum ManifestChoice: Hashable, Sendable {
   /// - Parameters:
   ///   - install: the id of the install.
   ///   - hasTaken: `true` if the store has this release as its newest. It stays in the rollout then.
-  init(of manifest: Manifest, for audience: Audience, install: String, hasTaken: Bool) throws {
+  package init(of manifest: Manifest, for audience: Audience, install: String, hasTaken: Bool) throws {
     if let channel = audience.channel, let reference = manifest.channels[channel] {
       self = .other(reference)
     } else if let minimum = manifest.minimumRuntime, let version = audience.runtimeVersion,

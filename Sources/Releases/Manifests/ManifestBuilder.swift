@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTransport
-import Signing
 
 /// Makes a manifest from the files in a folder.
 package struct ManifestBuilder: Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import Testing
 
-@testable import Signing
+@testable import Releases
 
 struct TrustRootTests {
   private let keys: [SigningKey]

@@ -1,5 +1,4 @@
 import HTTPTransport
-import Signing
 
 /// The keys whose signatures a host asks for, as a root lists them.
 ///
@@ -136,6 +135,15 @@ package struct ManifestTrust: Sendable {
   }
 }
 
+/// The times that a manifest was signed for.
+package struct SignedSpan: Hashable, Sendable {
+  /// `nil` if it does not say.
+  package let signed: SignedTime?
+  package let expires: SignedTime
+
+  package init(signed: SignedTime?, expires: SignedTime) { (self.signed, self.expires) = (signed, expires) }
+}
+
 extension Manifest {
   /// The time from which the manifest is not used any more; `nil` if it does not say.
   package var expires: SignedTime? { time("expires") }
@@ -171,7 +179,7 @@ extension Manifest {
   }
 
   /// Returns `true` if both are the same release.
-  func listsTheSame(as other: Manifest) -> Bool {
+  package func listsTheSame(as other: Manifest) -> Bool {
     release == other.release && base == other.base && bundles == other.bundles && files == other.files
       && identity == other.identity
   }

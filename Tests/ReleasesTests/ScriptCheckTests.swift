@@ -1,7 +1,7 @@
 import HTTPTransport
 import Testing
 
-@testable import Bundles
+@testable import Releases
 
 struct ScriptCheckTests {
   private static func fault(_ pieces: [[UInt8]]) -> ScriptCheck.Fault? {

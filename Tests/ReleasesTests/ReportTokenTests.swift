@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import Testing
 
-@testable import Signing
+@testable import Releases
 
 struct ReportTokenTests {
   private static let now = SignedTime(seconds: 1_800_000_000)

@@ -1,4 +1,5 @@
 import PageTesting
+import Releases
 import Testing
 
 @testable import Bundles

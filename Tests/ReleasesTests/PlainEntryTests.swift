@@ -1,7 +1,7 @@
 import HTTPTransport
 import Testing
 
-@testable import Bundles
+@testable import Releases
 
 /// The short ways of reading a manifest, beside the long ones.
 struct PlainEntryTests {

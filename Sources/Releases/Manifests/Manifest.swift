@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTransport
-import Signing
 
 /// The server's list of bundles with their MD5s: one release.
 ///

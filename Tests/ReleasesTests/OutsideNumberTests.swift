@@ -1,8 +1,7 @@
 import HTTPTransport
-import Signing
 import Testing
 
-@testable import Bundles
+@testable import Releases
 
 /// Numbers of files that others write: the largest ones of 64 bits, and those around the bounds.
 struct OutsideNumberTests {

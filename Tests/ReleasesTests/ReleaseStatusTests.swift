@@ -1,7 +1,7 @@
 import HTTPTransport
 import Testing
 
-@testable import Signing
+@testable import Releases
 
 struct ReleaseStatusTests {
   private let status: ReleaseStatus

@@ -12,7 +12,7 @@ extension Manifest {
 
     /// `true` if the manifest's digests of files can be relied on. The tools of Eros and weexbox are made for scripts;
     /// their digests of pictures and fonts may be wrong, for example because Eros reads files as text.
-    var hasReliableFileDigests: Bool { self == .pageKit }
+    package var hasReliableFileDigests: Bool { self == .pageKit }
 
     /// The file beside the manifest that contains the release's name; `nil` if the manifest itself contains it.
     package var nameFile: String? { self == .weexbox ? "update-config.json" : nil }

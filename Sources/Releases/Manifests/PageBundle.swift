@@ -56,6 +56,16 @@ package struct PageBundle: Hashable, Sendable {
   package var expected: ExpectedContent { ExpectedContent(md5: md5, sha256: sha256, size: size) }
 }
 
+/// The identity of an entry across the releases of a source.
+package struct EntryName: Hashable, Sendable {
+  package let kind: PageBundle.Kind
+  package let name: String
+
+  package init(kind: PageBundle.Kind, name: String) { (self.kind, self.name) = (kind, name) }
+
+  package init(_ bundle: PageBundle) { self.init(kind: bundle.kind, name: bundle.name) }
+}
+
 extension Manifest {
   /// The release's bundles and then its files, located against the manifest's own URL.
   ///
@@ -103,7 +113,7 @@ extension Manifest {
   /// The published deltas, by the SHA-256 of the content that each makes.
   ///
   /// - Throws: ``ManifestError``, as ``located(at:)``.
-  func deltas(at manifestURL: PageURL) throws -> [SHA256Digest: [ListedDelta]] {
+  package func deltas(at manifestURL: PageURL) throws -> [SHA256Digest: [ListedDelta]] {
     let prefix =
       try blobs.map { try self.prefix(of: $0, named: "blobs", at: manifestURL) }
       ?? prefix(of: base, named: "base", at: manifestURL)
@@ -146,12 +156,12 @@ extension Manifest.Entry {
 }
 
 /// A published file that turns an older content into an entry's.
-struct ListedDelta: Hashable, Sendable {
+package struct ListedDelta: Hashable, Sendable {
   /// The SHA-256 of the older content.
-  let base: SHA256Digest
-  let url: PageURL
+  package let base: SHA256Digest
+  package let url: PageURL
   /// Its size in bytes.
-  let size: Int64
+  package let size: Int64
 }
 
 extension PageURL {

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import Testing
 
-@testable import Signing
+@testable import Releases
 
 struct KeyTests {
   /// RFC 8032 §7.1, tests 1 and 2.

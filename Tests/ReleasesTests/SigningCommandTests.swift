@@ -2,7 +2,7 @@ import Foundation
 import PageTesting
 import Testing
 
-@testable import Signing
+@testable import Releases
 
 struct SigningCommandTests {
   @Test(

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-@testable import Bundles
 @testable import HTTPTransport
+@testable import Releases
 
 /// Which of a source's releases a host gets.
 struct RolloutTests {

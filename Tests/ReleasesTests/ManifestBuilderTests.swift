@@ -3,7 +3,7 @@ import PageTesting
 import TestSupport
 import Testing
 
-@testable import Bundles
+@testable import Releases
 
 struct ManifestBuilderTests {
   @Test("the manifest, its signatures and the roots beside it are not part of a release")
