@@ -140,11 +140,22 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
     .target(
+      name: "NIOConnecting",
+      dependencies: [
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .target(
       name: "PageRuntime",
       dependencies: [
-        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "ScriptEngine",
+        "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "Releases",
+        "ScriptEngine",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
       ],
       resources: [
         .embedInCode("Framework/nodes.js"), .embedInCode("Framework/elements.js"),
@@ -154,26 +165,10 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
-      name: "NIOConnecting",
-      dependencies: [
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      swiftSettings: strict),
-    .target(
-      name: "WebSocketTransport",
-      dependencies: [
-        "CCrypto", "CCurl", "HTTPTransport", "NIOConnecting", "PageRuntime",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOWebSocket", package: "swift-nio"),
-      ],
-      swiftSettings: strict),
-    .target(
       name: "PageKit",
       dependencies: [
         "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
-        "ScriptEngine", "Releases", "WebSocketTransport", "CCrypto",
+        "ScriptEngine", "Releases", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -275,18 +270,14 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [
-        "PageRuntime", "CurlTransport", "PageTesting", "TestServers", "TestSupport", "WebSocketTransport",
-      ],
-      exclude: ["Fixtures"], swiftSettings: relaxed),
-    .testTarget(
-      name: "WebSocketTransportTests",
-      dependencies: [
-        "WebSocketTransport", "CCrypto", "CCurl", "NIOConnecting", "PageRuntime", "PageTesting", "TestServers",
+        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageTesting", "TestServers",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
-      ], swiftSettings: relaxed),
+      ],
+      exclude: ["Fixtures"], swiftSettings: relaxed),
     .testTarget(
       name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers", "TestSupport"],
       swiftSettings: relaxed),

@@ -1,7 +1,6 @@
 import HTTPTransport
 import NIOCore
 import NIOWebSocket
-import PageRuntime
 import Synchronization
 
 /// The exchange of frames over an open web socket, until both sides have closed it or the connection is lost.

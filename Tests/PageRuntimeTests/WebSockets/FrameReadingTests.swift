@@ -1,9 +1,8 @@
 import NIOCore
 import NIOWebSocket
-import PageRuntime
 import Testing
 
-@testable import WebSocketTransport
+@testable import PageRuntime
 
 /// Decisions on a server's frames, without a connection.
 struct FrameReadingTests {

@@ -1,10 +1,9 @@
-import PageRuntime
 import PageTesting
 import Synchronization
 import TestServers
 import Testing
 
-@testable import WebSocketTransport
+@testable import PageRuntime
 
 /// Web sockets against a real server.
 struct WebSocketTransportTests {

@@ -1,6 +1,5 @@
 import NIOCore
 import NIOWebSocket
-import PageRuntime
 
 /// Decides on each frame of a server, and joins frames to messages. It does no I/O.
 struct FrameReading {

@@ -1,5 +1,4 @@
 import HTTPTransport
-import PageRuntime
 
 /// Web sockets by RFC 6455, without extensions: the default of the handler `sockets`.
 package struct WebSocketTransport: WebSocketing {

@@ -6,7 +6,7 @@ import NIOEmbedded
 import PageTesting
 import Testing
 
-@testable import WebSocketTransport
+@testable import PageRuntime
 
 /// TLS against a server in memory, whose bytes a test can cut, change and hold back.
 struct TLSClientHandlerTests {

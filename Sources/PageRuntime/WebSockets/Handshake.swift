@@ -2,7 +2,6 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOWebSocket
-import PageRuntime
 
 /// The opening request and the check of its answer. RFC 6455 §4.1.
 struct Handshake: Sendable {
