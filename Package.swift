@@ -437,7 +437,9 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       // In the place of the module that has all of these and more.
       .target(
         name: "PageKit",
-        dependencies: ["Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "ScriptEngine"],
+        dependencies: [
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "Releases", "ScriptEngine",
+        ],
         path: "Tests/Fuzzing/PageKit", swiftSettings: counted),
       .target(
         name: "PageWorkers",
