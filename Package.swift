@@ -126,7 +126,7 @@ let package = Package(
     .target(
       name: "Publishing",
       dependencies: [
-        "Bundles", "HTTPCaching", "HTTPTransport", "Releases",
+        "HTTPCaching", "HTTPTransport", "Releases",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),
@@ -290,7 +290,7 @@ let package = Package(
       name: "ReleasesTests", dependencies: ["Releases", "PageTesting", "TestSupport"], swiftSettings: relaxed),
     .testTarget(
       name: "PublishingTests",
-      dependencies: ["Publishing", "Bundles", "CurlTransport", "PageTesting", "Releases", "TestSupport"],
+      dependencies: ["Publishing", "CurlTransport", "PageTesting", "Releases", "TestSupport"],
       swiftSettings: relaxed),
     .testTarget(
       name: "FleetTests",

@@ -1,4 +1,3 @@
-import Bundles
 import HTTPTransport
 import Releases
 import Testing

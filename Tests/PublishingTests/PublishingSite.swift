@@ -1,4 +1,3 @@
-import Bundles
 import CurlTransport
 import Foundation
 import HTTPTransport
