@@ -95,7 +95,8 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
-    .target(name: "Signing", dependencies: ["HTTPTransport", "CCrypto"], swiftSettings: strict),
+    // What a release is, as values: the store of releases is in Bundles.
+    .target(name: "Releases", dependencies: ["HTTPTransport", "CCrypto"], swiftSettings: strict),
     .target(
       name: "HTTPCache",
       dependencies: [
@@ -115,23 +116,19 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "Signing",
+        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "Releases",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
-    // Where releases are published for several hosts.
     .target(
-      name: "ObjectStorage",
+      name: "Publishing",
       dependencies: [
-        "HTTPCaching", "HTTPTransport",
+        "HTTPCaching", "HTTPTransport", "Releases",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
-      swiftSettings: strict),
-    .target(
-      name: "Publishing", dependencies: ["Bundles", "HTTPTransport", "ObjectStorage", "Signing"],
       swiftSettings: strict),
     // The hosts of a fleet, and the journal of their orders.
     .target(
@@ -143,11 +140,22 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
     .target(
+      name: "NIOConnecting",
+      dependencies: [
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .target(
       name: "PageRuntime",
       dependencies: [
-        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "ScriptEngine",
+        "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "Releases",
+        "ScriptEngine",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
       ],
       resources: [
         .embedInCode("Framework/nodes.js"), .embedInCode("Framework/elements.js"),
@@ -157,26 +165,10 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
-      name: "NIOConnecting",
-      dependencies: [
-        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      swiftSettings: strict),
-    .target(
-      name: "WebSocketTransport",
-      dependencies: [
-        "CCrypto", "CCurl", "HTTPTransport", "NIOConnecting", "PageRuntime",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOWebSocket", package: "swift-nio"),
-      ],
-      swiftSettings: strict),
-    .target(
       name: "PageKit",
       dependencies: [
         "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
-        "ScriptEngine", "Signing", "WebSocketTransport", "CCrypto",
+        "ScriptEngine", "Releases", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -243,7 +235,7 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "Fleet", "ObjectStorage", "ServerKit", "PageKit", "PageWorkers", "CLinux",
+        "CacheGateway", "Containers", "Fleet", "ServerKit", "PageKit", "PageWorkers", "CLinux",
         "CBrotli", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -264,7 +256,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "Blobs", "Fleet", "ObjectStorage", "PageKit", "PageWorkers", "Publishing", "Signing", "CLinux",
+        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Releases", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -278,18 +270,14 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [
-        "PageRuntime", "CurlTransport", "PageTesting", "TestServers", "TestSupport", "WebSocketTransport",
-      ],
-      exclude: ["Fixtures"], swiftSettings: relaxed),
-    .testTarget(
-      name: "WebSocketTransportTests",
-      dependencies: [
-        "WebSocketTransport", "CCrypto", "CCurl", "NIOConnecting", "PageRuntime", "PageTesting", "TestServers",
+        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageTesting", "TestServers",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
-      ], swiftSettings: relaxed),
+      ],
+      exclude: ["Fixtures"], swiftSettings: relaxed),
     .testTarget(
       name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers", "TestSupport"],
       swiftSettings: relaxed),
@@ -298,15 +286,11 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: ["CurlTransport", "HTTPCache", "HTTPCacheFoundation", "PageKit", "PageRuntime", "PageTesting"],
       swiftSettings: relaxed),
-    .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
-      name: "ObjectStorageTests", dependencies: ["ObjectStorage", "CurlTransport", "PageTesting", "TestSupport"],
-      swiftSettings: relaxed),
+      name: "ReleasesTests", dependencies: ["Releases", "PageTesting", "TestSupport"], swiftSettings: relaxed),
     .testTarget(
       name: "PublishingTests",
-      dependencies: [
-        "Publishing", "Bundles", "CurlTransport", "ObjectStorage", "PageTesting", "Signing", "TestSupport",
-      ],
+      dependencies: ["Publishing", "CurlTransport", "PageTesting", "Releases", "TestSupport"],
       swiftSettings: relaxed),
     .testTarget(
       name: "FleetTests",
@@ -329,14 +313,14 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "ObjectStorage", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
+        "RenderHost", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
         "RenderHostCommand",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(
       name: "AttackTests",
       dependencies: [
-        "CurlTransport", "HTTPTransport", "ObjectStorage", "PageTesting", "Publishing", "RenderHostCommand", "Signing",
+        "CurlTransport", "HTTPTransport", "PageTesting", "Publishing", "RenderHostCommand", "Releases",
         "TestServers", "TestSupport", "bundlectl",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
@@ -437,7 +421,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let wholeModules = package.targets.filter {
     [
       "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "Blobs",
-      "Signing", "CSQLite", "HTTPCache", "Bundles",
+      "Releases", "CSQLite", "HTTPCache", "Bundles",
     ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
@@ -453,7 +437,9 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       // In the place of the module that has all of these and more.
       .target(
         name: "PageKit",
-        dependencies: ["Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "ScriptEngine"],
+        dependencies: [
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "Releases", "ScriptEngine",
+        ],
         path: "Tests/Fuzzing/PageKit", swiftSettings: counted),
       .target(
         name: "PageWorkers",
@@ -478,7 +464,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .executableTarget(
         name: "Fuzzing",
         dependencies: [
-          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Signing",
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Releases",
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
           .product(name: "NIOEmbedded", package: "swift-nio"),

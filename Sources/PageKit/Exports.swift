@@ -3,7 +3,7 @@
 
 // The folder of a store, and its errors.
 @_exported import Blobs
-// Manifests, policies of opening, preloads and releases.
+// Policies of opening, preloads and stored releases.
 @_exported import Bundles
 // The transport and the cookie jar that a host has unless told otherwise.
 @_exported import CurlTransport
@@ -17,10 +17,10 @@
 @_exported import HTTPTypes
 // Pages, elements, modules and handlers.
 @_exported import PageRuntime
+// Trust in releases, and the reasons for which a manifest is refused.
+@_exported import Releases
 // Values that go to scripts and come from them.
 @_exported import ScriptEngine
-// The reasons for which a release is not trusted.
-@_exported import Signing
 
 // The host's logger.
 @_exported import struct Logging.Logger

@@ -6,6 +6,7 @@ import HTTPTransport
 import HTTPTypes
 import Logging
 import PageRuntime
+import Releases
 
 /// The configuration of a host. Every property has a default.
 ///

@@ -9,7 +9,6 @@ import Logging
 import PageRuntime
 import ScriptEngine
 import Synchronization
-import WebSocketTransport
 
 /// The parts of PageKit, connected: a store of bundles, a response cache, a preload, and the pages that use them.
 ///

@@ -1,8 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
-import ObjectStorage
-import Signing
+import Releases
 
 /// Publishes the release in a folder: first the contents that are missing, then its manifest, and last the pointer, which
 /// switches to it.

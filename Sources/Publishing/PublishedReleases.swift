@@ -1,7 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
-import ObjectStorage
+import Releases
 
 /// The releases at a location, and the pointer that says which of them is current.
 package struct PublishedReleases: Sendable {

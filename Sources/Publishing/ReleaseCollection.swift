@@ -1,8 +1,7 @@
-import Bundles
 import Foundation
 import FoundationXML
 import HTTPTransport
-import ObjectStorage
+import Releases
 
 /// The objects that no release needs any more.
 package struct ReleaseCollection: Hashable, Sendable {

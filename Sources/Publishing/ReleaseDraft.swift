@@ -1,6 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 
 /// The manifest of a folder as the next release of a location, before its contents have names there.
 struct ReleaseDraft: Hashable, Sendable {

@@ -1,8 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
-import ObjectStorage
-import Signing
+import Releases
 
 // A signed publication is checked as hosts with keys will check it: a root that they refuse keeps them from all that is
 // published after it, and caches may have it for a year.

@@ -2,7 +2,6 @@ import CurlTransport
 import Foundation
 import HTTPTransport
 import HTTPTypes
-import ObjectStorage
 import PageTesting
 import Publishing
 import Synchronization

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import HTTPTypes
 import PageTesting
-import Signing
+import Releases
 
 /// What a server of bundles says in the place of its second release, and what comes of it. A host has stored the first
 /// release from it before.

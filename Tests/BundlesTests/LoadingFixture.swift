@@ -3,6 +3,7 @@ import Foundation
 import HTTPCaching
 import HTTPTypes
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 
 /// Manifests of every dialect, and the files that have a release's name.
 enum ManifestFuzzer: Fuzzer {

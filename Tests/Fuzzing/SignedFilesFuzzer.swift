@@ -1,6 +1,6 @@
 import Bundles
 import HTTPTransport
-import Signing
+import Releases
 
 /// The small files and texts of publishers and installs: roots, statuses, signature files, tokens and reports.
 enum SignedFilesFuzzer: Fuzzer {

@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 import PageTesting
-import Signing
+import Releases
 import Testing
 
 /// Pages whose bundles their publisher has disabled.

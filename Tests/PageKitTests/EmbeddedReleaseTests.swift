@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 import PageTesting
-import Signing
+import Releases
 import TestSupport
 import Testing
 

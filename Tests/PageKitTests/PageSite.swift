@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 import PageTesting
-import Signing
+import Releases
 
 /// An origin with a release of two pages, and hosts for it.
 struct PageSite {

@@ -5,7 +5,6 @@ import HTTPTransport
 import PageTesting
 import ScriptEngine
 import Testing
-import WebSocketTransport
 
 @testable import PageRuntime
 

@@ -1,8 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
-import ObjectStorage
-import Signing
+import Releases
 import Synchronization
 import TestSupport
 import Testing

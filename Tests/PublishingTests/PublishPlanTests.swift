@@ -1,5 +1,5 @@
-import Bundles
 import HTTPTransport
+import Releases
 import Testing
 
 @testable import Publishing

@@ -1,10 +1,8 @@
-import Bundles
 import CurlTransport
 import Foundation
 import HTTPTransport
-import ObjectStorage
 import PageTesting
-import Signing
+import Releases
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 import Testing
 
 @testable import Publishing

@@ -1,7 +1,6 @@
-import Bundles
 import Foundation
 import HTTPTransport
-import Signing
+import Releases
 import Testing
 
 @testable import Publishing

@@ -1,6 +1,6 @@
 import Foundation
 import PageKit
-import Signing
+import Releases
 import Testing
 
 /// `manifest status`, and what `manifest verify` says about it.

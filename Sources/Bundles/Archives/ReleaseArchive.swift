@@ -4,7 +4,7 @@ import GRDB
 import HTTPTransport
 import HTTPTypes
 import Logging
-import Signing
+import Releases
 import Synchronization
 
 /// A release with its signatures in one file: an SQLite archive, whose files `sqlite3 -A` lists and extracts.

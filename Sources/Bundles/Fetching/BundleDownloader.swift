@@ -4,6 +4,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Releases
 import Synchronization
 
 /// Fetches bundles into the store. Simultaneous calls for the same bundle share one download.

@@ -3,6 +3,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Releases
 
 /// Fetches one bundle's bytes into a download. A partial download is resumed; the bytes are decoded, checked and
 /// digested while they stream; transient failures are retried.

@@ -1,6 +1,7 @@
 import Blobs
 import HTTPTransport
 import Logging
+import Releases
 import Synchronization
 
 /// Opens bundles: from the store if the server's MD5 matches the stored bytes, from the network otherwise.

@@ -1,6 +1,7 @@
 import Blobs
 import HTTPTransport
 import Logging
+import Releases
 import Synchronization
 
 /// One opening of a page's bundle, from the search in the store to its bytes.

@@ -1,5 +1,6 @@
 import Blobs
 import HTTPTransport
+import Releases
 import Synchronization
 
 /// The files of the releases in a bundle store. An optional file whose bytes on the server differ from the manifest's

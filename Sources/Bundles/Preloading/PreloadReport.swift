@@ -1,4 +1,5 @@
 import HTTPTransport
+import Releases
 import Synchronization
 
 /// The result of a preload, which counts what it stored.

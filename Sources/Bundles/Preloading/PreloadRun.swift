@@ -1,5 +1,6 @@
 import HTTPTransport
 import Logging
+import Releases
 import Synchronization
 
 // One round of a preload, from asking the server to switching to the release.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import Releases
 import Synchronization
 
 /// The progress of a preload.

@@ -1,5 +1,6 @@
 import HTTPTransport
 import Logging
+import Releases
 
 /// Downloads a source's release into the store as a whole, and switches to it.
 package struct Preloader: Sendable {

@@ -1,6 +1,7 @@
 import Blobs
 import GRDB
 import HTTPTransport
+import Releases
 
 /// A person's decisions about sources and their releases.
 extension BundleStore {

@@ -2,6 +2,7 @@ import Blobs
 import GRDB
 import HTTPCaching
 import HTTPTransport
+import Releases
 
 extension BundleStore {
   /// An entry, as ``bundle(_:)`` reads it, and its blob, as ``blobRecord(_:)`` does: the first columns of a row.

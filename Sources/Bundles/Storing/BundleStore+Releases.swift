@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
-import Signing
+import Releases
 import SystemPackage
 
 extension BundleStore {

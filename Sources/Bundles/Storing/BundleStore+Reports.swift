@@ -2,6 +2,7 @@ import Blobs
 import Foundation
 import GRDB
 import HTTPTransport
+import Releases
 
 /// The reports that this install has not sent yet.
 extension BundleStore {

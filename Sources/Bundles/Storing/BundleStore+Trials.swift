@@ -2,6 +2,7 @@ import Blobs
 import Foundation
 import GRDB
 import HTTPTransport
+import Releases
 
 /// The trials of releases, and their results.
 extension BundleStore {

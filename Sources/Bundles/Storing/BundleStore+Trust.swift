@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
-import Signing
+import Releases
 
 extension BundleStore {
   /// Returns the bytes of the signature file of a release's manifest; `nil` if it has none.

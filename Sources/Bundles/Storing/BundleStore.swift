@@ -5,7 +5,7 @@ import Foundation
 import GRDB
 import HTTPTransport
 import Logging
-import Signing
+import Releases
 import SystemPackage
 
 /// The durable store of bundles and releases: an SQLite database, and files named by their SHA-256.

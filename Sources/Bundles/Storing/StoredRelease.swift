@@ -1,6 +1,6 @@
 import HTTPCaching
 import HTTPTransport
-import Signing
+import Releases
 
 /// A source of manifests, and its releases in the store.
 package struct StoredSource: Hashable, Sendable {
@@ -84,15 +84,6 @@ public struct StoredRelease: Hashable, Sendable {
   }
 }
 
-/// The times that a manifest was signed for.
-package struct SignedSpan: Hashable, Sendable {
-  /// `nil` if it does not say.
-  package let signed: SignedTime?
-  package let expires: SignedTime
-
-  package init(signed: SignedTime?, expires: SignedTime) { (self.signed, self.expires) = (signed, expires) }
-}
-
 /// The signatures of a manifest.
 package struct ManifestSignatures: Hashable, Sendable {
   /// The bytes of its signature file.
@@ -101,16 +92,6 @@ package struct ManifestSignatures: Hashable, Sendable {
   package let checked: SignedSpan?
 
   package init(file: [UInt8], checked: SignedSpan?) { (self.file, self.checked) = (file, checked) }
-}
-
-/// The identity of an entry across the releases of a source.
-package struct EntryName: Hashable, Sendable {
-  package let kind: PageBundle.Kind
-  package let name: String
-
-  package init(kind: PageBundle.Kind, name: String) { (self.kind, self.name) = (kind, name) }
-
-  package init(_ bundle: PageBundle) { self.init(kind: bundle.kind, name: bundle.name) }
 }
 
 /// A bundle or file that the store knows, with its bytes if they are stored.

@@ -3,6 +3,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Logging
+import Releases
 import Synchronization
 
 /// The result of a release's trial on one install, as it is sent to the publisher.

@@ -2,7 +2,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import Logging
-import Signing
+import Releases
 
 /// The frequency of requests for the server's MD5s.
 public enum Verification: Hashable, Sendable {

@@ -4,7 +4,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
-import Signing
+import Releases
 
 /// Fetches a source's manifest: with one conditional GET, or from a file.
 package struct ManifestFetcher: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTransport
 import Logging
-import Signing
+import Releases
 
 /// Checks the signatures of a source's manifests, and remembers what was trusted.
 struct SignatureVerifier: Sendable {

@@ -1,6 +1,6 @@
 import HTTPCaching
 import HTTPTransport
-import Signing
+import Releases
 
 /// The files beside a manifest that say whether it is trusted: its signatures, the roots, and the status.
 package struct SignedFiles: Sendable {
@@ -110,28 +110,6 @@ package struct SignedFiles: Sendable {
       }
     }
     return roots
-  }
-}
-
-/// A root and its signatures, as they are published beside a manifest.
-package struct PublishedRoot: Hashable, Sendable {
-  package let version: Int64
-  package let bytes: [UInt8]
-  /// The bytes of its signature file; `nil` if there is none.
-  package let signatures: [UInt8]?
-
-  package init(version: Int64, bytes: [UInt8], signatures: [UInt8]?) {
-    (self.version, self.bytes, self.signatures) = (version, bytes, signatures)
-  }
-
-  package func signatureFile() throws -> SignatureFile? { try signatures.map { try SignatureFile(reading: $0) } }
-
-  /// The name of its file.
-  package static func name(of version: Int64) -> String { "\(version).root.json" }
-
-  /// The version of the root with this file name; `nil` if it is not that of a root.
-  package static func version(ofFile name: String) -> Int64? {
-    Int64(name.prefix { $0 != "." }).flatMap { name == Self.name(of: $0) ? $0 : nil }
   }
 }
 

@@ -1,6 +1,7 @@
 import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 
 /// The framework that a bundle is written for.
 public enum BundleType: String, Hashable, Sendable, CaseIterable {

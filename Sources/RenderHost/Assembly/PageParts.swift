@@ -3,7 +3,6 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
-import ObjectStorage
 import PageKit
 import PageWorkers
 import ServerKit

@@ -3,7 +3,6 @@ import Bundles
 import CacheGateway
 import Foundation
 import HTTPTransport
-import ObjectStorage
 import PageKit
 import ServerKit
 

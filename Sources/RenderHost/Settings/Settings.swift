@@ -3,11 +3,10 @@ import Bundles
 import CacheGateway
 import Foundation
 import HTTPTransport
-import ObjectStorage
 import PageKit
 import PageWorkers
+import Releases
 import ServerKit
-import Signing
 
 /// The settings of the daemon. Flags take precedence over the environment, and the environment over the file.
 @dynamicMemberLookup

@@ -1,10 +1,9 @@
 import ArgumentParser
 import Foundation
 import HTTPTypes
-import ObjectStorage
 import PageKit
 import Publishing
-import Signing
+import Releases
 
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
-import Signing
+import Releases
 
 struct ManifestBuildCommand: JSONCommand {
   static let configuration = CommandConfiguration(

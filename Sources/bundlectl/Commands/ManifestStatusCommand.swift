@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
-import Signing
+import Releases
 
 struct ManifestStatusCommand: JSONCommand {
   static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 import Publishing
-import Signing
+import Releases
 
 struct PublishCommand: JSONCommand {
   static let configuration = CommandConfiguration(

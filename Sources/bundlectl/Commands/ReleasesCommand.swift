@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import ObjectStorage
 import PageKit
 import Publishing
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import CLinux
 import Foundation
 import PageKit
-import Signing
+import Releases
 
 struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

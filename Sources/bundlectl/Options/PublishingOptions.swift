@@ -1,7 +1,6 @@
 import ArgumentParser
 import Fleet
 import Foundation
-import ObjectStorage
 import PageKit
 import Publishing
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import CLinux
 import Foundation
 import PageKit
-import Signing
+import Releases
 
 /// The keys that sign.
 struct SigningOptions: ParsableArguments {

@@ -3,7 +3,7 @@ import Blobs
 import Foundation
 import HTTPTypes
 import PageKit
-import Signing
+import Releases
 
 /// The manifest, and the options of transfers.
 struct SourceOptions: ParsableArguments {

@@ -1,7 +1,7 @@
 import HTTPTransport
 import PageKit
 import Publishing
-import Signing
+import Releases
 
 extension Error {
   /// The error in words, with the command or the option that helps.

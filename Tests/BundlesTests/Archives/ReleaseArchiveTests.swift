@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PageTesting
-import Signing
+import Releases
 import TestSupport
 import Testing
 

@@ -8,6 +8,7 @@ import Testing
 @testable import Bundles
 @testable import HTTPCache
 @testable import HTTPTransport
+@testable import Releases
 
 /// New contents as differences from stored ones, and all the ways in which that may fail.
 struct DeltaTests {

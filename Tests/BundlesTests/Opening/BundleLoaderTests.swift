@@ -1,5 +1,6 @@
 import HTTPTransport
 import PageTesting
+import Releases
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

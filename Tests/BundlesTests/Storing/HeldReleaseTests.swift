@@ -2,6 +2,7 @@ import Blobs
 import Bundles
 import HTTPCaching
 import HTTPTransport
+import Releases
 import Testing
 
 struct HeldReleaseTests {

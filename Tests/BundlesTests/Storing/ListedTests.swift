@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
+import Releases
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPCaching
 import PageTesting
+import Releases
 import Synchronization
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@ import HTTPCaching
 import HTTPTransport
 import Logging
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import Bundles
 import HTTPCaching
 import HTTPTransport
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

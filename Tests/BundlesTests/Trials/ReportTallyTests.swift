@@ -2,6 +2,7 @@ import Blobs
 import GRDB
 import HTTPTransport
 import PageTesting
+import Releases
 import TestSupport
 import Testing
 

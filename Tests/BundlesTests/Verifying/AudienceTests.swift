@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PageTesting
+import Releases
 import Testing
 
 @testable import Bundles

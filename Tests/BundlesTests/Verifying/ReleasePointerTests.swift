@@ -5,6 +5,7 @@ import Testing
 
 @testable import Bundles
 @testable import HTTPTransport
+@testable import Releases
 
 /// Sources that have a pointer in the place of a manifest, and contents in a folder of their own.
 struct ReleasePointerTests {

@@ -1,5 +1,5 @@
 import PageTesting
-import Signing
+import Releases
 import Testing
 
 @testable import Bundles

@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 import HTTPTypes
 import PageTesting
-import Signing
+import Releases
 import Synchronization
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import HTTPTypes
 import PageTesting
-import Signing
+import Releases
 import Testing
 
 @testable import Bundles

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTransport
 import PageTesting
-import Signing
+import Releases
 import Testing
 
 @testable import Bundles

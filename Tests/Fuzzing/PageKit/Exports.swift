@@ -4,4 +4,5 @@
 @_exported import HTTPCaching
 @_exported import HTTPTransport
 @_exported import PageRuntime
+@_exported import Releases
 @_exported import ScriptEngine

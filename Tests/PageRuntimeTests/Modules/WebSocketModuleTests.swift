@@ -2,7 +2,6 @@ import PageTesting
 import ScriptEngine
 import TestServers
 import Testing
-import WebSocketTransport
 
 @testable import PageRuntime
 

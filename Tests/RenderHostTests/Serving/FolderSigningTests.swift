@@ -3,7 +3,7 @@ import Bundles
 import Foundation
 import HTTPTransport
 import PageTesting
-import Signing
+import Releases
 import TestSupport
 import Testing
 

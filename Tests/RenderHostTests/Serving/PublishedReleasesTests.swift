@@ -1,7 +1,6 @@
 import CurlTransport
 import Foundation
 import Logging
-import ObjectStorage
 import PageKit
 import PageTesting
 import Publishing

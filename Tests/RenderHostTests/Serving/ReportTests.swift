@@ -6,7 +6,7 @@ import HTTPTransport
 import Logging
 import PageKit
 import PageTesting
-import Signing
+import Releases
 import TestSupport
 import Testing
 

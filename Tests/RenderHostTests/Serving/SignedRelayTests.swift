@@ -4,7 +4,7 @@ import Foundation
 import HTTPTransport
 import PageKit
 import PageTesting
-import Signing
+import Releases
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import Bundles
 import Foundation
 import HTTPTransport
 import PageTesting
-import Signing
+import Releases
 
 /// Somebody who signs releases with one key.
 struct SignedUpstream {

@@ -1,5 +1,5 @@
 import HTTPTransport
-import Signing
+import Releases
 import TestSupport
 import Testing
 

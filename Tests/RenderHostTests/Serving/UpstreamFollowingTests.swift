@@ -2,7 +2,7 @@ import CCrypto
 import Foundation
 import PageKit
 import PageTesting
-import Signing
+import Releases
 import Testing
 
 @testable import RenderHost

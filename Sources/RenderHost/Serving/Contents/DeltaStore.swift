@@ -4,6 +4,7 @@ import Dispatch
 import HTTPTransport
 import NIOCore
 import NIOPosix
+import Releases
 import ServiceLifecycle
 import Synchronization
 

@@ -7,6 +7,7 @@ import HTTPTransport
 import Logging
 import NIOCore
 import NIOPosix
+import Releases
 import Synchronization
 
 /// Returns contents in the requested encodings: from memory, from the store, or encoded once.

@@ -3,6 +3,7 @@ import Foundation
 import HTTPCache
 import HTTPTransport
 import NIOCore
+import Releases
 
 /// Bytes that are served under one or more names. Their SHA-256 identifies them.
 struct ServedContent: Sendable {

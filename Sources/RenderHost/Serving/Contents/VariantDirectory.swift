@@ -3,6 +3,7 @@ import Bundles
 import Foundation
 import HTTPTransport
 import Logging
+import Releases
 
 /// The form in which the bytes of a content are stored.
 enum Variant: Sendable {

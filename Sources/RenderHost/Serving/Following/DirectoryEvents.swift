@@ -1,6 +1,7 @@
 import Blobs
 import Bundles
 import Foundation
+import Releases
 import Synchronization
 
 /// The events in a folder, in all folders below it, and of the folder itself, by inotify(7).

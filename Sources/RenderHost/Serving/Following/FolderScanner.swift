@@ -2,6 +2,7 @@ import Blobs
 import Bundles
 import Foundation
 import HTTPTransport
+import Releases
 import ServerKit
 
 /// A folder as a source of releases. Its manifest is generated from its contents, as a file in the store's folder.

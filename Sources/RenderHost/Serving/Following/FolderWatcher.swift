@@ -4,6 +4,7 @@ import Foundation
 import HTTPTransport
 import Logging
 import NIOPosix
+import Releases
 import ServiceLifecycle
 
 /// Publishes a folder: makes a release of its contents at the start and after every change.

@@ -4,8 +4,8 @@ import Foundation
 import HTTPTransport
 import Logging
 import PageKit
+import Releases
 import ServerKit
-import Signing
 
 /// Brings the source's whole release into the store, and then serves it.
 struct ReleasePublisher: Sendable {

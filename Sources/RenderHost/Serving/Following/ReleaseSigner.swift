@@ -4,8 +4,8 @@ import Foundation
 import HTTPTransport
 import NIOPosix
 import PageKit
+import Releases
 import ServerKit
-import Signing
 import SystemPackage
 
 /// Signs the releases of a folder, for hosts that ask for signatures.

@@ -2,6 +2,7 @@ import Bundles
 import Foundation
 import HTTPCaching
 import HTTPTransport
+import Releases
 import Synchronization
 
 /// The current release, the former ones, and a stream of changes.

@@ -3,8 +3,8 @@ import Bundles
 import Foundation
 import HTTPCaching
 import HTTPTransport
+import Releases
 import ServerKit
-import Signing
 
 /// A release as it is served: an immutable snapshot.
 final class ServedRelease: Sendable {

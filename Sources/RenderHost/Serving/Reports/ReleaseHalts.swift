@@ -4,6 +4,7 @@ import Fleet
 import HTTPTransport
 import Hummingbird
 import Logging
+import Releases
 import ServerKit
 import Synchronization
 

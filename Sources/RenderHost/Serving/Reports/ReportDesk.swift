@@ -7,9 +7,9 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import PageKit
+import Releases
 import ServerKit
 import ServiceLifecycle
-import Signing
 import Synchronization
 
 /// Takes the reports of installs, and halts the release that fails on too many of them.
