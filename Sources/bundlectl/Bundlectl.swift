@@ -3,6 +3,7 @@ import Blobs
 import Dispatch
 import Foundation
 import Logging
+import PageKit
 import PageWorkers
 import UnixSignals
 

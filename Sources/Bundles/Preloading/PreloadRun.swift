@@ -37,7 +37,7 @@ extension Preloader {
         report.failures.append(
           .init(
             name: Self.manifestName, error: "\(failure); the stored release \(known.release.name) stays",
-            isPassing: RetryPolicy.mayPass(failure)))
+            cause: failure))
         asked = RetryPolicy.retryAfter(failure)
       }
       try await bring(known, &report, &asked)
@@ -138,7 +138,7 @@ extension Preloader {
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)
     // They can be fetched as soon as the manifest can.
-    let isPassing = report.failures.contains(where: \.isPassing)
+    let passing = report.failures.first(where: \.isPassing)?.cause
     report.failures += unknown.map {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
@@ -148,7 +148,7 @@ extension Preloader {
         list.flatMap(\.bundles).map {
           .init(
             name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)",
-            isPassing: isPassing)
+            cause: passing)
         }
       }
       let required = diff.fetch.filter { !$0.isOptional }

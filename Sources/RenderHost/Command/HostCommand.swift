@@ -1,11 +1,11 @@
 import ArgumentParser
-import Blobs
 import CLinux
 import CacheGateway
 import Foundation
 import HTTPTransport
 import Logging
 import NIOCore
+import PageKit
 import PageWorkers
 import ServerKit
 
@@ -83,17 +83,8 @@ package struct HostCommand: AsyncParsableCommand {
       if let problem = merged.settings.problems.first { throw SettingsError.combination(problem) }
       try await RenderHostParts(merged.settings, logger: logger).run(sources: merged.sources, reread: reader.merged)
     } catch {
-      logger.critical("\(error.sentence)\(Self.option(for: error))")
+      logger.critical("\(error.message)")
       throw ExitCode.failure
-    }
-  }
-
-  /// The end of a message that asks for another folder: the option that names it.
-  private static func option(for error: any Error) -> String {
-    switch error {
-    case StoreError.newerVersion, StoreError.foreignDatabase: " with --store"
-    case StoreError.notWritable(_, let reason) where reason.hasSuffix("name another folder"): " with --store"
-    default: ""
     }
   }
 

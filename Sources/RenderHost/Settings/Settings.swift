@@ -169,7 +169,7 @@ extension Settings {
     do {
       return try read(Array(data))
     } catch {
-      throw SettingsError.combination("\(key.flag): \(path): \(error.sentence)")
+      throw SettingsError.combination("\(key.flag): \(path): \(error.message)")
     }
   }
 }

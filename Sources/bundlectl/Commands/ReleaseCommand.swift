@@ -341,7 +341,7 @@ extension ReleaseCommand {
         }
       }
       for failure in report.failures {
-        Terminal.report(failure.error, .red)
+        Terminal.report(failure.message, .red)
       }
     }
   }

@@ -113,7 +113,7 @@ struct ReleasePublisher: Sendable {
     if let failure { throw failure }
     if let first = report.failures.first {
       let more = report.failures.count - 1
-      fail("release \(report.release ?? "") is not complete: \(first.error)\(more > 0 ? "; and \(more) more" : "")")
+      fail("release \(report.release ?? "") is not complete: \(first.message)\(more > 0 ? "; and \(more) more" : "")")
       return false
     }
     return true
