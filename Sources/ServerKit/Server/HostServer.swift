@@ -96,11 +96,16 @@ package struct HostServer: Sendable {
       [notifier.watchdogService, BackgroundService.freedMemory, readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + listeners).map {
-        .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
+        .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: Self.name(of: $0))
       },
       gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)
     group.maximumGracefulShutdownDuration = settings.shutdownTime
     return (ServiceGroup(configuration: group), hangup)
+  }
+
+  /// The name of a service in logs.
+  static func name(of service: any Service) -> String {
+    (service as? BackgroundService)?.name ?? "\(type(of: service))"
   }
 
   /// Reads the settings again for SIGHUP; `nil` for a host whose settings are read once.
@@ -199,17 +204,21 @@ extension SocketAddress {
 
 /// A service that runs a body.
 package struct BackgroundService: Service {
+  /// The name in logs.
+  let name: String
   private let body: @Sendable () async throws -> Void
 
-  package init(_ body: @escaping @Sendable () async throws -> Void) { self.body = body }
+  package init(_ name: String, _ body: @escaping @Sendable () async throws -> Void) {
+    (self.name, self.body) = (name, body)
+  }
 
   package func run() async throws { try await body() }
 
   /// Does some work after each interval, until the process is told to stop or the work fails.
   package static func every(
-    _ interval: Duration, _ work: @escaping @Sendable () async throws -> Void
+    _ interval: Duration, _ name: String, _ work: @escaping @Sendable () async throws -> Void
   ) -> BackgroundService {
-    BackgroundService {
+    BackgroundService(name) {
       try? await cancelWhenGracefulShutdown {
         while true {
           try await Task.sleep(for: interval)
@@ -225,7 +234,7 @@ package struct BackgroundService: Service {
   package static func listening(
     _ server: any Service, flag: String, address: (host: String, port: Int)
   ) -> BackgroundService {
-    BackgroundService {
+    BackgroundService("listener of \(flag)") {
       do { try await server.run() } catch let error as IOError {
         throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
       } catch let error as SocketAddressError.UnknownHost {
