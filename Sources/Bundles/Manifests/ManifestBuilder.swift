@@ -134,8 +134,7 @@ package struct ManifestBuilder: Sendable {
       case S_IFDIR:
         try walk(child, excluding: excluded, &found)
       case S_IFREG:
-        let signed =
-          name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+        let signed = SignatureFile.signedName(of: name)
         let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
         let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && leavesOutStatus

@@ -113,6 +113,13 @@ package struct SignedFiles: Sendable {
   }
 }
 
+extension SignatureFile {
+  /// The name of the file that a signature file signs; of another file its own name.
+  static func signedName(of name: String) -> String {
+    name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
+  }
+}
+
 /// A root and its signatures, as they are published beside a manifest.
 package struct PublishedRoot: Hashable, Sendable {
   package let version: Int64
