@@ -117,7 +117,7 @@ extension Settings {
       let access = try S3Access(environment: environment)
       manifest = try access.folder(of: releases).resolving(ReleasePointer.fileName)
       objectStore = access
-    } catch let error as S3AccessError {
+    } catch let error as DescribedError {
       throw SettingsError.combination("--releases: \(error)")
     }
   }

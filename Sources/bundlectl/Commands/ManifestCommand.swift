@@ -159,7 +159,7 @@ struct ManifestReader: ParsableArguments {
 
   private func bytes(at url: PageURL) async throws -> [UInt8] {
     guard let bytes = try await bytes(at: url, limit: ManifestLimits.standard.manifestBytes) else {
-      throw CommandError(
+      throw DescribedError(
         url.filePath.map { "\($0) cannot be read: there is no such file" } ?? "\(url): the server answers 404 Not Found"
       )
     }
@@ -179,7 +179,7 @@ struct ManifestReader: ParsableArguments {
       } catch RegularFileError.absent {
         return nil
       } catch {
-        throw CommandError("\(path) cannot be read: \(error.message)")
+        throw DescribedError("\(path) cannot be read: \(error.message)")
       }
     }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })
@@ -192,7 +192,7 @@ struct ManifestReader: ParsableArguments {
         throw SourceError.unreachable(url, HTTPFault(response.head, url: url, now: .now))
       }
       guard response.head.status == .ok else {
-        throw CommandError("\(url): the server answers \(response.head.status)")
+        throw DescribedError("\(url): the server answers \(response.head.status)")
       }
       return try await response.body.collect(upTo: limit)
     }

@@ -255,7 +255,7 @@ struct RenderCommand: JSONCommand {
       do {
         // A new host each time, since the framework may differ.
         _ = try await render(target)
-      } catch let error as CommandError {
+      } catch let error as DescribedError {
         // The next change may repair it.
         Terminal.report(error.message, .red)
       }
@@ -358,11 +358,11 @@ struct RenderCommand: JSONCommand {
     return configuration
   }
 
-  /// - Throws: ``CommandError`` if a file cannot be read.
+  /// - Throws: ``DescribedError`` if a file cannot be read.
   private static func script(_ name: String, _ path: String?) throws -> String? {
     guard let path else { return nil }
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-      throw CommandError("the \(name) file \(path) cannot be read")
+      throw DescribedError("the \(name) file \(path) cannot be read")
     }
     return text
   }

@@ -60,7 +60,7 @@ struct Rendering {
 
   /// Opens the page, fires the events, and ends it. Logs of the script go to standard error.
   ///
-  /// - Throws: ``CommandError`` if there is no engine or worker for the page's script.
+  /// - Throws: ``DescribedError`` if there is no engine or worker for the page's script.
   static func run(_ request: Request, on host: PageHost) async throws -> Rendering {
     let listener = NoticeListener(request.notice)
     let page: any RenderedPage =
@@ -187,7 +187,7 @@ protocol RenderedPage: Sendable {
   /// Opens the page, and waits for its pending work.
   ///
   /// - Returns: the error, if neither a notice nor the page's state reports it.
-  /// - Throws: ``CommandError`` if there is no engine or worker for its script.
+  /// - Throws: ``DescribedError`` if there is no engine or worker for its script.
   func open() async throws -> RenderFault?
   /// Fires an event, and waits for the page's pending work.
   ///

@@ -93,23 +93,23 @@ actor WorkerPage: RenderedPage {
     return bundle.bytes
   }
 
-  /// - Throws: ``CommandError`` if no worker starts, or none with the required confinement.
+  /// - Throws: ``DescribedError`` if no worker starts, or none with the required confinement.
   private func waitUntilReady() async throws {
     do {
       let report = try await pool.ready(within: Self.startLimit)
       if let refusal = Self.refusal(report) { throw refusal }
     } catch WorkerError.cannotStart(let reason) {
-      throw CommandError("no process can be started for the page: \(reason); \(Self.advice)")
+      throw DescribedError("no process can be started for the page: \(reason); \(Self.advice)")
     }
   }
 
   private static let advice = "--in-process runs the page without one"
 
   /// The reason why a worker must not run pages; `nil` if its confinement suffices.
-  static func refusal(_ report: ConfinementReport) -> CommandError? {
+  static func refusal(_ report: ConfinementReport) -> DescribedError? {
     for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
       guard let reason = report.kept[step] else { continue }
-      return CommandError("the page's process cannot give up \(what): \(reason); \(advice)")
+      return DescribedError("the page's process cannot give up \(what): \(reason); \(advice)")
     }
     return nil
   }

@@ -164,7 +164,9 @@ struct ReportSenderTests {
       (text.replacing("\"bad\"", with: "\"trial\""), "standing: expected \"good\" or \"bad\", found \"trial\""),
       (text.replacing("\"bad\"", with: "\"ok\""), "standing: expected \"good\" or \"bad\", found \"ok\""),
     ] {
-      #expect(throws: ReleaseReportError(reason: reason)) { try ReleaseReport(reading: Array(wrong.utf8)) }
+      #expect(throws: DescribedError("this is no report of a release: \(reason)")) {
+        try ReleaseReport(reading: Array(wrong.utf8))
+      }
     }
   }
 

@@ -71,7 +71,7 @@ struct FolderScanner: Sendable {
   /// - Parameters:
   ///   - former: the manifest of the last scan.
   ///   - now: seconds since 1970; the release's name has this day.
-  /// - Throws: ``FolderError`` that names the file that cannot be published, ``Unsettled``.
+  /// - Throws: ``DescribedError`` that names the file that cannot be published, ``Unsettled``.
   mutating func scan(after former: Manifest?, now: Double) throws -> Manifest? {
     var builder = ManifestBuilder(folder: source.folder)
     builder.excluded = source.settingsPath
@@ -119,12 +119,12 @@ struct FolderScanner: Sendable {
     } catch RegularFileError.absent {
       return nil
     } catch {
-      throw FolderError(
+      throw DescribedError(
         "\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error.sentence)")
     }
     // There is one release of a folder.
     guard settings.otherwise == nil, settings.channels.isEmpty else {
-      throw FolderError(
+      throw DescribedError(
         "\(source.settingsPath) names other releases, which the folder does not have: publish a rollout or channels on a web server, and follow it with --manifest URL"
       )
     }
