@@ -34,7 +34,7 @@ package final class ReleaseTrials: Sendable {
   }
 
   /// Records the openings that earlier processes left, once, and returns when that is done.
-  package func noteEndedProcesses() async {
+  package func recordEndedProcesses() async {
     let task = state.withLock { state in
       let task = state.recording ?? Task { await self.recordEndedOpenings() }
       state.recording = task
@@ -47,7 +47,7 @@ package final class ReleaseTrials: Sendable {
     do {
       try await Breadcrumb.removeAbandoned(in: store.work) { name, left in
         let failure = TrialFailure(.processEnded, page: left.url, message: "the process ended")
-        let effect = try await store.note(
+        let effect = try await store.record(
           .failed(failure), of: left.release, page: left.page, opening: name, options: options,
           reports: sender != nil)
         tell(effect, failure)
@@ -116,7 +116,7 @@ package final class ReleaseTrials: Sendable {
   ) async {
     let others = state.withLock { $0.opening[release.id]?.subtracting([name]).count ?? 0 }
     do {
-      let effect = try await store.note(
+      let effect = try await store.record(
         result, of: release.id, page: page, opening: name, otherOpenings: others, options: options,
         reports: sender != nil)
       if effect != .none { sender?.send() }

@@ -281,7 +281,7 @@ package final class WorkerLink: Sendable {
   /// The first reason applies.
   ///
   /// - Returns: `true` if this is the first reason.
-  func noteEnd(_ reason: KillReason, culprits: Set<UInt64>) -> Bool {
+  func recordEnd(_ reason: KillReason, culprits: Set<UInt64>) -> Bool {
     state.withLock { state in
       guard state.end == nil else { return false }
       state.end = (reason, culprits)
