@@ -72,7 +72,7 @@ actor WorkerPage: RenderedPage {
     offset = .now - began
     let opening = PageOpening(
       url: request.url.text, options: PageRequestOptions(), data: request.data.json, wait: wait, view: nil,
-      isOnce: false, reporting: request.reporting)
+      isOnce: false, reportsCommands: request.keepsCommands)
     let fault = await doing {
       let digest = try ContentDigests(of: bytes).sha256
       let caller = PageCaller(client: "", hasInput: true)
@@ -224,7 +224,7 @@ struct WorkerLimits: Hashable, Sendable {
   func fault(_ error: any Error, _ url: PageURL) -> RenderFault {
     switch error {
     case PageFault.stopped(let reason), WorkerError.ended(let reason, _): return fault(reason, url)
-    case PageFault.script(let thrown): return RenderFault(thrown.exception)
+    case PageFault.script(let thrown): return RenderFault(thrown)
     case PageFault.refused(let reason): return RenderFault(reason)
     case PageFault.unknownPage: return RenderFault("\(url.readable): the page has ended", url: url.text)
     case WorkerError.noMemory:
