@@ -67,7 +67,7 @@ package struct HostServer: Sendable {
   /// end.
   ///
   /// - Parameter add: adds routes to those of each listener.
-  /// - Throws: ``SettingsError``, ``ListenError``, and the errors of its services.
+  /// - Throws: ``SettingsError``, also for an address that it cannot listen on, and the errors of its services.
   package func run(adding add: (ListenerRoutes) -> Void = { _ in }) async throws {
     try await parts(adding: add).group.run()
   }
@@ -178,17 +178,6 @@ package struct ServerControls: Sendable {
   }
 }
 
-/// An error of listening on an address.
-struct ListenError: Error, CustomStringConvertible {
-  let flag: String
-  let address: (host: String, port: Int)
-  let reason: String
-
-  var description: String {
-    "\(flag): cannot listen on \(SettingText.bracketed(address.host)):\(address.port): \(reason)"
-  }
-}
-
 extension SocketAddress {
   /// The address as settings have it, such as `127.0.0.1:8080` or `[::1]:8080`.
   package var hostAndPort: String {
@@ -214,31 +203,21 @@ package struct BackgroundService: Service {
 
   package func run() async throws { try await body() }
 
-  /// Does some work after each interval, until the process is told to stop or the work fails.
-  package static func every(
-    _ interval: Duration, _ name: String, _ work: @escaping @Sendable () async throws -> Void
-  ) -> BackgroundService {
-    BackgroundService(name) {
-      try? await cancelWhenGracefulShutdown {
-        while true {
-          try await Task.sleep(for: interval)
-          try await work()
-        }
-      }
-    }
-  }
-
-  /// Runs a server whose errors name the address that it cannot listen on: ``ListenError``.
+  /// Runs a server whose errors name the address that it cannot listen on: ``SettingsError``.
   ///
   /// - Parameter flag: the setting that contains the address.
   package static func listening(
     _ server: any Service, flag: String, address: (host: String, port: Int)
   ) -> BackgroundService {
-    BackgroundService("listener of \(flag)") {
+    @Sendable func failure(_ reason: String) -> SettingsError {
+      .combination(
+        "\(flag): cannot listen on \(SettingText.bracketed(address.host)):\(address.port): \(reason)")
+    }
+    return BackgroundService("listener of \(flag)") {
       do { try await server.run() } catch let error as IOError {
-        throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
+        throw failure(String(cString: strerror(error.errnoCode)))
       } catch let error as SocketAddressError.UnknownHost {
-        throw ListenError(flag: flag, address: address, reason: error.errorDescription)
+        throw failure(error.errorDescription)
       }
     }
   }
