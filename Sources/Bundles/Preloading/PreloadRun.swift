@@ -223,8 +223,13 @@ extension Preloader {
           slot.yield()
           continue
         }
-        let ticket = DownloadPermit(slot)
-        group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
+        // The slot is freed once: when the bytes have arrived, or at the end.
+        let isFreed = Atomic(false)
+        group.addTask {
+          try await fetch(item, at: index, of: release, tally) {
+            if !isFreed.exchange(true, ordering: .relaxed) { slot.yield() }
+          }
+        }
         started += 1
         // The first bundle shortens the others, which is worth waiting for where bytes are dear.
         let isAwaited = started == 1 && item.bundles[0].kind == .bundle && saver?.isOn == true
@@ -243,11 +248,11 @@ extension Preloader {
 
   private func fetch(
     _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: PreloadTally,
-    _ ticket: DownloadPermit
+    _ freeSlot: @escaping @Sendable () -> Void
   )
     async throws
   {
-    defer { ticket.giveBack() }
+    defer { freeSlot() }
     feed.setState(.fetching(0), of: index)
     var lastError: (any Error)?
     // Entries with equal content: the first URL that delivers it serves all.
@@ -262,7 +267,7 @@ extension Preloader {
             feed.received(bytes, by: index)
           },
           retries: { feed.retries($0, by: index) },
-          fetched: { ticket.giveBack() })
+          fetched: freeSlot)
         tally.done(item, delivery)
         if bundle.preload == .idle { saver?.spend(delivery.blob.size) }
         feed.setState(.done, of: index)
@@ -284,18 +289,6 @@ extension Preloader {
       tally.failed(item, lastError)
     }
     feed.setState(.failed("\(lastError)"), of: index)
-  }
-}
-
-/// The permission to run one download. It is given back once.
-final class DownloadPermit: Sendable {
-  private let slot: AsyncStream<Void>.Continuation
-  private let isGivenBack = Atomic<Bool>(false)
-
-  init(_ slot: AsyncStream<Void>.Continuation) { self.slot = slot }
-
-  func giveBack() {
-    if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
   }
 }
 

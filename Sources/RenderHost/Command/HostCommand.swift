@@ -180,7 +180,7 @@ extension HostCommand {
   /// Runs pages for the daemon that started this process; never returns.
   package static func runWorker() -> Never { WorkerMain.runOrCheck() }
 
-  /// Limits the arenas of the C library to one for each processor, but at least two: each keeps what is freed in it for
+  /// Limits the arenas of the C library to one for each processor, but at least two: each keeps the memory freed in it for
   /// itself, and by default there are eight for each processor. The limit holds if no other thread was started before.
   package static func limitArenas() { mallopt(M_ARENA_MAX, CInt(max(2, pk_usable_processors()))) }
 

@@ -115,7 +115,8 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     func perform() async throws {
       let (opened, source) = try await options.source(in: options.store.writing())
-      let target = try await name.asyncMap { try await source.release(named: $0, in: opened) } ?? source.previous
+      let target: StoredRelease? =
+        if let name { try await source.release(named: name, in: opened) } else { source.previous }
       guard let target else {
         throw DescribedError(
           "the store has no release before \(source.current?.name ?? "the current one"): \"bundlectl release list\" shows what it has"
@@ -393,12 +394,5 @@ extension [ReleaseSummary] {
         "activatedAt": summary.switchedAt,
       ]
     }
-  }
-}
-
-extension Optional {
-  fileprivate func asyncMap<Value>(_ transform: (Wrapped) async throws -> Value) async rethrows -> Value? {
-    guard let self else { return nil }
-    return try await transform(self)
   }
 }

@@ -17,9 +17,7 @@ package struct FolderSource: Sendable {
   package init(folder: String, store: StoreDirectory) throws {
     let absolute = URL(fileURLWithPath: folder).standardizedFileURL.path
     self.folder = absolute
-    var digester = try Digester.sha256()
-    digester.update(Array(absolute.utf8))
-    let name = try digester.finish().hex.prefix(16)
+    let name = try SHA256Digest(of: Array(absolute.utf8)).hex.prefix(16)
     self.store = StoreDirectory(URL(fileURLWithPath: store.path).standardizedFileURL.path)
     manifestNames = ["folders", "\(name).json"]
     manifestPath = ([self.store.path] + manifestNames).joined(separator: "/")

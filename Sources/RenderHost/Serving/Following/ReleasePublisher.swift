@@ -58,7 +58,7 @@ struct ReleasePublisher: Sendable {
     }
   }
 
-  /// Checks the source, fetches what is missing, and switches when the release is complete.
+  /// Checks the source, fetches the missing files, and switches when the release is complete.
   ///
   /// - Parameter names: on-demand bundles that are fetched too; the others are fetched when they are requested.
   /// - Returns: `true` if the source's newest release is served.
