@@ -48,7 +48,7 @@ extension SigningOptions {
 
   /// Signs a message with the first key.
   ///
-  /// - Throws: ``DescribedError``, `KeyError`, `SigningCommandError`.
+  /// - Throws: ``DescribedError``, `KeyError`.
   func signature(over message: [UInt8]) async throws -> [UInt8] {
     if let path = key.first { return try KeyFile.signingKey(path).signature(over: message) }
     guard let signWith, let publicKey else { throw Self.noSigner }
@@ -70,7 +70,7 @@ extension SigningOptions {
   /// Adds signatures of bytes.
   ///
   /// - Returns: the keys that have signed now.
-  /// - Throws: ``DescribedError``, `KeyError`, `SigningCommandError`.
+  /// - Throws: ``DescribedError``, `KeyError`.
   func sign(
     _ content: [UInt8], as kind: SignedKind, in file: inout SignatureFile
   ) async throws -> [VerificationKey] {
