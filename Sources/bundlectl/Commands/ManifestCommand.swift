@@ -93,21 +93,12 @@ struct ManifestDiffCommand: JSONCommand {
     completion: .file(extensions: ["json"]))
   var new: String
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp("A header field, sent to the origin of each manifest only. Repeatable.", valueName: "field"))
-  var header: [String] = []
-
-  @Option(
-    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
-    completion: .file())
-  var caFile: String?
+  @OptionGroup var reader: ManifestReader
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
   func perform() async throws {
-    let reader = ManifestReader(header: header, caFile: caFile)
     func digests(_ manifest: String) async throws -> [String: MD5Digest] {
       let read = try await reader.read(try PageURL(manifestArgument: manifest))
       return Dictionary((read.bundles + read.files).map { ($0.path, $0.md5) }, uniquingKeysWith: { first, _ in first })
@@ -128,7 +119,8 @@ struct ManifestDiffCommand: JSONCommand {
 /// Reads a manifest without a store.
 struct ManifestReader: ParsableArguments {
   @Option(
-    name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+    name: .long,
+    help: ArgumentHelp("A header field, sent to the manifest's origin only. Repeatable.", valueName: "field"))
   var header: [String] = []
 
   @Option(
