@@ -93,11 +93,7 @@ public struct StoreDirectory: Hashable, Sendable {
     try FileSystem.makeFolders(place)
     for folder in [quarantine, blobs, partial, views] {
       if let found = FileSystem.status(folder), found.kind != .folder {
-        guard mayPutAside else {
-          throw StoreError.notWritable(
-            path: folder.string,
-            reason: "it is not a folder, and there is no store in \(path): name another folder")
-        }
+        guard mayPutAside else { throw StoreError.foreignFile(path: folder.string) }
         try putAside(folder)
       }
       try FileSystem.makeFolder(folder)

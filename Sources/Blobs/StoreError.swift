@@ -12,6 +12,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   case diskFull(path: String)
   /// The database is damaged.
   case damagedDatabase(path: String, reason: String)
+  /// The folder is not a store, and has another program's file in the place of one of the store's folders.
+  case foreignFile(path: String)
   /// The database belongs to another program.
   case foreignDatabase(path: String)
   /// The database cannot be used for another reason.
@@ -36,6 +38,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
     case .diskFull(let path): "the disk is full: \(path) could not be written; free some space and try again"
     case .damagedDatabase(let path, let reason):
       "the store's database \(path) is damaged (\(reason)): the next preload puts it aside and makes a new one of the files that are there"
+    case .foreignFile(let path):
+      "\(path) is not a folder of a store, but another program's file: name another folder"
     case .foreignDatabase(let path):
       "\(path) is another program's database: name another folder"
     case .database(let path, let reason): "the store's database \(path) cannot be used: \(reason)"

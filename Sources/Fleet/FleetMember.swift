@@ -37,7 +37,7 @@ package final class FleetMember: Sendable {
     package var name: FleetName
     /// The file that keeps the host's position in the journal.
     package var positionFile: String
-    /// `true` if what is stored answers as usual while the host is cut off.
+    /// `true` if stored responses are served as usual while the host is cut off.
     package var servesWhenCutOff = false
     /// The longest time until an order must be in the journal: its servers may be choosing a leader.
     package var patience: Duration = .seconds(5)
@@ -273,7 +273,7 @@ package final class FleetMember: Sendable {
     }
   }
 
-  /// Logs what is wrong, unless something was wrong with the subject already.
+  /// Logs a problem, unless its subject had one already.
   private func tell(_ subject: Subject, _ problem: String) {
     let isNews = state.withLock { $0.problems.updateValue(problem, forKey: subject) == nil }
     if isNews { logger.warning("\(problem)") }

@@ -30,7 +30,7 @@ package struct FleetPosition: Hashable, Sendable {
     package var journal: Int64
     /// The sequence of the last entry that was applied.
     package var applied: UInt64
-    /// Orders of the time before may be missing, so that what is older must be validated, in seconds since 1970; `nil` if
+    /// Orders of the time before may be missing, so that older responses must be validated, in seconds since 1970; `nil` if
     /// none is missing.
     package var completeSince: Int64?
     /// ``JournalEntry/time`` of the last entry that was applied; `nil` if that is not known.
@@ -245,7 +245,7 @@ package struct FleetPosition: Hashable, Sendable {
 
   /// The stored responses that may be used at a time.
   ///
-  /// - Parameter servesWhenCutOff: `true` if what is stored answers as usual while the host is cut off.
+  /// - Parameter servesWhenCutOff: `true` if stored responses are served as usual while the host is cut off.
   package func storedUse(at now: FleetTime, servesWhenCutOff: Bool = false) -> StoredUse {
     let complete = saved?.completeSince.map { HTTPDate(secondsSinceEpoch: $0).later(by: 1) }
     switch phase(at: now) {
@@ -305,7 +305,7 @@ extension PositionFile: Codable {
     try container.encodeIfPresent(clock, forKey: .clock)
   }
 
-  /// - Returns: `nil` if there is none that can be read: then nothing is known of what is stored.
+  /// - Returns: `nil` if there is none that can be read: then nothing is known of the stored responses.
   init?(at path: String) {
     guard let data = FileManager.default.contents(atPath: path), data.count <= 4096,
       let value = try? JSONValue(reading: Array(data)), let content = try? value.decoded(as: PositionFile.self),

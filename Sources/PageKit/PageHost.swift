@@ -99,7 +99,7 @@ public final class PageHost: Sendable {
     let embedded = Self.embedded(configuration, store)
     let prepare: @Sendable () async -> Void = {
       await embedded()
-      await trials?.noteEndedProcesses()
+      await trials?.recordEndedProcesses()
     }
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(

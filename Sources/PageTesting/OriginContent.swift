@@ -102,25 +102,15 @@ extension OriginResponse {
 ///
 /// From the most to the least specific: a path with its query (`/a.js?v=1`), a path (`/a.js`, with any query), a prefix
 /// (`/api/*`), longer ones first.
-struct RouteTable<Value: Sendable>: Sendable {
-  private var values: [String: Value] = [:]
-
-  /// The value of exactly this pattern.
-  subscript(pattern: String) -> Value? {
-    get { values[pattern] }
-    set { values[pattern] = newValue }
-  }
-
-  func value(for target: String) -> Value? {
-    pattern(for: target).flatMap { values[$0] }
-  }
+extension Dictionary where Key == String {
+  func value(for target: String) -> Value? { pattern(for: target).flatMap { self[$0] } }
 
   /// Returns the pattern that applies to a request.
   func pattern(for target: String) -> String? {
-    if values[target] != nil { return target }
+    if self[target] != nil { return target }
     let path = target.withoutQuery
-    if values[path] != nil { return path }
-    return values.keys.filter { $0.isPrefixPattern && $0.matches(target: target) }
+    if self[path] != nil { return path }
+    return keys.filter { $0.isPrefixPattern && $0.matches(target: target) }
       .max { $0.utf8.count < $1.utf8.count }
   }
 }

@@ -17,11 +17,11 @@ struct OriginState: Sendable {
   }
 
   var phase = Phase.accepting
-  var routes = RouteTable<Route>()
+  var routes: [String: Route] = [:]
   /// The faults that apply to one request each.
-  var scripts = RouteTable<ArraySlice<Fault>>()
+  var scripts: [String: ArraySlice<Fault>] = [:]
   /// The faults of all requests without a script.
-  var standingFaults = RouteTable<Fault>()
+  var standingFaults: [String: Fault] = [:]
   var heldPatterns: Set<String> = []
   /// The patterns of requests that are answered before their bodies arrive.
   var headPatterns: Set<String> = []

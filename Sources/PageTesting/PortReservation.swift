@@ -85,7 +85,7 @@ final class PortReservation: Sendable {
   /// Ends listening at once.
   ///
   /// Closing alone does not: a process that is being started has copies of all descriptors until it becomes its
-  /// program. On a busy machine it would go on accepting connections that nobody serves, and keep the port.
+  /// program. On a busy machine it would go on accepting connections that are never served, and keep the port.
   static func endListening(_ descriptor: Int32) {
     shutdown(descriptor, Int32(SHUT_RDWR))
     close(descriptor)

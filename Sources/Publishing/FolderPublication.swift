@@ -5,7 +5,7 @@ import Releases
 /// Publishes the release in a folder: first the contents that are missing, then its manifest, and last the pointer, which
 /// switches to it.
 ///
-/// A publication that ends in the middle changes nothing for hosts, and the next one goes on with what is there.
+/// A publication that ends in the middle changes nothing for hosts, and the next one goes on with the objects that are there.
 package struct FolderPublication: Sendable {
   package struct Options: Sendable {
     /// The `base` of the manifest; `nil` for that of the folder's own manifest, or of the release before.
@@ -15,7 +15,7 @@ package struct FolderPublication: Sendable {
     /// The share of installs that get the release, in percent; `nil` for all, or for the present one of an unchanged
     /// release.
     package var percent: Double?
-    /// `true` if nobody else publishes at the same time: conditions are not asked for.
+    /// `true` if there is no other publisher at the same time: conditions are not asked for.
     package var isAlone = false
     /// The keys that sign: it is checked that hosts count them before anything is uploaded.
     package var signers: [VerificationKey] = []
@@ -74,7 +74,7 @@ package struct FolderPublication: Sendable {
 
   private var store: S3Store { releases.store }
 
-  /// - Throws: ``PublishError``, ``FolderError``, ``ManifestError``, ``ObjectStoreError``, ``TransportError``, errors of
+  /// - Throws: ``PublishError``, ``DescribedError``, ``ManifestError``, ``ObjectStoreError``, ``TransportError``, errors of
   ///   signing, `CancellationError`.
   package func publish(_ progress: @escaping @Sendable (Progress) -> Void = { _ in }) async throws -> Report {
     if !options.isAlone, releases.keeper == nil, try await !store.supportsConditions() {

@@ -59,7 +59,7 @@ extension PublishedReleases {
   ///     manifest.
   ///   - isTrial: `true` to change nothing.
   ///   - removed: is called after each object.
-  /// - Throws: ``PublishError``, ``ListingError``, ``ManifestError``, ``ObjectStoreError``, ``TransportError``,
+  /// - Throws: ``PublishError``, ``DescribedError``, ``ManifestError``, ``ObjectStoreError``, ``TransportError``,
   ///   `CancellationError`.
   package func collect(
     keeping count: Int, isTrial: Bool = false, isAlone: Bool = false,
@@ -129,7 +129,7 @@ extension S3Store {
 
   /// The objects of the location, by ListObjectsV2.
   ///
-  /// - Throws: ``ListingError``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
+  /// - Throws: ``DescribedError``, ``ObjectStoreError``, ``TransportError``, `CancellationError`.
   package func objects() async throws -> [ListedObject] {
     var objects: [ListedObject] = []
     var (names, tokens): (Set<String>, Set<String>) = ([], [])
@@ -145,19 +145,26 @@ extension S3Store {
       objects += new
       emptyPages += new.isEmpty ? 1 : 0
       token = page.next
-      guard objects.count <= Self.listLimit else { throw ListingError.tooMany(location, limit: Self.listLimit) }
+      guard objects.count <= Self.listLimit else {
+        throw DescribedError(
+          "\(location) has more than \(Self.listLimit) objects: give the releases a prefix of their own")
+      }
       guard let token else { break }
       guard tokens.insert(token).inserted else {
-        throw ListingError.endless(location, reason: "it names the same next page twice")
+        throw endless("it names the same next page twice")
       }
       guard emptyPages <= Self.emptyPageLimit else {
-        throw ListingError.endless(location, reason: "\(emptyPages) of its pages bring nothing new")
+        throw endless("\(emptyPages) of its pages bring nothing new")
       }
       guard tokens.count < Self.pageLimit else {
-        throw ListingError.endless(location, reason: "it has more than \(Self.pageLimit) pages")
+        throw endless("it has more than \(Self.pageLimit) pages")
       }
     } while true
     return objects
+  }
+
+  private func endless(_ reason: String) -> DescribedError {
+    DescribedError("the object store's list of \(location) has no end: \(reason)")
   }
 }
 
@@ -170,22 +177,26 @@ struct ListPage: Hashable, Sendable {
   /// The largest size of a token, and of an object's key as the stores limit it, in bytes.
   private static let (tokenLimit, keyLimit) = (4096, 1024)
 
-  /// - Throws: ``ListingError/unreadable(reason:)``.
+  /// - Throws: ``DescribedError``.
   init(reading bytes: [UInt8], below prefix: String) throws {
     let reader = Reader(prefix)
     let parser = XMLParser(data: Data(bytes))
     parser.delegate = reader
     // The parser itself takes a document that is cut off.
     guard parser.parse(), reader.isList, reader.isWhole else {
-      throw ListingError.unreadable(
-        reason: reader.fault ?? parser.parserError?.localizedDescription ?? "it is not a ListBucketResult")
+      throw Self.unreadable(
+        reader.fault ?? parser.parserError?.localizedDescription ?? "it is not a ListBucketResult")
     }
     (objects, next) = (reader.objects, reader.isCut ? reader.token : nil)
-    if reader.isCut, next == nil { throw ListingError.unreadable(reason: "it is cut off, and has no token") }
+    if reader.isCut, next == nil { throw Self.unreadable("it is cut off, and has no token") }
     // The token goes into a URL.
     if let count = next?.utf8.count, count > Self.tokenLimit {
-      throw ListingError.unreadable(reason: "its token has \(count) bytes, more than \(Self.tokenLimit)")
+      throw Self.unreadable("its token has \(count) bytes, more than \(Self.tokenLimit)")
     }
+  }
+
+  private static func unreadable(_ reason: String) -> DescribedError {
+    DescribedError("the object store's list of objects cannot be read: \(reason)")
   }
 
   private final class Reader: NSObject, XMLParserDelegate {
@@ -247,23 +258,6 @@ struct ListPage: Hashable, Sendable {
         text,
         strategy: .iso8601.year().month().day().timeZone(separator: .omitted).time(includingFractionalSeconds: true)))
         ?? (try? Date(text, strategy: .iso8601))
-    }
-  }
-}
-
-/// A list of objects that cannot be used.
-package enum ListingError: Error, Hashable, CustomStringConvertible {
-  case unreadable(reason: String)
-  case tooMany(S3Location, limit: Int)
-  /// The pages have no end that the store's answers would reach.
-  case endless(S3Location, reason: String)
-
-  package var description: String {
-    switch self {
-    case .unreadable(let reason): "the object store's list of objects cannot be read: \(reason)"
-    case .tooMany(let location, let limit):
-      "\(location) has more than \(limit) objects: give the releases a prefix of their own"
-    case .endless(let location, let reason): "the object store's list of \(location) has no end: \(reason)"
     }
   }
 }

@@ -11,7 +11,7 @@ struct ReleaseDraft: Hashable, Sendable {
   /// - Parameters:
   ///   - current: the current release's manifest; `nil` if there is none.
   ///   - pointer: names it, and all other releases; `nil` if there is none.
-  /// - Throws: ``FolderError``, ``ManifestError``, ``PublishError``.
+  /// - Throws: ``DescribedError``, ``ManifestError``, ``PublishError``.
   init(
     folder: String, options: FolderPublication.Options, current: Manifest?, in pointer: ReleasePointer?, now: Date
   ) throws {

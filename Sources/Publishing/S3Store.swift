@@ -16,7 +16,7 @@ package struct S3Store: Sendable {
   /// - Parameters:
   ///   - transport: sends requests without signing them.
   ///   - sleep: waits between attempts.
-  /// - Throws: ``S3AccessError``.
+  /// - Throws: ``DescribedError``.
   package init(
     _ location: S3Location, access: S3Access, transport: any HTTPTransporting, retry: RetryPolicy = .standard,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }

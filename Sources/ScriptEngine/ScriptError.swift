@@ -31,7 +31,7 @@ public enum ScriptError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// An exception of a script.
-public struct ScriptException: Hashable, Sendable, CustomStringConvertible {
+public struct ScriptException: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The thrown error or value as text.
   public var message: String
   /// The script's URL or name, if the engine knows it.

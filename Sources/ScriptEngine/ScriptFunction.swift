@@ -50,7 +50,7 @@ extension ScriptContext {
   ) -> ScriptReference {
     makeFunction { context, arguments in
       let result = try body(context, arguments.map(\.reference))
-      // The engine sees what is on the stack.
+      // The engine sees the values on the stack.
       return withExtendedLifetime(result) { $0.raw }
     }
   }

@@ -3,6 +3,7 @@ import Blobs
 import Dispatch
 import Foundation
 import Logging
+import PageKit
 import PageWorkers
 import UnixSignals
 
@@ -75,7 +76,7 @@ struct Bundlectl: AsyncParsableCommand {
       // The parser would show the usage of the whole program for a usage error of a running command.
       text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
     } else {
-      let advised: any Error = error.advice == nil ? error : CommandError(error.message)
+      let advised: any Error = error.advice == nil ? error : DescribedError(error.message)
       let message = fullMessage(for: advised, columns: nil)
       let isScript = arguments.first?.hasPrefix("--generate-completion-script") == true
       text = isScript ? Completions.finished(message) : message

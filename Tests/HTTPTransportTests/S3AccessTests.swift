@@ -68,7 +68,7 @@ struct S3AccessTests {
       (["AWS_REGION": "x@other"], "AWS_REGION is \"x@other\", which is no region"),
     ] as [([String: String], String)])
   func refused(_ environment: [String: String], _ message: String) {
-    let error = #expect(throws: S3AccessError.self) { try S3Access(environment: environment) }
+    let error = #expect(throws: DescribedError.self) { try S3Access(environment: environment) }
     #expect(error?.description == message)
   }
 
@@ -81,7 +81,7 @@ struct S3AccessTests {
   func controlCharacters(_ name: String, _ text: String) {
     var environment = Self.key
     environment[name] = "http://host/\(text)X-Other: 1"
-    let error = #expect(throws: S3AccessError.self) { try S3Access(environment: environment) }
+    let error = #expect(throws: DescribedError.self) { try S3Access(environment: environment) }
     #expect(
       error?.description
         == "\(name) has a line break or another control character, which no key, region or URL has")

@@ -67,7 +67,7 @@ final class PageOpener: Sendable {
           command[1], of: manifest, store: store, trust: nil, limits: .standard, logger: Logger(label: "opener"))
         await release.installed()
       case ("note", 1):
-        await trials.noteEndedProcesses()
+        await trials.recordEndedProcesses()
       case ("try", 2):
         guard let page = pages.withLock({ $0[command[1]] }), let opening = await trials.begin(page) else {
           throw UnknownCommand()

@@ -305,6 +305,27 @@ struct RecycleListTests {
     }
   }
 
+  @Test("taps on cells find them among those that the page has made")
+  func taps() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await Self.listPage(
+        fixture,
+        """
+        part.setAttr('id', 'part')
+        slot.addEvent('click', function () { tapped++ })
+        var tapped = 0
+        body.addEvent('ask', function () { body.setAttr('tapped', tapped) })
+        """)
+      for _ in 1...3 { try await page.click(.id("part")) }
+      await page.settle(within: .seconds(20))
+      #expect(await page.expansionCount == 1)
+      try await page.fireEvent("_root", "ask")
+      await page.settle(within: .seconds(20))
+      #expect(await page.tree.first(.ref("_root"))?.attributes["tapped"] == 3)
+      #expect(await page.exceptions == [])
+    }
+  }
+
   @Test("cells are made once for several calls of methods, and anew after a change of the data")
   func expansions() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -32,6 +32,18 @@ import Testing
     #expect(try read(Array(bytes.dropLast())).count == 1)
   }
 
+  @Test("a request behaves in the daemon as in its worker", arguments: LoadBehavior.named.map(\.behavior))
+  func behavior(_ behavior: LoadBehavior) throws {
+    let question = ResourceQuestion(ResourceRequest("https://a/b", behavior: behavior))
+    let message = PageQuestion.resource(question)
+    let frames = try read(Array(try Frame.encode(message, []).readableBytesView))
+    guard case .resource(let asked) = try Frame.decode(PageQuestion.self, frames[0]).0 else {
+      Issue.record("another question")
+      return
+    }
+    #expect(asked.request(body: [])?.behavior == behavior)
+  }
+
   @Test("a message that is nested too deeply is refused")
   func nesting() async throws {
     let head = Array((String(repeating: #"{"a":"#, count: 200_000)).utf8)

@@ -279,7 +279,7 @@ struct FolderPublicationTests {
       #expect(manifest.bundles.map(\.name) == ["home"] && manifest.files.isEmpty)
       let count = site.bucket.objects.count
       try site.write("shop/release.pem", try SigningKey().pem())
-      let error = await #expect(throws: FolderError.self) { try await site.publish("r2") }
+      let error = await #expect(throws: DescribedError.self) { try await site.publish("r2") }
       #expect(error?.description.contains("/shop/release.pem has a private key") == true)
       #expect(site.bucket.objects.count == count)
     }

@@ -170,7 +170,7 @@ extension ReleaseCollectionTests {
         let text = members.replacing("NUMBER", with: "\(number)").replacing("OBJECT", with: object)
         return "<ListBucketResult><IsTruncated>true</IsTruncated>\(text)</ListBucketResult>"
       }
-      await #expect(throws: ListingError.self) { try await site.releases.store.objects() }
+      await #expect(throws: DescribedError.self) { try await site.releases.store.objects() }
       #expect(count.withLock { $0 } <= limit)
     }
   }
@@ -245,5 +245,5 @@ struct ListPageTests {
       "<ListBucketResult><Contents><Key>else/a</Key><LastModified>2026-11-26T10:00:00Z</LastModified><Size>1</Size></Contents></ListBucketResult>",
       "<ListBucketResult><Contents><Key>app/a</Key><LastModified>now</LastModified><Size>1</Size></Contents></ListBucketResult>",
     ])
-  func unreadable(_ text: String) { #expect(throws: ListingError.self) { try Self.page(text) } }
+  func unreadable(_ text: String) { #expect(throws: DescribedError.self) { try Self.page(text) } }
 }

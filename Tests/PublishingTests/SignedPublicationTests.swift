@@ -125,7 +125,7 @@ struct SignedPublicationTests {
       pointer.current.sequence = Int64.sequenceLimit
       site.bucket["app/current.json"] = try pointer.fileBytes()
       try site.write("home.js", "// 2")
-      await #expect(throws: FolderError.self) { try await site.publish("r2") }
+      await #expect(throws: DescribedError.self) { try await site.publish("r2") }
       for number in [Int64.max, Int64.sequenceLimit] {
         pointer.current.sequence = 1
         pointer.collections = number

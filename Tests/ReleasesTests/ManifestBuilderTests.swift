@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import PageTesting
 import TestSupport
 import Testing
@@ -47,7 +48,7 @@ struct ManifestBuilderTests {
   func privateKeys(_ text: String) throws {
     let folder = try TemporaryDirectory()
     try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("notes.txt")))
-    let error = #expect(throws: FolderError.self) {
+    let error = #expect(throws: DescribedError.self) {
       try ManifestBuilder(folder: folder.path).manifest(following: nil, base: "")
     }
     #expect(

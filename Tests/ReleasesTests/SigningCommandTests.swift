@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import PageTesting
 import Testing
 
@@ -13,8 +14,8 @@ struct SigningCommandTests {
     ])
   func failures(_ command: String, _ reason: String) async throws {
     let signing = SigningCommand(command, key: try SigningKey().verificationKey)
-    let error = await #expect(throws: SigningCommandError.self) { try await signing.signature(over: [1]) }
-    #expect(error?.reason.contains(reason) == true, "\(error.map { "\($0)" } ?? "")")
+    let error = await #expect(throws: DescribedError.self) { try await signing.signature(over: [1]) }
+    #expect(error?.description.contains(", \(reason)") == true, "\(error.map { "\($0)" } ?? "")")
   }
 
   /// The processes whose numbers a command has written into a file.
@@ -41,8 +42,8 @@ struct SigningCommandTests {
     let signing = SigningCommand(
       command.replacing("FILE", with: folder.file("processes")), key: try SigningKey().verificationKey,
       limit: .seconds(5))
-    let error = await #expect(throws: SigningCommandError.self) { try await signing.signature(over: [1]) }
-    #expect(error?.reason.hasPrefix("has not ended in") == true)
+    let error = await #expect(throws: DescribedError.self) { try await signing.signature(over: [1]) }
+    #expect(error?.description.contains(", has not ended in") == true)
     let processes = Self.processes(in: folder.file("processes"))
     #expect(processes.count == 2)
     try await Self.expectEnded(processes)

@@ -208,6 +208,16 @@ struct PreloadCommandTests {
     }
   }
 
+  @Test("a folder that another program uses is refused with the option that names another one")
+  func foreignFolder() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      try site.write("", to: "store/blobs")
+      let result = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
+      #expect(result.status == 1 && result.error.contains("name another folder with --store"), "\(result.error)")
+    }
+  }
+
   @Test("an unreachable server is reported, and the stored release stays")
   func unreachableServer() async throws {
     try await Site.running { site in

@@ -207,7 +207,7 @@ struct RenderWorkerTests {
     do {
       _ = try await page.open()
       Issue.record("the page was opened")
-    } catch let error as CommandError {
+    } catch let error as DescribedError {
       #expect(error.description.hasPrefix("no process can be started for the page: "), "\(error)")
       #expect(error.description.hasSuffix("; --in-process runs the page without one"), "\(error)")
     }

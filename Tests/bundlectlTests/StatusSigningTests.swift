@@ -39,7 +39,8 @@ struct StatusSigningTests {
     try await Self.publishing { site in
       #expect(
         try await Self.failure(site, "manifest", "verify", "--root", "1.root.json")
-          .contains("there is no status.json beside the manifest"))
+          .contains(
+            #"asks for: make one with "bundlectl manifest status""#))
       let signed = try await site.run("manifest", "status", "--key", "online.pem", "--expires-in", "1d")
       #expect(signed.output.contains("status.json.sig: status 1 of release"))
       let status = try await Self.verified(site)

@@ -9,7 +9,7 @@ import Synchronization
 
 /// A release with its signatures in one file: an SQLite archive, whose files `sqlite3 -A` lists and extracts.
 ///
-/// It has `source`, the URL of the manifest; `manifest.json` and what is published beside it; and `content/PATH` for each
+/// It has `source`, the URL of the manifest; `manifest.json` and the files published beside it; and `content/PATH` for each
 /// stored bundle and file. It is as trustworthy as its sender: everything read from it is checked like a response of
 /// the source.
 package final class ReleaseArchive: Sendable {
@@ -326,8 +326,7 @@ package struct ArchiveTransport: HTTPTransporting {
     }
     guard url.hasPrefix(folder) else { return nil }
     let name = String(url.dropFirst(folder.count))
-    let signed = name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
-    return PublishedRoot.version(ofFile: signed) == nil ? nil : name
+    return PublishedRoot.version(ofFile: SignatureFile.signedName(of: name)) == nil ? nil : name
   }
 }
 

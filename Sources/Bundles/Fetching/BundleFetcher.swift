@@ -203,8 +203,8 @@ package struct BundleFetcher: Sendable {
     var isDelta = false
     switch RangeDecision(for: response.head, held: held) {
     case .fail: throw HTTPFault(response.head, url: url, now: .now)
-    case .askForWhole: throw Setback(kind: .uselessPart, reason: UnrequestedAnswer(response.head, url: url))
-    case .notAskedFor: throw Setback(kind: .notAskedFor, reason: UnrequestedAnswer(response.head, url: url))
+    case .askForWhole: throw Setback(kind: .uselessPart, reason: Self.unrequested(response.head, url))
+    case .notAskedFor: throw Setback(kind: .notAskedFor, reason: Self.unrequested(response.head, url))
     case .startOver:
       var head = DownloadHead(
         url: url, etag: answer[.eTag], lastModified: answer[.lastModified],
@@ -228,7 +228,7 @@ package struct BundleFetcher: Sendable {
       held = nil
     case .append:
       guard let held else {
-        throw Setback(kind: .notAskedFor, reason: UnrequestedAnswer(response.head, url: url))
+        throw Setback(kind: .notAskedFor, reason: Self.unrequested(response.head, url))
       }
       intake = try makeIntake(target, head: held.head, contentType: answer[.contentType], download: download)
       try download.resume()
@@ -309,14 +309,11 @@ package struct BundleFetcher: Sendable {
   }
 }
 
-/// A response that answers another request than the one that was sent.
-private struct UnrequestedAnswer: Error, CustomStringConvertible {
-  let url: PageURL
-  let status: Int
-
-  init(_ response: HTTPResponse, url: PageURL) { (self.url, status) = (url, response.status.code) }
-
-  var description: String { "\(url): the server answers \(status), which was not asked for" }
+extension BundleFetcher {
+  /// The error of a response that answers another request than the one that was sent.
+  private static func unrequested(_ response: HTTPResponse, _ url: PageURL) -> DescribedError {
+    DescribedError("\(url): the server answers \(response.status.code), which was not asked for")
+  }
 }
 
 extension BundleError {

@@ -67,8 +67,8 @@ package final class OriginClient: Sendable {
     }
   }
 
-  /// Posts bytes, and reads the answer to its end. A redirect is an answer like any other: what is posted goes nowhere
-  /// else.
+  /// Posts bytes, and reads the answer to its end. A redirect is not followed: the bytes are posted to this URL
+  /// alone.
   ///
   /// - Parameter url: an `http` or `https` URL.
   /// - Throws: ``TransportError``, ``OfflineError``, `CancellationError`.

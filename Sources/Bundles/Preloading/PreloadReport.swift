@@ -12,18 +12,30 @@ public struct PreloadReport: Hashable, Sendable, Encodable {
     public let name: String
     /// The reason, in a sentence.
     public let error: String
+    /// The error that caused the failure; `nil` if there is none. Neither encoded nor compared.
+    package private(set) var cause: (any Error)?
     /// `true` if a later attempt may succeed without any change here, for example if the server was unreachable. Not
     /// encoded.
-    public private(set) var isPassing = false
+    public var isPassing: Bool { cause.map(RetryPolicy.mayPass) ?? false }
 
-    package init(name: String, error: String, isPassing: Bool = false) {
+    package init(name: String, error: String, cause: (any Error)? = nil) {
       self.name = name
       self.error = error
-      self.isPassing = isPassing
+      self.cause = cause
     }
 
-    init(name: String, _ error: any Error) {
-      self.init(name: name, error: error.sentence, isPassing: RetryPolicy.mayPass(error))
+    package init(name: String, _ error: any Error) {
+      self.init(name: name, error: error.sentence, cause: error)
+    }
+
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+      (lhs.name, lhs.error, lhs.isPassing) == (rhs.name, rhs.error, rhs.isPassing)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+      hasher.combine(name)
+      hasher.combine(error)
+      hasher.combine(isPassing)
     }
 
     private enum CodingKeys: CodingKey {

@@ -38,7 +38,7 @@ extension Preloader {
         report.failures.append(
           .init(
             name: Self.manifestName, error: "\(failure); the stored release \(known.release.name) stays",
-            isPassing: RetryPolicy.mayPass(failure)))
+            cause: failure))
         asked = RetryPolicy.retryAfter(failure)
       }
       try await bring(known, &report, &asked)
@@ -139,7 +139,7 @@ extension Preloader {
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)
     // They can be fetched as soon as the manifest can.
-    let isPassing = report.failures.contains(where: \.isPassing)
+    let passing = report.failures.first(where: \.isPassing)?.cause
     report.failures += unknown.map {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
@@ -149,7 +149,7 @@ extension Preloader {
         list.flatMap(\.bundles).map {
           .init(
             name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)",
-            isPassing: isPassing)
+            cause: passing)
         }
       }
       let required = diff.fetch.filter { !$0.isOptional }
@@ -224,8 +224,13 @@ extension Preloader {
           slot.yield()
           continue
         }
-        let ticket = DownloadPermit(slot)
-        group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
+        // The slot is freed once: when the bytes have arrived, or at the end.
+        let isFreed = Atomic(false)
+        group.addTask {
+          try await fetch(item, at: index, of: release, tally) {
+            if !isFreed.exchange(true, ordering: .relaxed) { slot.yield() }
+          }
+        }
         started += 1
         // The first bundle shortens the others, which is worth waiting for where bytes are dear.
         let isAwaited = started == 1 && item.bundles[0].kind == .bundle && saver?.isOn == true
@@ -244,11 +249,11 @@ extension Preloader {
 
   private func fetch(
     _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: PreloadTally,
-    _ ticket: DownloadPermit
+    _ freeSlot: @escaping @Sendable () -> Void
   )
     async throws
   {
-    defer { ticket.giveBack() }
+    defer { freeSlot() }
     feed.setState(.fetching(0), of: index)
     var lastError: (any Error)?
     // Entries with equal content: the first URL that delivers it serves all.
@@ -263,7 +268,7 @@ extension Preloader {
             feed.received(bytes, by: index)
           },
           retries: { feed.retries($0, by: index) },
-          fetched: { ticket.giveBack() })
+          fetched: freeSlot)
         tally.done(item, delivery)
         if bundle.preload == .idle { saver?.spend(delivery.blob.size) }
         feed.setState(.done, of: index)
@@ -285,18 +290,6 @@ extension Preloader {
       tally.failed(item, lastError)
     }
     feed.setState(.failed("\(lastError)"), of: index)
-  }
-}
-
-/// The permission to run one download. It is given back once.
-final class DownloadPermit: Sendable {
-  private let slot: AsyncStream<Void>.Continuation
-  private let isGivenBack = Atomic<Bool>(false)
-
-  init(_ slot: AsyncStream<Void>.Continuation) { self.slot = slot }
-
-  func giveBack() {
-    if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
   }
 }
 

@@ -142,8 +142,8 @@ extension BundleStore {
     }
   }
 
-  /// Counts the bundles and files of a release of which nothing is to be downloaded: everything is stored but what is on
-  /// demand, and the files are as they were written. Their bytes are not read.
+  /// Counts the bundles and files of a release that needs no download: all entries but those on demand are stored, and
+  /// their files are as they were written. Their bytes are not read.
   ///
   /// - Returns: `nil` if something is missing, or a file was touched.
   package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
@@ -288,7 +288,7 @@ extension BundleStore {
       guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
       return (StoredBundle(bundle: unlisted.candidate.bundle, blob: unlisted.candidate.blob), unlisted.usedAt)
     }
-    if let lastUse { await noteUse(of: url, in: "unlisted", last: lastUse) }
+    if let lastUse { await recordUse(of: url, in: "unlisted", last: lastUse) }
     return found
   }
 
@@ -322,7 +322,7 @@ extension BundleStore {
       // It is used only if no release has bytes.
       return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
     }
-    if let lastUse { await noteUse(of: url, in: "unlisted", last: lastUse) }
+    if let lastUse { await recordUse(of: url, in: "unlisted", last: lastUse) }
     return found
   }
 

@@ -15,7 +15,7 @@ extension BundleStore {
     let found = try await read { [requiresSignatures] db in
       try Self.sources(db, where: "source.url = ?", [url.text], onlySigned: requiresSignatures).first
     }
-    if let found { await noteUse(of: url, in: "source", last: found.usedAt ?? 0) }
+    if let found { await recordUse(of: url, in: "source", last: found.usedAt ?? 0) }
     return found
   }
 
@@ -179,7 +179,7 @@ extension BundleStore {
       try db.firstRow("SELECT 1 FROM \"release\" WHERE id = ?", [release.id]) { _ in true }
     }
     guard isThere == true else { throw StoreError.releaseGone(name: release.name) }
-    lease?.noteRelease(in: generation)
+    lease?.recordRelease(in: generation)
     return lease ?? ReleaseLease()
   }
 

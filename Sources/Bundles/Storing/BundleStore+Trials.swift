@@ -44,7 +44,7 @@ extension BundleStore {
   ///   - otherOpenings: the number of other openings of the release that have no tree yet.
   ///   - reports: `true` to keep a report of the end of the trial, to be sent.
   /// - Throws: ``StoreError``.
-  package func note(
+  package func record(
     _ result: TrialResult, of release: Int64, page: MD5Digest, opening: String, otherOpenings: Int = 0,
     options: ReleaseTrial, reports: Bool = false
   ) async throws -> TrialEffect {

@@ -29,7 +29,7 @@ extension BundleStore {
   /// - Parameters:
   ///   - table: `source` or `unlisted`.
   ///   - last: the time of the last use that was recorded, in seconds since 1970.
-  func noteUse(of url: PageURL, in table: StaticString, last: Double) async {
+  func recordUse(of url: PageURL, in table: StaticString, last: Double) async {
     let now = now()
     guard readOnlyReason == nil, abs(now - last) >= Self.grain else { return }
     // If the use cannot be noted, the older one stays; this is not an error.

@@ -305,9 +305,7 @@ public final class BundleStore: Sendable {
   /// The name by which other processes find the download too.
   static func downloadName(_ expected: ExpectedContent, _ url: PageURL) throws -> String {
     if let md5 = expected.md5 { return md5.hex }
-    var digester = try Digester.sha256()
-    digester.update(Array(url.text.utf8))
-    return "url-" + (try digester.finish()).hex
+    return "url-" + (try SHA256Digest(of: Array(url.text.utf8))).hex
   }
 
   /// Makes a finished download durable, and then records it as the bytes of the release's entries with these digests.

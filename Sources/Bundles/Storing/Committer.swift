@@ -17,11 +17,7 @@ final class Committer: Sendable {
     case unlisted(PageURL)
   }
 
-  private struct Job: Sendable {
-    let download: BundleDownload
-    let digests: ContentDigests
-    let target: CommitTarget
-  }
+  private typealias Job = (download: BundleDownload, digests: ContentDigests, target: CommitTarget)
 
   /// The number of files from which one flush of the file system is cheaper than flushing each file and its folder.
   private static let flushAllFrom = 4
@@ -44,7 +40,7 @@ final class Committer: Sendable {
   }
 
   func commit(_ download: BundleDownload, digests: ContentDigests, as target: CommitTarget) async throws {
-    try await batches.result(of: Job(download: download, digests: digests, target: target), from: self)
+    try await batches.result(of: (download, digests, target), from: self)
   }
 
   private func commit(_ batch: [Job]) -> [Result<Void, any Error>] {

@@ -91,7 +91,7 @@ package final class ReleaseLease: Sendable {
   /// Returns `true` if the release was found in this database after the lock was taken, so that it stays there.
   func protectsRelease(in generation: Int) -> Bool { foundIn.load(ordering: .acquiring) == generation }
 
-  func noteRelease(in generation: Int) { foundIn.store(generation, ordering: .releasing) }
+  func recordRelease(in generation: Int) { foundIn.store(generation, ordering: .releasing) }
 }
 
 /// The release that a page sees from its opening to its end: its bundle, and all files of the release that it asks for,

@@ -42,24 +42,28 @@ package struct ReleaseReport: Hashable, Sendable, Codable {
 
   /// Reads a report.
   ///
-  /// - Throws: ``ReleaseReportError``.
+  /// - Throws: ``DescribedError``.
   package init(reading bytes: [UInt8]) throws {
     let value: JSONValue
     do {
       value = try JSONValue(reading: bytes, limits: .standard)
     } catch {
-      throw ReleaseReportError(reason: error.jsonReason)
+      throw Self.unreadable(error.jsonReason)
     }
     if case .object(let members) = value, case .string(let name)? = members["standing"],
       !["good", "bad"].contains(name)
     {
-      throw ReleaseReportError(reason: "standing: expected \"good\" or \"bad\", found \(name.quotedForMessage)")
+      throw Self.unreadable("standing: expected \"good\" or \"bad\", found \(name.quotedForMessage)")
     }
     do {
       self = try value.decoded()
     } catch {
-      throw ReleaseReportError(reason: error.jsonReason)
+      throw Self.unreadable(error.jsonReason)
     }
+  }
+
+  private static func unreadable(_ reason: String) -> DescribedError {
+    DescribedError("this is no report of a release: \(reason)")
   }
 
   /// The report's bytes.
@@ -68,13 +72,6 @@ package struct ReleaseReport: Hashable, Sendable, Codable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return Array(try encoder.encode(self))
   }
-}
-
-/// The reason why bytes are no report.
-package struct ReleaseReportError: Error, Hashable, CustomStringConvertible {
-  package let reason: String
-
-  package var description: String { "this is no report of a release: \(reason)" }
 }
 
 extension SHA256Digest {

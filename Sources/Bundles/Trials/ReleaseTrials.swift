@@ -34,7 +34,7 @@ package final class ReleaseTrials: Sendable {
   }
 
   /// Records the openings that earlier processes left, once, and returns when that is done.
-  package func noteEndedProcesses() async {
+  package func recordEndedProcesses() async {
     let task = state.withLock { state in
       let task = state.recording ?? Task { await self.recordEndedOpenings() }
       state.recording = task
@@ -47,7 +47,7 @@ package final class ReleaseTrials: Sendable {
     do {
       try await Breadcrumb.removeAbandoned(in: store.work) { name, left in
         let failure = TrialFailure(.processEnded, page: left.url, message: "the process ended")
-        let effect = try await store.note(
+        let effect = try await store.record(
           .failed(failure), of: left.release, page: left.page, opening: name, options: options,
           reports: sender != nil)
         tell(effect, failure)
@@ -116,7 +116,7 @@ package final class ReleaseTrials: Sendable {
   ) async {
     let others = state.withLock { $0.opening[release.id]?.subtracting([name]).count ?? 0 }
     do {
-      let effect = try await store.note(
+      let effect = try await store.record(
         result, of: release.id, page: page, opening: name, otherOpenings: others, options: options,
         reports: sender != nil)
       if effect != .none { sender?.send() }
@@ -246,13 +246,12 @@ final class Breadcrumb: Sendable {
     let url: String
   }
 
-  private let file: FileDescriptor
-  private let path: StorePath
+  private let file: LockedFile
 
-  private init(_ file: FileDescriptor, at path: StorePath) { (self.file, self.path) = (file, path) }
+  private init(_ file: LockedFile) { self.file = file }
 
   /// The name of the opening.
-  var name: String { path.lastName }
+  var name: String { file.path.lastName }
 
   /// The size of a file in bytes; a longer one is not read.
   private static let byteLimit = 16 << 10
@@ -266,13 +265,9 @@ final class Breadcrumb: Sendable {
     try directory.makeWay(for: .folder, at: directory.openings)
     if FileSystem.status(directory.openings) == nil { try FileSystem.makeFolder(directory.openings) }
     let path = directory.openings.appending(UUID().uuidString)
-    let file = try directory.make(own: path)
-    guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
-      try? file.close()
-      return nil
-    }
-    let breadcrumb = Breadcrumb(file, at: path)
-    try FileSystem.writeAll(bytes, to: file, path: path)
+    guard let file = LockedFile(try directory.make(own: path), at: path) else { return nil }
+    let breadcrumb = Breadcrumb(file)
+    try FileSystem.writeAll(bytes, to: file.descriptor, path: path)
     return breadcrumb
   }
 
@@ -283,12 +278,10 @@ final class Breadcrumb: Sendable {
   {
     for name in FileSystem.names(in: directory.openings) {
       let path = directory.openings.appending(name)
-      guard FileSystem.status(path)?.kind == .file, let file = try? FileSystem.open(path, .readOnly) else { continue }
-      guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
-        try? file.close()
-        continue
-      }
-      defer { FileSystem.closeLocked(file) }
+      guard FileSystem.status(path)?.kind == .file, let file = try? FileSystem.open(path, .readOnly),
+        let lock = LockedFile(file, at: path)
+      else { continue }
+      defer { withExtendedLifetime(lock) {} }
       // A file without content was left before its page began to run.
       let bytes = FileSystem.contents(of: path, upTo: byteLimit) ?? []
       if let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) { try await body(name, content) }
@@ -296,8 +289,5 @@ final class Breadcrumb: Sendable {
     }
   }
 
-  deinit {
-    FileSystem.remove(path)
-    FileSystem.closeLocked(file)
-  }
+  deinit { FileSystem.remove(file.path) }
 }

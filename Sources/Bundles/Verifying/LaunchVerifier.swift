@@ -171,7 +171,7 @@ package actor LaunchVerifier {
     let isConditional = conditionally && former?.isConditional != false
     // Unstructured: all callers share it, and it must not end when the first of them is cancelled.
     let task = questions.start { [self, check, prepare] in
-      // What the former has begun to store is stored before this one reads what is known.
+      // The former question stores its answer before this one reads the store.
       _ = await former?.task.result
       await prepare()
       let result: Result<Verified, any Error>

@@ -6,7 +6,7 @@ import HTTPTypes
 /// what may answer when it fails.
 public struct LoadBehavior: Hashable, Sendable {
   /// The stored responses that answer before the network is asked.
-  package enum CacheRead: Hashable, Sendable {
+  package enum CacheRead: String, Hashable, Sendable, Codable {
     case never
     /// Those that RFC 9111 allows.
     case valid
@@ -15,7 +15,7 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// When the network is asked.
-  package enum NetworkUse: Hashable, Sendable {
+  package enum NetworkUse: String, Hashable, Sendable, Codable {
     case never
     /// If nothing stored answers.
     case onMiss
@@ -28,7 +28,7 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// The stored responses that answer after the network has failed.
-  package enum Fallback: Hashable, Sendable {
+  package enum Fallback: String, Hashable, Sendable, Codable {
     case never
     /// Those that RFC 9111 §4.2.4 and RFC 5861 §4 allow.
     case permitted
@@ -36,7 +36,7 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// The request that follows an answer from the cache.
-  package enum Refresh: Hashable, Sendable {
+  package enum Refresh: String, Hashable, Sendable, Codable {
     case never
     /// A stale answer is refreshed in the background.
     case whenStale

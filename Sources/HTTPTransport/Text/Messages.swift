@@ -1,5 +1,12 @@
 import Foundation
 
+/// An error that is a sentence, for people: no code matches it.
+package struct DescribedError: Error, Hashable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}
+
 extension Error {
   /// The error in words, for logs, answers and messages.
   ///

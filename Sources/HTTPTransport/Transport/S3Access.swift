@@ -11,7 +11,7 @@ package struct S3Access: Hashable, Sendable {
   /// Reads the environment variables that Amazon's own tools read: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
   /// `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`.
   ///
-  /// - Throws: ``S3AccessError``.
+  /// - Throws: ``DescribedError``.
   package init(environment: [String: String]) throws {
     func value(_ names: String...) throws -> String? {
       guard let name = names.first(where: { environment[$0]?.isEmpty == false }), let text = environment[name] else {
@@ -19,20 +19,20 @@ package struct S3Access: Hashable, Sendable {
       }
       // It becomes a part of header fields. The message does not show it, since it may be a secret.
       guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-        throw S3AccessError(
-          description: "\(name) has a line break or another control character, which no key, region or URL has")
+        throw DescribedError(
+          "\(name) has a line break or another control character, which no key, region or URL has")
       }
       return text
     }
     region = try value("AWS_REGION", "AWS_DEFAULT_REGION") ?? "us-east-1"
     // It becomes a part of the host's name.
     guard region.utf8.allSatisfy({ $0 > 32 && $0 < 127 && !":/?#@%[]\\".utf8.contains($0) }) else {
-      throw S3AccessError(description: "AWS_REGION is \(region.quotedForMessage), which is no region")
+      throw DescribedError("AWS_REGION is \(region.quotedForMessage), which is no region")
     }
     if let text = try value("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") {
       guard let url = PageURL(text), !url.isFile, !url.text.contains("?") else {
-        throw S3AccessError(
-          description: "AWS_ENDPOINT_URL is \(text.quotedForMessage), which is no http or https URL of an object store")
+        throw DescribedError(
+          "AWS_ENDPOINT_URL is \(text.quotedForMessage), which is no http or https URL of an object store")
       }
       endpoint = url
     } else {
@@ -43,14 +43,14 @@ package struct S3Access: Hashable, Sendable {
       signing = RequestSigning(
         accessKey: accessKey, secretKey: secretKey, sessionToken: try value("AWS_SESSION_TOKEN"), region: region)
     case (nil, nil): signing = nil
-    case (nil, _): throw S3AccessError(description: "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not")
-    case (_, nil): throw S3AccessError(description: "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not")
+    case (nil, _): throw DescribedError("AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not")
+    case (_, nil): throw DescribedError("AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not")
     }
   }
 
   /// The URL of a location's objects; it ends with a slash.
   ///
-  /// - Throws: ``S3AccessError`` if the location makes no URL.
+  /// - Throws: ``DescribedError`` if the location makes no URL.
   package func folder(of location: S3Location) throws -> PageURL {
     let text: String
     if let endpoint {
@@ -62,7 +62,7 @@ package struct S3Access: Hashable, Sendable {
       text = "https://\(location.bucket).s3.\(region).amazonaws.com/"
     }
     guard let url = PageURL(text + location.prefix.escapedForKey) else {
-      throw S3AccessError(description: "\(location) makes no URL")
+      throw DescribedError("\(location) makes no URL")
     }
     return url
   }
@@ -73,7 +73,7 @@ package struct S3Access: Hashable, Sendable {
   /// client may choose a bundle's URL, too, so that only the objects of releases are signed for.
   ///
   /// - Parameter isObject: returns `true` for the names of the objects that the host reads.
-  /// - Throws: ``S3AccessError``.
+  /// - Throws: ``DescribedError``.
   package func readingTransport(
     _ transport: any HTTPTransporting, for location: S3Location, where isObject: @escaping @Sendable (String) -> Bool
   ) throws -> any HTTPTransporting {
@@ -81,11 +81,6 @@ package struct S3Access: Hashable, Sendable {
     return SigningTransport(
       transport, signing: signing, below: try folder(of: location), only: [.get, .head], where: isObject)
   }
-}
-
-/// An object store that cannot be used as it is set.
-package struct S3AccessError: Error, Hashable, CustomStringConvertible {
-  package let description: String
 }
 
 extension String {

@@ -254,7 +254,8 @@ extension ElementTree {
   /// is none. The cells of a `recycle-list` are elements too.
   public func first(_ query: ElementQuery) -> Element? {
     if case .ref(let ref) = query, let element = self[ref] { return element }
-    return all(query).first
+    let tree = expanded
+    return tree.root.flatMap { tree.preorder(from: $0).first(where: query.matches) }
   }
 
   /// Returns all elements that a query finds, in the order in which the page shows them, parents first. The cells of a
@@ -266,14 +267,14 @@ extension ElementTree {
     return tree.root.map { tree.preorder(from: $0).filter(query.matches) } ?? []
   }
 
-  /// The element that a tap on another one reaches: that one, or the nearest around it that listens to `click`.
+  /// The element of an expanded tree that a tap on another one reaches: that one, or the nearest around it that listens
+  /// to `click`.
   ///
   /// - Throws: ``ClickError``.
   func clicked(_ query: ElementQuery) throws(ClickError) -> Element {
-    let tree = expanded
-    guard var target = tree.first(query) else { throw .notFound(query) }
+    guard var target = root.flatMap({ preorder(from: $0).first(where: query.matches) }) else { throw .notFound(query) }
     while !target.events.contains("click") {
-      guard let parent = target.parent.flatMap({ tree[$0] }) else { throw .notClickable(query) }
+      guard let parent = target.parent.flatMap({ self[$0] }) else { throw .notClickable(query) }
       target = parent
     }
     return target

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import ScriptEngine
 
 extension ComponentTable {
@@ -184,8 +185,8 @@ extension PageInstance {
     calls[key] = (task, false)
   }
 
-  /// The hooks that are due, after which the components are those of the tree: what has gone is detached, what is new is
-  /// created, and attached when its data is there, and what has other properties gets them.
+  /// The hooks that are due, after which the components are those of the tree: removed ones are detached, new ones are
+  /// created, and attached when their data is there, and changed properties are passed on.
   private func dueHooks() -> [FrameworkGroup.ComponentHook] {
     let (cells, components) = expandedTree
     var hooks: [FrameworkGroup.ComponentHook] = []

@@ -89,7 +89,7 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
 }
 
 /// A part that a page uses and that is not registered.
-public enum MissingPart: Hashable, Sendable, CustomStringConvertible {
+public enum MissingPart: Hashable, Sendable, Codable, CustomStringConvertible {
   /// A component, by its type. It is laid out as a `div`.
   case component(String)
   /// A module, by its name.

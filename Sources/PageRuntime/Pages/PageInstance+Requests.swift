@@ -4,12 +4,7 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// An error that is its sentence.
-package struct DescribedError: Error, CustomStringConvertible {
-  package let description: String
-
-  package init(_ description: String) { self.description = description }
-
+extension DescribedError {
   /// The error of a response with a status that is of no use here.
   init(of url: String, status: Int) { self.init("\(url): the server answers \(status)") }
 }

@@ -191,7 +191,7 @@ extension PageInstance {
   /// - Throws: ``ClickError`` if there is no such element, or if none listens; ``ScriptError/closed`` if the page has no
   ///   script; ``EventError`` if the element is gone by then.
   public func click(_ query: ElementQuery) async throws {
-    try await fireEvent(try tree.clicked(query).ref, "click")
+    try await fireEvent(try expandedTree.tree.clicked(query).ref, "click")
   }
 
   /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements.

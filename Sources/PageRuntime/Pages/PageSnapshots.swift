@@ -64,7 +64,7 @@ package final class PageSnapshots: Sendable {
     _ = await region.store(text, forKey: name, in: partition, at: .now)
   }
 
-  /// Frees what is in memory.
+  /// Frees the memory.
   package func releaseMemory() { trees.removeAll() }
 
   private func remember(_ tree: ElementTree, _ key: CacheKey) { trees.insert(tree, for: key, cost: tree.count) }
@@ -136,7 +136,7 @@ extension PageInstance {
 
   /// Returns when the elements are those of the script.
   ///
-  /// - Parameter ref: the element's ref in what is shown now.
+  /// - Parameter ref: the element's ref in the tree that is shown now.
   /// - Returns: its ref in ``tree``; `nil` if the element of a snapshot is not there any more.
   func liveRef(of ref: String) async -> String? {
     guard snapshot != nil else { return ref }

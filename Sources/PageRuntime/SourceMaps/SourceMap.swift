@@ -95,48 +95,39 @@ package struct SourceMap: Hashable, Sendable {
   }
 }
 
-/// An error of reading a source map.
-package enum SourceMapError: Error, Hashable, Sendable, CustomStringConvertible {
-  case notJSON(String)
-  case version(String)
-  /// An invalid character of `mappings`, counted from 0.
-  case badMappings(at: Int, reason: String)
-  case badSection(Int, reason: String)
-  case tooLarge(what: String, limit: Int)
-
-  package var description: String {
-    switch self {
-    case .notJSON(let reason): "the source map is not the JSON object of a map: \(reason)"
-    case .version(let found): "the source map is of version \(found), 3 is expected"
-    case .badMappings(let at, let reason): "the source map's mappings are damaged at character \(at): \(reason)"
-    case .badSection(let index, let reason): "section \(index + 1) of the source map is damaged: \(reason)"
-    case .tooLarge(let what, let limit): "the source map has more than \(limit) \(what)"
-    }
-  }
-}
-
 extension SourceMap {
   /// Reads the JSON of a map, with or without sections.
   ///
   /// - Parameter url: the URL of the map, against which its sources are resolved.
-  /// - Throws: ``SourceMapError``.
+  /// - Throws: ``DescribedError``.
   package init(reading bytes: [UInt8], at url: PageURL? = nil, limits: Limits = Limits()) throws {
-    guard bytes.count <= limits.bytes else { throw SourceMapError.tooLarge(what: "bytes", limit: limits.bytes) }
+    guard bytes.count <= limits.bytes else { throw Self.tooLarge("bytes", limits.bytes) }
     let file: File
     do {
       file = try JSONValue(reading: Array(Self.withoutGuard(bytes)), limits: limits.json).decoded()
     } catch {
-      throw SourceMapError.notJSON(error.jsonReason)
+      throw DescribedError("the source map is not the JSON object of a map: \(error.jsonReason)")
     }
-    guard file.version == 3 else { throw SourceMapError.version(file.version.map { "\($0)" } ?? "unknown") }
+    guard file.version == 3 else {
+      let found = file.version.map { "\($0)" } ?? "unknown"
+      throw DescribedError("the source map is of version \(found), 3 is expected")
+    }
     guard let sections = file.sections else {
       try add(file, line: 0, column: 0, url, limits)
       return
     }
     guard sections.count <= limits.sections else {
-      throw SourceMapError.tooLarge(what: "sections", limit: limits.sections)
+      throw Self.tooLarge("sections", limits.sections)
     }
     for (index, section) in sections.enumerated() { try add(section, index, url, limits) }
+  }
+
+  fileprivate static func tooLarge(_ what: String, _ limit: Int) -> DescribedError {
+    DescribedError("the source map has more than \(limit) \(what)")
+  }
+
+  private static func damage(ofSection index: Int, _ reason: String) -> DescribedError {
+    DescribedError("section \(index + 1) of the source map is damaged: \(reason)")
   }
 
   /// ECMA-426: a first line that begins with `)]}'`, which keeps the file from being run as a script, is left out.
@@ -146,15 +137,15 @@ extension SourceMap {
   }
 
   private mutating func add(_ section: File.Section, _ index: Int, _ url: PageURL?, _ limits: Limits) throws {
-    guard let map = section.map else { throw SourceMapError.badSection(index, reason: "it has no map of its own") }
-    guard map.sections == nil else { throw SourceMapError.badSection(index, reason: "it has sections itself") }
+    guard let map = section.map else { throw Self.damage(ofSection: index, "it has no map of its own") }
+    guard map.sections == nil else { throw Self.damage(ofSection: index, "it has sections itself") }
     guard let line = Int32(exactly: section.offset.line), let column = Int32(exactly: section.offset.column),
       line >= 0, column >= 0
-    else { throw SourceMapError.badSection(index, reason: "its offset is out of range") }
+    else { throw Self.damage(ofSection: index, "its offset is out of range") }
     if let last = segments.last {
       let start = Segment(line: line, column: column)
       guard !start.isBefore(last) else {
-        throw SourceMapError.badSection(index, reason: "it begins before the one before it ends")
+        throw Self.damage(ofSection: index, "it begins before the one before it ends")
       }
     }
     try add(map, line: line, column: column, url, limits)
@@ -186,7 +177,7 @@ extension SourceMap {
 
   private static func sum(_ a: Int32, _ b: Int32) throws -> Int32 {
     let (sum, overflows) = a.addingReportingOverflow(b)
-    guard !overflows else { throw SourceMapError.badMappings(at: 0, reason: "an offset is out of range") }
+    guard !overflows else { throw DescribedError("the source map's mappings are damaged: an offset is out of range") }
     return sum
   }
 
@@ -228,7 +219,7 @@ struct MappingsReader {
   init(_ mappings: String) { bytes = Array(mappings.utf8) }
 
   /// - Parameter room: the largest number of segments.
-  /// - Throws: ``SourceMapError``.
+  /// - Throws: ``DescribedError``.
   mutating func segments(sources: Int, names: Int, room: Int, limit: Int) throws -> [SourceMap.Segment] {
     var segments: [SourceMap.Segment] = []
     var line: Int32 = 0
@@ -267,7 +258,7 @@ struct MappingsReader {
           guard isAtEnd else { throw damage(start, "a segment has more than 5 fields") }
         }
       }
-      guard segments.count < room else { throw SourceMapError.tooLarge(what: "segments", limit: limit) }
+      guard segments.count < room else { throw SourceMap.tooLarge("segments", limit) }
       segments.append(segment)
     }
     return segments
@@ -308,8 +299,9 @@ struct MappingsReader {
     }
   }
 
-  private func damage(_ position: Int, _ reason: String) -> SourceMapError {
-    .badMappings(at: position, reason: reason)
+  /// - Parameter position: of a character of `mappings`, from 0.
+  private func damage(_ position: Int, _ reason: String) -> DescribedError {
+    DescribedError("the source map's mappings are damaged at character \(position): \(reason)")
   }
 }
 

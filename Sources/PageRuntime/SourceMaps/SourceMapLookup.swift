@@ -8,7 +8,7 @@ extension ResourceLoader {
   ///
   /// - Parameter url: the URL of the script.
   /// - Returns: `nil` if the script names no map.
-  /// - Throws: ``SourceMapError``, and errors of loading. They do not affect the script.
+  /// - Throws: ``DescribedError``, and errors of loading. They do not affect the script.
   package func sourceMap(of source: String, at url: PageURL) async throws -> SourceMap? {
     guard let reference = SourceMap.reference(in: source) else { return nil }
     let place = url.resolving(reference)

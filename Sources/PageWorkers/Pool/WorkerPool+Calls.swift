@@ -107,7 +107,7 @@ extension WorkerPool {
         logger.log(level: report.kept.isEmpty ? .info : .warning, "a worker is ready; \(report.summary)")
       }
       lastReport = report
-      noteReady()
+      updateAdmission()
     case .event(let page, let name):
       guard assignments[page]?.worker == id else { return }
       delegate?.receive(event: name, payload, of: page)
@@ -181,7 +181,7 @@ extension WorkerPool {
   private static let memoryWait: Duration = .seconds(2)
 
   /// Sets the number of concurrent calls by the number of ready workers.
-  func noteReady() {
+  func updateAdmission() {
     admission.serve(workers: workers.values.count { $0.state == .ready && $0.link.end == nil })
   }
 

@@ -263,9 +263,9 @@ package actor WorkerPool: Service {
     guard let worker = workers[id] else { return }
     let wasReady = worker.state != .starting
     workers[id]?.state = .ending
-    noteReady()
+    updateAdmission()
     let how = await spawner.end(worker.process)
-    if worker.link.noteEnd(reason ?? .ended("\(how)"), culprits: Self.culprits(of: how, worker)) {
+    if worker.link.recordEnd(reason ?? .ended("\(how)"), culprits: Self.culprits(of: how, worker)) {
       logger.warning("a worker has ended: \(reason ?? .ended("\(how)"))", metadata: ["worker": "\(id)"])
     }
     failedStarts = wasReady ? 0 : failedStarts + 1
@@ -295,7 +295,7 @@ package actor WorkerPool: Service {
 
   /// Ends a worker, and resumes its callers with the reason.
   func kill(_ id: Int, _ reason: KillReason, culprits: Set<UInt64>) {
-    guard let worker = workers[id], worker.state != .ending, worker.link.noteEnd(reason, culprits: culprits) else {
+    guard let worker = workers[id], worker.state != .ending, worker.link.recordEnd(reason, culprits: culprits) else {
       return
     }
     if reason != .shutdown {
@@ -304,7 +304,7 @@ package actor WorkerPool: Service {
     }
     // The process is not reaped yet, so that its number is not reused.
     Foundation.kill(worker.process.id, SIGKILL)
-    noteReady()
+    updateAdmission()
     fill()
   }
 

@@ -42,8 +42,7 @@ enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
 /// Starts and reaps all workers on one thread that outlives them, since a child is killed when the thread that started
 /// it ends (`PR_SET_PDEATHSIG`).
 final class ProcessSpawner: Sendable {
-  private let state = Mutex((jobs: [@Sendable () -> Void](), isStopping: false))
-  private let wake = DispatchSemaphore(value: 0)
+  private let thread = NIOThreadPool(numberOfThreads: 1)
   private let executable: String
   private let program: String
 
@@ -53,21 +52,16 @@ final class ProcessSpawner: Sendable {
   init(executable: String = "/proc/self/exe", program: String = "renderhost") {
     self.executable = executable
     self.program = program
-    let thread = Thread { [self] in run() }
-    thread.name = "workers.spawn"
     thread.start()
   }
 
-  /// Ends the thread once all workers have been reaped.
-  func stop() {
-    state.withLock { $0.isStopping = true }
-    wake.signal()
-  }
+  /// Ends the thread. All workers have been reaped.
+  func stop() { thread.shutdownGracefully { _ in } }
 
   /// - Throws: ``WorkerError/cannotStart(_:)``.
   func start() async throws -> WorkerProcess {
     try await withCheckedThrowingContinuation { continuation in
-      perform { [executable, program] in
+      thread.submit { [executable, program] _ in
         continuation.resume(with: Result { try Self.spawn(executable, as: program) })
       }
     }
@@ -76,29 +70,12 @@ final class ProcessSpawner: Sendable {
   /// Kills the process if it still runs, and reaps it.
   func end(_ process: WorkerProcess) async -> ProcessEnd {
     await withCheckedContinuation { continuation in
-      perform {
+      thread.submit { _ in
         kill(process.id, SIGKILL)
         var status: Int32 = 0
         while waitpid(process.id, &status, 0) < 0, errno == EINTR {}
         continuation.resume(returning: ProcessEnd(status: status))
       }
-    }
-  }
-
-  private func perform(_ job: @escaping @Sendable () -> Void) {
-    state.withLock { $0.jobs.append(job) }
-    wake.signal()
-  }
-
-  private func run() {
-    while true {
-      wake.wait()
-      let (jobs, isStopping) = state.withLock { state in
-        defer { state.jobs = [] }
-        return (state.jobs, state.isStopping)
-      }
-      for job in jobs { job() }
-      if isStopping, jobs.isEmpty { return }
     }
   }
 
@@ -281,7 +258,7 @@ package final class WorkerLink: Sendable {
   /// The first reason applies.
   ///
   /// - Returns: `true` if this is the first reason.
-  func noteEnd(_ reason: KillReason, culprits: Set<UInt64>) -> Bool {
+  func recordEnd(_ reason: KillReason, culprits: Set<UInt64>) -> Bool {
     state.withLock { state in
       guard state.end == nil else { return false }
       state.end = (reason, culprits)

@@ -8,37 +8,17 @@ package enum PageNotice: Codable, Sendable {
   /// The script's commands to the tree, one to a line.
   case commands([String])
   case log(level: String, text: String)
-  case missing(Missing)
+  case missing(MissingPart)
   case message(PageMessage)
   /// The script threw; the page continues.
-  case exception(ScriptFault)
+  case exception(ScriptException)
   /// The page could not open, or was stopped.
   case failed(PageFailureNotice)
   /// The script of an embedded or pushed page threw.
-  case thrown(ScriptFault)
-
-  /// A ``MissingPart`` in the form of messages.
-  package struct Missing: Codable, Sendable {
-    private var component: String?
-    private var owner: String?
-    private var method: String?
-
-    init(_ part: MissingPart) {
-      switch part {
-      case .component(let type): component = type
-      case .module(let name): owner = name
-      case .method(let owner, let name): (self.owner, method) = (owner, name)
-      }
-    }
-
-    package var part: MissingPart {
-      if let component { return .component(component) }
-      return method.map { .method(of: owner ?? "", $0) } ?? .module(owner ?? "")
-    }
-  }
+  case thrown(ScriptException)
 
   /// - Returns: `nil` for events without a notice.
-  package init?(_ event: PageEvent, _ reporting: PageReporting) {
+  package init?(_ event: PageEvent, hasCommands: Bool) {
     switch event {
     case .phase(.loading), .phase(.destroyed), .rendered, .refreshed, .image, .source, .fallback, .replaced, .snapshot,
       .renamed,
@@ -47,12 +27,12 @@ package enum PageNotice: Codable, Sendable {
       return nil
     case .phase: self = .begun
     case .commands(let commands):
-      guard reporting.commands else { return nil }
+      guard hasCommands else { return nil }
       self = .commands(commands.map(\.description))
     case .log(let level, let text): self = .log(level: level, text: text)
-    case .missing(let part): self = .missing(Missing(part))
+    case .missing(let part): self = .missing(part)
     case .message(let message): self = .message(message)
-    case .exception(let exception): self = .exception(ScriptFault(exception))
+    case .exception(let exception): self = .exception(exception)
     case .failed(let error): self = .failed(PageFailureNotice(error))
     }
   }
@@ -87,7 +67,7 @@ extension PageFailureNotice {
     text = "\(error)"
     guard case .script(_, let error) = error else { return }
     stop = KillReason(error)
-    if case .exception(let exception) = error { self.exception = ScriptFault(exception) }
+    if case .exception(let exception) = error { self.exception = exception }
   }
 }
 
@@ -105,7 +85,7 @@ extension PageEvent {
       ("source", .object(["ref": .string(ref), "url": state.map { .string($0.url) } ?? .null]))
     case .updateAvailable(let news): ("update", news.json)
     case .fallback(_, let reason): ("fallback", .object(["reason": .string("\(reason)")]))
-    case .exception(let exception): ("exception", ScriptFault(exception).json)
+    case .exception(let exception): ("exception", exception.json)
     case .message(let message): ("message", message.json)
     case .log(let level, let text): ("log", .object(["level": .string(level), "text": .string(text)]))
     case .snapshot(let tree): ("snapshot", .object(["elements": .integer(Int64(tree?.count ?? 0))]))
@@ -132,7 +112,7 @@ extension BundleNews {
   }
 }
 
-extension ScriptFault {
+extension ScriptException {
   package var json: JSONValue {
     .object([
       "message": .string(message), "url": url.map { .string($0) } ?? .null,

@@ -62,37 +62,24 @@ extension HTTPFields {
 
 /// A ``LoadBehavior`` in the form of messages.
 struct WireBehavior: Codable, Hashable, Sendable {
-  private var read: Int
-  private var network: Int
-  private var fallback: Int
-  private var refresh: Int
-  private var patience: Double?
-  private var yieldsOffline: Bool
-
-  private static let reads: [LoadBehavior.CacheRead] = [.never, .valid, .any]
-  private static let uses: [LoadBehavior.NetworkUse] = [
-    .never, .onMiss, .revalidating, .reloading, .reloadingPastAllCaches,
-  ]
-  private static let fallbacks: [LoadBehavior.Fallback] = [.never, .permitted, .any]
-  private static let refreshes: [LoadBehavior.Refresh] = [.never, .whenStale, .always]
+  private let cacheRead: LoadBehavior.CacheRead
+  private let network: LoadBehavior.NetworkUse
+  private let fallback: LoadBehavior.Fallback
+  private let refresh: LoadBehavior.Refresh
+  private let patience: Double?
+  private let yieldsOffline, fallsBackOnServerErrors: Bool
 
   init(_ behavior: LoadBehavior) {
-    read = Self.reads.firstIndex(of: behavior.cacheRead) ?? 0
-    network = Self.uses.firstIndex(of: behavior.network) ?? 0
-    fallback = Self.fallbacks.firstIndex(of: behavior.fallback) ?? 0
-    refresh = Self.refreshes.firstIndex(of: behavior.refresh) ?? 0
-    patience = behavior.patience?.seconds
-    yieldsOffline = behavior.yieldsOffline
+    (cacheRead, network) = (behavior.cacheRead, behavior.network)
+    (fallback, refresh, patience) = (behavior.fallback, behavior.refresh, behavior.patience?.seconds)
+    (yieldsOffline, fallsBackOnServerErrors) = (behavior.yieldsOffline, behavior.fallsBackOnServerErrors)
   }
 
-  var behavior: LoadBehavior? {
-    guard Self.reads.indices.contains(read), Self.uses.indices.contains(network),
-      Self.fallbacks.indices.contains(fallback), Self.refreshes.indices.contains(refresh)
-    else { return nil }
-    return LoadBehavior(
-      cacheRead: Self.reads[read], network: Self.uses[network], fallback: Self.fallbacks[fallback],
-      refresh: Self.refreshes[refresh], patience: patience.map { .seconds(min(max($0, 0), 3_600)) },
-      yieldsOffline: yieldsOffline)
+  var behavior: LoadBehavior {
+    LoadBehavior(
+      cacheRead: cacheRead, network: network, fallback: fallback, refresh: refresh,
+      patience: patience.map { .seconds(min(max($0, 0), 3_600)) }, yieldsOffline: yieldsOffline,
+      fallsBackOnServerErrors: fallsBackOnServerErrors)
   }
 }
 

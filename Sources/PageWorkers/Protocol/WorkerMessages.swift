@@ -160,15 +160,17 @@ package struct PageOpening: Codable, Sendable {
   var view: PageView?
   /// `true` if the page ends after its first view.
   var isOnce: Bool
-  /// The options of notices if a program renders the page; `nil` otherwise.
-  var reporting: PageReporting?
+  /// `nil` if clients see the page. Otherwise a program renders it: its events arrive as ``PageNotice`` values, with each
+  /// change of the tree if this is `true`. Such a page stays when it fails, pages that it pushes open in its worker, and
+  /// without a named view its view is `ElementTree.record`.
+  var reportsCommands: Bool?
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
-    reporting: PageReporting? = nil
+    reportsCommands: Bool? = nil
   ) {
     (self.url, self.options, self.data) = (url, options, data)
-    (self.wait, self.view, self.isOnce, self.reporting) = (wait, view, isOnce, reporting)
+    (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)
   }
 }
 
@@ -185,17 +187,6 @@ package struct PageFiring: Codable, Hashable, Sendable {
     (self.ref, self.type) = (ref, type)
     (self.event, self.changes) = (event ?? .object([:]), changes ?? .null)
   }
-}
-
-/// The options of notices about a page that a program renders.
-///
-/// Such a page stays when it fails, and pages that it pushes open in its worker. Its events arrive as ``PageNotice``
-/// values. Without a named view, its view is `ElementTree.record`.
-package struct PageReporting: Codable, Hashable, Sendable {
-  /// `true` to report each change of the tree.
-  package var commands: Bool
-
-  package init(commands: Bool) { self.commands = commands }
 }
 
 /// The waits before a view of a page.
@@ -280,35 +271,15 @@ package struct PageReply: Codable, Hashable, Sendable {
   /// The latest messages that it showed with the module `modal`.
   package var messages: [PageMessage]
   /// The latest errors of its script.
-  package var errors: [ScriptFault]
+  package var errors: [ScriptException]
   /// The number of errors during the call.
   package var newErrors: Int
-}
-
-/// An error of a script.
-package struct ScriptFault: Codable, Hashable, Sendable {
-  package var message: String
-  package var url: String?
-  package var line: Int?
-  package var column: Int?
-  package var stack: String?
-
-  package init(_ exception: ScriptException) {
-    (message, url, line) = (exception.message, exception.url, exception.line)
-    (column, stack) = (exception.column, exception.stack)
-  }
-
-  package var exception: ScriptException {
-    ScriptException(message: message, url: url, line: line, column: column, stack: stack)
-  }
-
-  package init(message: String) { self.message = message }
 }
 
 /// The error of a call.
 package enum PageFault: Codable, Error, Hashable, Sendable {
   /// The script threw before the page had rendered.
-  case script(ScriptFault)
+  case script(ScriptException)
   /// The engine stopped the script, which exceeded its time or memory.
   case stopped(KillReason)
   /// The page cannot be opened: no framework, not a page, …
@@ -321,7 +292,7 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
 /// The reason why a page could not open, or was stopped.
 package struct PageFailureNotice: Codable, Hashable, Sendable {
   /// An error of its script.
-  package var exception: ScriptFault?
+  package var exception: ScriptException?
   /// The reason why its script was stopped.
   package var stop: KillReason?
   package var text: String

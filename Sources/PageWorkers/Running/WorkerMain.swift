@@ -154,12 +154,12 @@ extension PageFault {
   init(_ error: any Error) {
     switch error {
     case let fault as PageFault: self = fault
-    case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
+    case PageError.script(_, .exception(let exception)): self = .script(exception)
     case PageError.script(_, let error):
-      self = KillReason(error).map { .stopped($0) } ?? .script(ScriptFault(message: error.sentence))
+      self = KillReason(error).map { .stopped($0) } ?? .script(ScriptException(message: error.sentence))
     case let error as EventError: self = .unknownElement("\(error)")
     case let error as ScriptError where error == .closed: self = .unknownPage
-    case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))
+    case let error as ScriptError: self = .script(ScriptException(message: "\(error)"))
     default: self = .refused(error.sentence)
     }
   }

@@ -79,7 +79,7 @@ import Synchronization
     let handlers = RelayedHandlers(relay: relay, page: number)
     registry.register(handlers as any ResourceRequestHandling)
     registry.register(handlers as any StorageProviding, as: \.storage)
-    let stack = opening.reporting.map { _ in PageStack() }
+    let stack = opening.reportsCommands.map { _ in PageStack() }
     if let stack {
       registry.register(stack as any Navigating, as: \.navigator)
     } else if !opening.isOnce {
@@ -91,12 +91,12 @@ import Synchronization
     let page = RelayedPage(
       environment: environment, registry: registry, root: number, relay: relay, entries: entries)
     pages[number] = Resident(
-      page: page, registry: registry, errors: errors, isReported: opening.reporting != nil, stack: stack)
-    if let reporting = opening.reporting {
+      page: page, registry: registry, errors: errors, isReported: opening.reportsCommands != nil, stack: stack)
+    if let reportsCommands = opening.reportsCommands {
       errors.tell(besides: page.id) { [socket] fault in
         socket.post(.event(page: number, name: PageNotice.name), PageNotice.thrown(fault).text)
       }
-      pages[number]?.relaying = relayNotices(of: page, number, reporting)
+      pages[number]?.relaying = relayNotices(of: page, number, hasCommands: reportsCommands)
     } else if !opening.isOnce {
       pages[number]?.relaying = relayEvents(of: page, number)
     }
@@ -111,13 +111,13 @@ import Synchronization
       do {
         try await page.render(
           String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
-      } catch is PageError where opening.reporting != nil {
+      } catch is PageError where opening.reportsCommands != nil {
         // A notice has reported the error; the rest of the page is shown.
         return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))
       }
       let pending = await page.settle(opening.wait)
-      if let failure = page.failure, opening.reporting == nil { throw failure }
-      let seen = try await view(page, opening.view, isReported: opening.reporting != nil)
+      if let failure = page.failure, opening.reportsCommands == nil { throw failure }
+      let seen = try await view(page, opening.view, isReported: opening.reportsCommands != nil)
       let reply = reply(page, errors, since: 0, pending)
       if opening.isOnce { await close(number) }
       return (reply, seen)
@@ -179,12 +179,12 @@ import Synchronization
   }
 
   private func relayNotices(
-    of page: RelayedPage, _ number: UInt64, _ reporting: PageReporting
+    of page: RelayedPage, _ number: UInt64, hasCommands: Bool
   ) -> Task<Void, Never> {
     let (events, socket) = (page.events, socket)
     return Task.detached {
       for await event in events {
-        for notice in PageNotice(event, reporting)?.pieces ?? [] {
+        for notice in PageNotice(event, hasCommands: hasCommands)?.pieces ?? [] {
           await socket.send(.event(page: number, name: PageNotice.name), notice.text)
         }
       }
@@ -243,27 +243,29 @@ final class RegistryTable: Sendable {
   }
 }
 
-/// Records the errors of scripts.
-final class RecordedExceptions: ScriptExceptionHandling {
+/// Records the latest errors of scripts, and tells those of all pages but one.
+package final class RecordedExceptions: ScriptExceptionHandling {
   private static let limit = 20
-  private let state = Mutex((faults: [ScriptFault](), count: 0))
-  private let listener = Mutex<(page: String, tell: @Sendable (ScriptFault) -> Void)?>(nil)
+  private let state = Mutex((faults: [ScriptException](), count: 0))
+  private let listener = Mutex<(page: String, tell: @Sendable (ScriptException) -> Void)?>(nil)
+
+  package init() {}
 
   /// - Parameter page: the page whose events contain its own errors.
-  func tell(besides page: String, _ body: @escaping @Sendable (ScriptFault) -> Void) {
+  package func tell(besides page: String, _ body: @escaping @Sendable (ScriptException) -> Void) {
     listener.withLock { $0 = (page, body) }
   }
 
-  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
+  package func handle(_ exception: ScriptException, page: String, url: PageURL?) {
     state.withLock { state in
       state.count += 1
-      state.faults.append(ScriptFault(exception))
+      state.faults.append(exception)
       if state.faults.count > Self.limit { state.faults.removeFirst() }
     }
-    if let listener = listener.withLock(\.self), listener.page != page { listener.tell(ScriptFault(exception.located)) }
+    if let listener = listener.withLock(\.self), listener.page != page { listener.tell(exception.located) }
   }
 
-  var latest: [ScriptFault] { state.withLock(\.faults) }
+  var latest: [ScriptException] { state.withLock(\.faults) }
   var count: Int { state.withLock(\.count) }
 }
 

@@ -13,7 +13,7 @@ package struct ManifestBuilder: Sendable {
   ///   - former: the manifest whose settings of each entry are kept.
   ///   - base: the new manifest's `base`.
   ///   - digests: returns the digests of the file at a path; `nil` to read each file.
-  /// - Throws: ``FolderError``.
+  /// - Throws: ``DescribedError``.
   package func manifest(
     following former: Manifest?, base: String, digests known: ((String) throws -> ContentDigests)? = nil
   ) throws -> Manifest {
@@ -40,7 +40,7 @@ package struct ManifestBuilder: Sendable {
       (entry.size, entry.md5, entry.sha256) = (digests.size, digests.md5, digests.sha256)
       if isScript { bundles.append(entry) } else { files.append(entry) }
     }
-    guard !bundles.isEmpty || !files.isEmpty else { throw FolderError("the folder \(folder) has no files") }
+    guard !bundles.isEmpty || !files.isEmpty else { throw DescribedError("the folder \(folder) has no files") }
     var manifest = Manifest(
       release: former?.release ?? "", sequence: former?.sequence ?? 0, base: base, bundles: bundles, files: files,
       identity: former?.identity, additional: former?.additional ?? [:])
@@ -50,11 +50,11 @@ package struct ManifestBuilder: Sendable {
 
   /// The digests of a file. A file whose name ends in `.js` must be a script, and none may have a private key.
   ///
-  /// - Throws: ``FolderError``.
+  /// - Throws: ``DescribedError``.
   package func digests(of path: String) throws -> ContentDigests {
     let bytes = try read(path)
     if Self.hasPrivateKey(bytes) {
-      throw FolderError("\(folder)/\(path) has a private key, which is not published: move it out of the folder")
+      throw DescribedError("\(folder)/\(path) has a private key, which is not published: move it out of the folder")
     }
     if path.hasSuffix(".js") { try checkScript(bytes, path) }
     return try ContentDigests(of: bytes)
@@ -112,10 +112,10 @@ package struct ManifestBuilder: Sendable {
       || name.count > 1 && name.hasPrefix("#") && name.hasSuffix("#")
   }
 
-  /// The paths of all files below the folder, sorted, without hidden files, copies of editors, and what is published
+  /// The paths of all files below the folder, sorted, without hidden files, copies of editors, and the files published
   /// beside a manifest: its signatures, the roots, the status and the deltas.
   ///
-  /// - Throws: ``FolderError`` for a file that cannot be published, so that no release silently lacks it.
+  /// - Throws: ``DescribedError`` for a file that cannot be published, so that no release silently lacks it.
   private func paths() throws -> [String] {
     let excluded = excluded.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
     var found: [String] = []
@@ -128,29 +128,28 @@ package struct ManifestBuilder: Sendable {
     for name in try Self.names(in: full) where !name.hasPrefix(".") {
       let child = path.isEmpty ? name : "\(path)/\(name)"
       var status = stat()
-      guard lstat("\(folder)/\(child)", &status) == 0 else { throw FolderError("\(folder)/\(child) cannot be read") }
+      guard lstat("\(folder)/\(child)", &status) == 0 else { throw DescribedError("\(folder)/\(child) cannot be read") }
       switch status.st_mode & S_IFMT {
       case S_IFDIR:
         try walk(child, excluding: excluded, &found)
       case S_IFREG:
-        let signed =
-          name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+        let signed = SignatureFile.signedName(of: name)
         let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
         let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && leavesOutStatus
         let isDelta = path == Manifest.deltaFolder && Manifest.delta(named: name) != nil
         if file != excluded, !isRoot, !isStatus, !isDelta, !Self.isCopyOfEditor(name) { found.append(child) }
       case S_IFLNK:
-        throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
+        throw DescribedError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:
-        throw FolderError("\(folder)/\(child) is not a regular file")
+        throw DescribedError("\(folder)/\(child) is not a regular file")
       }
     }
   }
 
   private static func names(in folder: String) throws -> [String] {
     guard let stream = opendir(folder) else {
-      throw FolderError("the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
+      throw DescribedError("the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
     }
     defer { closedir(stream) }
     var names: [String] = []
@@ -158,7 +157,7 @@ package struct ManifestBuilder: Sendable {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
         tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
       }
-      guard let name else { throw FolderError("the folder \(folder) has a file whose name is not UTF-8") }
+      guard let name else { throw DescribedError("the folder \(folder) has a file whose name is not UTF-8") }
       if name != ".", name != ".." { names.append(name) }
     }
     return names
@@ -168,14 +167,14 @@ package struct ManifestBuilder: Sendable {
     do {
       return Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + path)))
     } catch {
-      throw FolderError("\(folder)/\(path) cannot be read: \(error.plainReason)")
+      throw DescribedError("\(folder)/\(path) cannot be read: \(error.plainReason)")
     }
   }
 
   /// Refuses a script that clients would refuse to run.
   private func checkScript(_ bytes: [UInt8], _ path: String) throws {
     if let fault = ScriptCheck.fault(of: bytes) {
-      throw FolderError("\(folder)/\(path) is no script: it is \(fault)")
+      throw DescribedError("\(folder)/\(path) is no script: it is \(fault)")
     }
   }
 }
@@ -183,20 +182,13 @@ package struct ManifestBuilder: Sendable {
 extension Manifest {
   /// The sequence of the release that follows one with another sequence.
   ///
-  /// - Throws: ``FolderError`` if there is no larger one.
+  /// - Throws: ``DescribedError`` if there is no larger one.
   package static func sequence(after last: Int64) throws -> Int64 {
     guard last < Int64.sequenceLimit else {
-      throw FolderError("the release before has the sequence \(last), and \(Int64.sequenceLimit) is the largest one")
+      throw DescribedError("the release before has the sequence \(last), and \(Int64.sequenceLimit) is the largest one")
     }
     return max(0, last) + 1
   }
-}
-
-/// The reason why a folder cannot be published as a release.
-package struct FolderError: Error, Hashable, CustomStringConvertible {
-  package let description: String
-
-  package init(_ description: String) { self.description = description }
 }
 
 /// Publishes the contents of a release as differences from those of an older one, as files beside them.
@@ -205,11 +197,11 @@ package struct DeltaBuilder: Sendable {
   private let former: [EntryName: (digest: SHA256Digest, path: String)]
 
   /// - Parameter place: the path of the older release's folder or manifest.
-  /// - Throws: ``FolderError``, ``ManifestError``.
+  /// - Throws: ``DescribedError``, ``ManifestError``.
   package init(former place: String) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: place, isDirectory: &isFolder) else {
-      throw FolderError("\(place) is no folder or manifest of an older release: there is no such file")
+      throw DescribedError("\(place) is no folder or manifest of an older release: there is no such file")
     }
     var former: [EntryName: (digest: SHA256Digest, path: String)] = [:]
     if isFolder.boolValue {
@@ -220,16 +212,16 @@ package struct DeltaBuilder: Sendable {
     } else {
       guard let data = FileManager.default.contents(atPath: place),
         let url = PageURL(filePath: place)
-      else { throw FolderError("\(place) cannot be read") }
+      else { throw DescribedError("\(place) cannot be read") }
       let manifest: Manifest
       do {
         manifest = try Manifest(reading: Array(data))
       } catch {
-        throw FolderError("\(place) is no manifest of an older release: \(error.sentence)")
+        throw DescribedError("\(place) is no manifest of an older release: \(error.sentence)")
       }
       for bundle in try manifest.located(at: url) {
         guard let path = bundle.contentURL.filePath else {
-          throw FolderError(
+          throw DescribedError(
             "\(place) says that its files are at \(bundle.contentURL): name the folder that has them in the place of the manifest"
           )
         }
@@ -247,7 +239,7 @@ package struct DeltaBuilder: Sendable {
   ///   - manifest: lists the files of `folder`.
   ///   - made: is called after each entry whose content differs from the older one, with the number of bytes of the
   ///     content and of the difference, if one was written.
-  /// - Throws: ``FolderError``.
+  /// - Throws: ``DescribedError``.
   package func addDeltas(
     to manifest: inout Manifest, of folder: String, made: (_ entry: Manifest.Entry, _ size: Int64?) -> Void
   ) throws {
@@ -272,7 +264,7 @@ package struct DeltaBuilder: Sendable {
         atPath: "\(folder)/\(Manifest.deltaFolder)", withIntermediateDirectories: true)
       try Data(delta).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
-      throw FolderError("\(path) cannot be written: \(error.plainReason)")
+      throw DescribedError("\(path) cannot be written: \(error.plainReason)")
     }
     entry.deltas[former.digest] = Int64(delta.count)
     made(entry, Int64(delta.count))
@@ -289,11 +281,11 @@ package struct DeltaBuilder: Sendable {
   }
 
   private static func read(_ path: String, _ digest: SHA256Digest) throws -> [UInt8] {
-    guard let data = FileManager.default.contents(atPath: path) else { throw FolderError("\(path) cannot be read") }
+    guard let data = FileManager.default.contents(atPath: path) else { throw DescribedError("\(path) cannot be read") }
     let bytes = Array(data)
     let found = try SHA256Digest(of: bytes)
     guard found == digest else {
-      throw FolderError("\(path) has the SHA-256 \(found), and not \(digest) as its manifest says")
+      throw DescribedError("\(path) has the SHA-256 \(found), and not \(digest) as its manifest says")
     }
     return bytes
   }

@@ -161,7 +161,7 @@ package enum PublishedNames {
   /// Returns `true` for the names of all objects that hosts read.
   package static func isRead(_ name: String) -> Bool {
     if name == pointer || number(of: name) != nil { return true }
-    let file = name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+    let file = SignatureFile.signedName(of: name)
     return file == ReleaseStatus.fileName || PublishedRoot.version(ofFile: file) != nil
   }
 

@@ -28,44 +28,54 @@ package struct ReportToken: Hashable, Sendable {
 
   /// Reads a token that one of the keys has signed.
   ///
-  /// - Throws: ``ReportTokenError``.
+  /// - Throws: ``DescribedError``.
   package init(_ text: String, signedBy keys: [VerificationKey], at now: SignedTime) throws {
     guard text.utf8.count <= Self.byteLimit else {
-      throw ReportTokenError.unreadable("it has more than \(Self.byteLimit) bytes")
+      throw Self.unreadable("it has more than \(Self.byteLimit) bytes")
     }
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let signature = Self.bytes(parts[2]) else {
-      throw ReportTokenError.unreadable("it does not have three parts of base64url with dots between them")
+      throw Self.unreadable("it does not have three parts of base64url with dots between them")
     }
     guard let header = Self.members(parts[0]), case .string(let algorithm)? = header["alg"] else {
-      throw ReportTokenError.unreadable("its header has no \"alg\"")
+      throw Self.unreadable("its header has no \"alg\"")
     }
     // RFC 8725 §3.1: the algorithm is the reader's choice, never the token's.
-    guard algorithm == "EdDSA" else { throw ReportTokenError.algorithm(algorithm) }
+    guard algorithm == "EdDSA" else {
+      throw DescribedError("the token's algorithm is \(algorithm.quotedForMessage), not \"EdDSA\"")
+    }
     // RFC 7515 §4.1.11: it names extensions that must be understood.
     guard [nil, .null].contains(header["crit"]) else {
-      throw ReportTokenError.unreadable("it needs extensions: \"crit\"")
+      throw Self.unreadable("it needs extensions: \"crit\"")
     }
     let message = Array(parts[0].utf8) + [UInt8(ascii: ".")] + Array(parts[1].utf8)
-    guard keys.contains(where: { $0.isValid(signature, over: message) }) else { throw ReportTokenError.signature }
+    guard keys.contains(where: { $0.isValid(signature, over: message) }) else {
+      throw DescribedError("the token is not signed by the key for reports")
+    }
     // RFC 7519 §4.1.3: the audience is a text or a list of texts.
     guard let claims = Self.members(parts[1]), let audience = claims["aud"],
       let names = (try? [audience.decoded(as: String.self)]) ?? (try? audience.decoded(as: [String].self)),
       case .string(let install)? = claims["sub"], let end = try? claims["exp"]?.decoded(as: Double.self),
       let start = try? (claims["nbf"].flatMap { $0 == .null ? nil : $0 } ?? .integer(.min)).decoded(as: Double.self)
     else {
-      throw ReportTokenError.unreadable(
+      throw Self.unreadable(
         "its claims must have \"aud\" and \"sub\" as texts, and \"exp\" as a number")
     }
-    guard names.contains(Self.audience) else { throw ReportTokenError.audience }
+    guard names.contains(Self.audience) else {
+      throw DescribedError("the token is not for reports: \"aud\" must have \"\(Self.audience)\"")
+    }
     guard (1...Self.installLimit).contains(install.utf8.count) else {
-      throw ReportTokenError.unreadable("its \"sub\" must have 1 to \(Self.installLimit) bytes")
+      throw Self.unreadable("its \"sub\" must have 1 to \(Self.installLimit) bytes")
     }
     // A time beyond all times that can be written never comes.
     expires = SignedTime(seconds: Int64(exactly: end.rounded(.down)) ?? (end > 0 ? .max : .min))
-    guard Double(now.seconds) < end else { throw ReportTokenError.expired }
-    guard start <= Double(now.seconds) else { throw ReportTokenError.early }
+    guard Double(now.seconds) < end else { throw DescribedError("the token has expired") }
+    guard start <= Double(now.seconds) else { throw DescribedError("the token is not valid yet") }
     self.install = install
+  }
+
+  private static func unreadable(_ reason: String) -> DescribedError {
+    DescribedError("the token cannot be read: \(reason)")
   }
 
   private static func members(_ part: Substring) -> [String: JSONValue]? {
@@ -93,28 +103,5 @@ package struct ReportToken: Hashable, Sendable {
 
   private static func base64url(_ bytes: some Sequence<UInt8>) -> String {
     Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-  }
-}
-
-/// The reason why a token proves nothing.
-package enum ReportTokenError: Error, Hashable, CustomStringConvertible {
-  /// A clause whose subject is the token.
-  case unreadable(String)
-  case algorithm(String)
-  case signature
-  case audience
-  case expired
-  /// Its time has not come: the claim `nbf`.
-  case early
-
-  package var description: String {
-    switch self {
-    case .unreadable(let reason): "the token cannot be read: \(reason)"
-    case .algorithm(let name): "the token's algorithm is \(name.quotedForMessage), not \"EdDSA\""
-    case .signature: "the token is not signed by the key for reports"
-    case .audience: "the token is not for reports: \"aud\" must have \"\(ReportToken.audience)\""
-    case .expired: "the token has expired"
-    case .early: "the token is not valid yet"
-    }
   }
 }

@@ -33,6 +33,12 @@ package struct SignatureFile: Hashable, Sendable, Decodable {
 
   /// The suffix that is added to the signed file's name.
   package static let suffix = ".sig"
+
+  /// The name of the file that a signature file signs; of another file its own name.
+  package static func signedName(of name: String) -> String {
+    name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
+  }
+
   /// The size of a file in bytes; a longer one is refused.
   package static let byteLimit: Int64 = 64 << 10
   /// The signatures of a file; with more it is refused.

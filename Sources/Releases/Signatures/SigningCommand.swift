@@ -39,7 +39,7 @@ package struct SigningCommand: Hashable, Sendable {
     }
   }
 
-  /// - Throws: ``SigningCommandError``, `CancellationError`.
+  /// - Throws: ``DescribedError``, `CancellationError`.
   package func signature(over message: [UInt8]) async throws -> [UInt8] {
     let run = SigningRun()
     let output = try await withTaskCancellationHandler {
@@ -51,17 +51,15 @@ package struct SigningCommand: Hashable, Sendable {
       output.count == VerificationKey.signatureByteCount
       ? output : [UInt8](base64: String(decoding: output, as: UTF8.self)) ?? []
     guard key.isValid(signature, over: message) else {
-      throw SigningCommandError(
-        option: option, command: command,
-        reason: "gave no signature by the key \(key.id): expected 64 bytes or their base64, found \(output.count) bytes"
-      )
+      throw failure(
+        "gave no signature by the key \(key.id): expected 64 bytes or their base64, found \(output.count) bytes")
     }
     return signature
   }
 
   /// Signs a file.
   ///
-  /// - Throws: ``SigningCommandError``, `CancellationError`.
+  /// - Throws: ``DescribedError``, `CancellationError`.
   package func sign(_ content: [UInt8], as kind: SignedKind) async throws -> SignatureFile.Signature {
     .init(keyID: key.id, bytes: try await signature(over: kind.message(content)))
   }
@@ -101,10 +99,11 @@ package struct SigningCommand: Hashable, Sendable {
     return written
   }
 
-  private var late: SigningCommandError { failure("has not ended in \(limit.inSeconds)") }
+  private var late: DescribedError { failure("has not ended in \(limit.inSeconds)") }
 
-  private func failure(_ reason: String) -> SigningCommandError {
-    SigningCommandError(option: option, command: command, reason: reason)
+  /// - Parameter reason: a clause whose subject is the command.
+  private func failure(_ reason: String) -> DescribedError {
+    DescribedError("the command of \(option), \(command), \(reason)")
   }
 
   /// Returns `true` until the command's shell ends. `Process` itself also waits for what the shell has started.
@@ -183,14 +182,4 @@ private final class SigningRun: Sendable {
 
   /// All processes that the command has started are in its group.
   private static func kill(_ process: pid_t) { _ = Foundation.kill(-process, SIGKILL) }
-}
-
-/// The reason why a command has not signed.
-package struct SigningCommandError: Error, Hashable, CustomStringConvertible {
-  package let option: String
-  package let command: String
-  /// A clause whose subject is the command.
-  package let reason: String
-
-  package var description: String { "the command of \(option), \(command), \(reason)" }
 }

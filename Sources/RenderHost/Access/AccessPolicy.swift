@@ -20,7 +20,7 @@ struct AccessPolicy: Hashable, Sendable {
   /// - Parameters:
   ///   - allowed: origins such as `https://api.example.com`, and networks such as `10.1.0.0/16`.
   ///   - manifest: its own URL; `nil` for a folder.
-  /// - Throws: ``AccessError/notAnOrigin(_:)``.
+  /// - Throws: ``DescribedError`` for a text that is neither an origin nor a network.
   init(allowed: [String], manifest: PageURL? = nil, folders: [String] = []) throws {
     for text in allowed {
       if let range = AddressRange(text) {
@@ -28,7 +28,8 @@ struct AccessPolicy: Hashable, Sendable {
       } else if let origin = WebOrigin(text) {
         told.insert(origin)
       } else {
-        throw AccessError.notAnOrigin(text)
+        throw DescribedError(
+          "\"\(text)\" is neither an origin (https://api.example.com) nor a network (10.1.0.0/16)")
       }
     }
     self.folders = folders.map { $0.hasSuffix("/") ? $0 : $0 + "/" }
@@ -97,18 +98,6 @@ enum AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
       "\(host) is not fetched: \(address) is a \(kind.rawValue) address that was not named; name it with --allow-origin \(address)"
     case .folder(let url): "\(url) is not read: it is outside the folder of bundles"
     case .notAURL(let url): "\(url) is not fetched: it is not an http or https URL"
-    }
-  }
-}
-
-/// An error of a setting that is neither an origin nor a network.
-enum AccessError: Error, Hashable, CustomStringConvertible {
-  case notAnOrigin(String)
-
-  var description: String {
-    switch self {
-    case .notAnOrigin(let text):
-      "\"\(text)\" is neither an origin (https://api.example.com) nor a network (10.1.0.0/16)"
     }
   }
 }

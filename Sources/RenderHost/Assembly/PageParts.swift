@@ -68,7 +68,7 @@ struct PageParts: Sendable {
 
   /// Updates the access policy with each release: the origins of its bundles and of the URLs that they prefetch.
   private var originFollower: BackgroundService {
-    BackgroundService { [access, feed = serving.feed] in
+    BackgroundService("origins of the release") { [access, feed = serving.feed] in
       @Sendable func follow() {
         if let release = feed.current { access.follow(release.entries.map(\.bundle)) }
       }

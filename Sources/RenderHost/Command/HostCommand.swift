@@ -1,11 +1,11 @@
 import ArgumentParser
-import Blobs
 import CLinux
 import CacheGateway
 import Foundation
 import HTTPTransport
 import Logging
 import NIOCore
+import PageKit
 import PageWorkers
 import ServerKit
 
@@ -83,17 +83,8 @@ package struct HostCommand: AsyncParsableCommand {
       if let problem = merged.settings.problems.first { throw SettingsError.combination(problem) }
       try await RenderHostParts(merged.settings, logger: logger).run(sources: merged.sources, reread: reader.merged)
     } catch {
-      logger.critical("\(error.sentence)\(Self.option(for: error))")
+      logger.critical("\(error.message)")
       throw ExitCode.failure
-    }
-  }
-
-  /// The end of a message that asks for another folder: the option that names it.
-  private static func option(for error: any Error) -> String {
-    switch error {
-    case StoreError.newerVersion, StoreError.foreignDatabase: " with --store"
-    case StoreError.notWritable(_, let reason) where reason.hasSuffix("name another folder"): " with --store"
-    default: ""
     }
   }
 
@@ -189,7 +180,7 @@ extension HostCommand {
   /// Runs pages for the daemon that started this process; never returns.
   package static func runWorker() -> Never { WorkerMain.runOrCheck() }
 
-  /// Limits the arenas of the C library to one for each processor, but at least two: each keeps what is freed in it for
+  /// Limits the arenas of the C library to one for each processor, but at least two: each keeps the memory freed in it for
   /// itself, and by default there are eight for each processor. The limit holds if no other thread was started before.
   package static func limitArenas() { mallopt(M_ARENA_MAX, CInt(max(2, pk_usable_processors()))) }
 

@@ -70,9 +70,7 @@ struct DashboardPage: Sendable {
 
   /// CSP Level 3 §8.3: the digest of the text between the tags.
   private static func source(_ text: String) -> String {
-    guard var digester = try? Digester<SHA256Digest>.sha256() else { return "'none'" }
-    digester.update(Array(text.utf8))
-    guard let digest = try? digester.finish() else { return "'none'" }
+    guard let digest = try? SHA256Digest(of: Array(text.utf8)) else { return "'none'" }
     return "'sha256-\(Data(digest.bytes).base64EncodedString())'"
   }
 }

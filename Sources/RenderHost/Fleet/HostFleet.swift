@@ -41,7 +41,7 @@ extension FleetMember {
 extension FleetMember {
   /// Carries out the orders of the fleet, for as long as the host runs.
   func service(_ host: FleetHost) -> BackgroundService {
-    BackgroundService { await cancelWhenGracefulShutdown { await self.run(host) } }
+    BackgroundService("fleet") { await cancelWhenGracefulShutdown { await self.run(host) } }
   }
 }
 

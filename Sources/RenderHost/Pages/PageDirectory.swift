@@ -180,7 +180,7 @@ extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
     guard let page = numbers[page] else { return }
     page.log?.append(name, details)
-    guard name == "exception", let fault = try? JSONValue(reading: details).decoded(as: ScriptFault.self) else {
+    guard name == "exception", let fault = try? JSONValue(reading: details).decoded(as: ScriptException.self) else {
       return
     }
     record.threw(fault, in: page.location)

@@ -17,7 +17,7 @@ enum PageFailure: Error, CustomStringConvertible {
   /// The limit of open pages is reached.
   case full(limit: Int)
   case busy(String)
-  case script(url: String, ScriptFault)
+  case script(url: String, ScriptException)
   case killed(url: String, KillReason)
 
   /// The number of seconds after which the client may try again.
@@ -87,7 +87,7 @@ enum PageFailure: Error, CustomStringConvertible {
     switch fault {
     case .script(let fault): self = .script(url: url, fault)
     case .stopped(let reason): self = .killed(url: url, reason)
-    case .refused(let reason): self = .script(url: url, ScriptFault(message: reason))
+    case .refused(let reason): self = .script(url: url, ScriptException(message: reason))
     case .unknownPage: self = .unknownPage(url)
     case .unknownElement(let reason): self = .unknownElement(url: url, reason: reason)
     }

@@ -67,7 +67,7 @@ extension HostRecord {
     failures.append(.page, "\(reason)", of: location, cause: reason.cause)
   }
 
-  func threw(_ fault: ScriptFault, in location: String) { failures.append(.page, fault.message, of: location) }
+  func threw(_ fault: ScriptException, in location: String) { failures.append(.page, fault.message, of: location) }
 
   /// - Parameters:
   ///   - kind: `render`, `fire`, `refresh`.

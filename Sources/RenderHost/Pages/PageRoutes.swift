@@ -285,7 +285,8 @@ extension PageRoutes {
     guard let reference = parameters["url"].map(String.init), !reference.isEmpty else {
       throw PageFailure.badRequest("give a url")
     }
-    let page = try await parameters["page"].asyncMap { try await directory.page(String($0)) }
+    let page: OpenedPage? =
+      if let id = parameters["page"] { try await directory.page(String(id)) } else { nil }
     var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
     wanted.snapshot = page?.target.bundle.view
     wanted = try directory.answers.permitted(wanted)
@@ -327,12 +328,5 @@ extension PageRoutes {
       fields[name] = loaded.response.headerFields[name]
     }
     return fields
-  }
-}
-
-extension Optional {
-  fileprivate func asyncMap<Result>(_ body: (Wrapped) async throws -> Result) async rethrows -> Result? {
-    guard let self else { return nil }
-    return try await body(self)
   }
 }

@@ -78,7 +78,7 @@ struct Serving: Sendable {
     }
     // The release is restored after the store was removed or damaged.
     services.append(
-      BackgroundService { [store, reports] in
+      BackgroundService("store renewals") { [store, reports] in
         for await _ in store.renewals.cancelOnGracefulShutdown() { reports.send(()) }
       })
     services.append(deltas)
@@ -93,7 +93,7 @@ struct Serving: Sendable {
   private static func follower(
     _ publisher: ReleasePublisher, every period: Duration, _ reports: Broadcast<Void>
   ) -> BackgroundService {
-    BackgroundService {
+    BackgroundService("release follower") {
       let changes = reports.listen()
       await publisher.publishStored()
       _ = await publisher.bring()

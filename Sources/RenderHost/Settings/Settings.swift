@@ -116,7 +116,7 @@ extension Settings {
       let access = try S3Access(environment: environment)
       manifest = try access.folder(of: releases).resolving(ReleasePointer.fileName)
       objectStore = access
-    } catch let error as S3AccessError {
+    } catch let error as DescribedError {
       throw SettingsError.combination("--releases: \(error)")
     }
   }
@@ -168,7 +168,7 @@ extension Settings {
     do {
       return try read(Array(data))
     } catch {
-      throw SettingsError.combination("\(key.flag): \(path): \(error.sentence)")
+      throw SettingsError.combination("\(key.flag): \(path): \(error.message)")
     }
   }
 }

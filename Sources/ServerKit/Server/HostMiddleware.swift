@@ -115,14 +115,20 @@ package struct HostMiddleware: RouterMiddleware {
       return try await next(request, context)
     }
     var request = request
+    let count = CounterSeries()
     request.body = RequestBody(
-      asyncSequence: LimitedBody(base: request.body, limit: limits.body) {
-        metrics.refusals("body").increment()
+      asyncSequence: request.body.map { [metrics, limit = limits.body] buffer in
+        count.increment(by: Int64(buffer.readableBytes))
+        guard count.value <= limit else {
+          metrics.refusals("body").increment()
+          throw Self.tooLong(limit: limit)
+        }
+        return buffer
       })
     return try await next(request, context)
   }
 
-  /// Returns what is wrong with a head of HTTP/2 that its decoder lets pass, in one sentence. ``RequestHeadHandler`` has
+  /// Returns the fault of a head of HTTP/2 that its decoder lets pass, in one sentence. ``RequestHeadHandler`` has
   /// refused such heads of HTTP/1 before.
   static func fault(in head: HTTPRequest) -> String? {
     // RFC 9113 §8.3.1.
@@ -166,42 +172,16 @@ package struct HostMiddleware: RouterMiddleware {
     guard let length = Int(text), length >= 0 else {
       return ("unclear", closing(.badRequest, AmbiguousRequestError.badLength))
     }
-    return length > limits.body ? ("body", LimitedBody.error(limit: limits.body)) : nil
+    return length > limits.body ? ("body", tooLong(limit: limits.body)) : nil
+  }
+
+  /// RFC 9110 §15.5.14: the connection may be closed, so that the client stops sending.
+  private static func tooLong(limit: Int) -> HTTPError {
+    closing(.contentTooLarge, "the body exceeds the limit of \(limit) bytes")
   }
 
   static func closing(_ status: HTTPResponse.Status, _ reason: String) -> HTTPError {
     HTTPError(status, headers: [.connection: "close"], message: reason)
-  }
-}
-
-/// A body that ends with an error if it exceeds its limit.
-struct LimitedBody: AsyncSequence, Sendable {
-  let base: RequestBody
-  let limit: Int
-  let whenOver: @Sendable () -> Void
-
-  /// RFC 9110 §15.5.14: the connection may be closed, so that the client stops sending.
-  static func error(limit: Int) -> HTTPError {
-    HostMiddleware.closing(.contentTooLarge, "the body exceeds the limit of \(limit) bytes")
-  }
-
-  func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), limit: limit, whenOver: whenOver) }
-
-  struct Iterator: AsyncIteratorProtocol {
-    var base: RequestBody.AsyncIterator
-    let limit: Int
-    let whenOver: @Sendable () -> Void
-    var bytes = 0
-
-    mutating func next() async throws -> ByteBuffer? {
-      guard let buffer = try await base.next() else { return nil }
-      bytes += buffer.readableBytes
-      guard bytes <= limit else {
-        whenOver()
-        throw LimitedBody.error(limit: limit)
-      }
-      return buffer
-    }
   }
 }
 

@@ -67,7 +67,7 @@ package struct HostServer: Sendable {
   /// end.
   ///
   /// - Parameter add: adds routes to those of each listener.
-  /// - Throws: ``SettingsError``, ``ListenError``, and the errors of its services.
+  /// - Throws: ``SettingsError``, also for an address that it cannot listen on, and the errors of its services.
   package func run(adding add: (ListenerRoutes) -> Void = { _ in }) async throws {
     try await parts(adding: add).group.run()
   }
@@ -96,11 +96,16 @@ package struct HostServer: Sendable {
       [notifier.watchdogService, BackgroundService.freedMemory, readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + listeners).map {
-        .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
+        .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: Self.name(of: $0))
       },
       gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)
     group.maximumGracefulShutdownDuration = settings.shutdownTime
     return (ServiceGroup(configuration: group), hangup)
+  }
+
+  /// The name of a service in logs.
+  static func name(of service: any Service) -> String {
+    (service as? BackgroundService)?.name ?? "\(type(of: service))"
   }
 
   /// Reads the settings again for SIGHUP; `nil` for a host whose settings are read once.
@@ -173,17 +178,6 @@ package struct ServerControls: Sendable {
   }
 }
 
-/// An error of listening on an address.
-struct ListenError: Error, CustomStringConvertible {
-  let flag: String
-  let address: (host: String, port: Int)
-  let reason: String
-
-  var description: String {
-    "\(flag): cannot listen on \(SettingText.bracketed(address.host)):\(address.port): \(reason)"
-  }
-}
-
 extension SocketAddress {
   /// The address as settings have it, such as `127.0.0.1:8080` or `[::1]:8080`.
   package var hostAndPort: String {
@@ -199,37 +193,31 @@ extension SocketAddress {
 
 /// A service that runs a body.
 package struct BackgroundService: Service {
+  /// The name in logs.
+  let name: String
   private let body: @Sendable () async throws -> Void
 
-  package init(_ body: @escaping @Sendable () async throws -> Void) { self.body = body }
+  package init(_ name: String, _ body: @escaping @Sendable () async throws -> Void) {
+    (self.name, self.body) = (name, body)
+  }
 
   package func run() async throws { try await body() }
 
-  /// Does some work after each interval, until the process is told to stop or the work fails.
-  package static func every(
-    _ interval: Duration, _ work: @escaping @Sendable () async throws -> Void
-  ) -> BackgroundService {
-    BackgroundService {
-      try? await cancelWhenGracefulShutdown {
-        while true {
-          try await Task.sleep(for: interval)
-          try await work()
-        }
-      }
-    }
-  }
-
-  /// Runs a server whose errors name the address that it cannot listen on: ``ListenError``.
+  /// Runs a server whose errors name the address that it cannot listen on: ``SettingsError``.
   ///
   /// - Parameter flag: the setting that contains the address.
   package static func listening(
     _ server: any Service, flag: String, address: (host: String, port: Int)
   ) -> BackgroundService {
-    BackgroundService {
+    @Sendable func failure(_ reason: String) -> SettingsError {
+      .combination(
+        "\(flag): cannot listen on \(SettingText.bracketed(address.host)):\(address.port): \(reason)")
+    }
+    return BackgroundService("listener of \(flag)") {
       do { try await server.run() } catch let error as IOError {
-        throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
+        throw failure(String(cString: strerror(error.errnoCode)))
       } catch let error as SocketAddressError.UnknownHost {
-        throw ListenError(flag: flag, address: address, reason: error.errorDescription)
+        throw failure(error.errorDescription)
       }
     }
   }

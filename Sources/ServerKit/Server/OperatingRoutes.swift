@@ -132,9 +132,5 @@ package final class AdminAuthenticator: Sendable {
     }
   }
 
-  private static func digest(of text: String) throws -> SHA256Digest {
-    var digester = try Digester<SHA256Digest>.sha256()
-    digester.update(Array(text.utf8))
-    return try digester.finish()
-  }
+  private static func digest(of text: String) throws -> SHA256Digest { try SHA256Digest(of: Array(text.utf8)) }
 }

@@ -78,9 +78,14 @@ extension BackgroundService {
     let queue = DispatchQueue(label: "renderhost.memory")
     // Freed bytes up to this number are kept for later use.
     let kept = 16 << 20
-    return every(.seconds(5)) {
-      try await queue.result {
-        if mallinfo2().fordblks > kept { malloc_trim(0) }
+    return BackgroundService("freed memory") {
+      try? await cancelWhenGracefulShutdown {
+        while true {
+          try await Task.sleep(for: .seconds(5))
+          try await queue.result {
+            if mallinfo2().fordblks > kept { malloc_trim(0) }
+          }
+        }
       }
     }
   }

@@ -149,7 +149,7 @@ extension HealthCheck.Outcome {
 extension ServiceNotifier {
   /// Notifies systemd's watchdog twice in each interval, and reports when the host stops.
   var watchdogService: BackgroundService {
-    BackgroundService {
+    BackgroundService("watchdog") {
       try? await cancelWhenGracefulShutdown {
         while true {
           send(.watchdog)

@@ -165,11 +165,11 @@ struct CacheCommand: AsyncParsableCommand {
       let key = try CacheKey(argument: url, isShared: shared)
       guard try await cache.cache().keep(key) else {
         if let release = try await cache.release(withFile: url) {
-          throw CommandError(
+          throw DescribedError(
             "\(key.name) is a file of release \(release.name), and stays as long as the release: it needs no keeping"
           )
         }
-        throw CommandError(
+        throw DescribedError(
           "nothing is stored for \(key.name) yet: fetch it with \"bundlectl fetch\"; it is kept from then on")
       }
       if json { return try JSONOutput.print(["url": key.name, "kept": true]) }

@@ -23,12 +23,12 @@ struct CatCommand: AsyncParsableCommand {
     let directory = place.directory
     let opened = try BundleStore(reading: directory)
     guard let blob = try await find(in: opened)?.blob else {
-      throw CommandError("bundle \(bundle.quotedForMessage) is not in the store \(directory.path)")
+      throw DescribedError("bundle \(bundle.quotedForMessage) is not in the store \(directory.path)")
     }
     do {
       Terminal.output.write(try await opened.bytes(of: blob).bytes)
     } catch let error as BlobError {
-      throw CommandError("\(error): run \"bundlectl verify --repair\"")
+      throw DescribedError("\(error): run \"bundlectl verify --repair\"")
     }
   }
 

@@ -209,7 +209,7 @@ extension ResourceLoader {
     }
     if let last { return (last, failure) }
     if let answer = failure?.answer { return (answer, nil) }
-    throw failure?.error ?? CommandError("\(request.reference): no answer was received")
+    throw failure?.error ?? DescribedError("\(request.reference): no answer was received")
   }
 }
 
@@ -347,13 +347,13 @@ private struct ScriptRequest: Decodable {
 
   func resource(_ standard: LoadBehavior) throws -> ResourceRequest {
     guard let method = HTTPRequest.Method(self.method ?? "GET") else {
-      throw CommandError("\((self.method ?? "").quotedForMessage) is not a method")
+      throw DescribedError("\((self.method ?? "").quotedForMessage) is not a method")
     }
     var fields = HTTPFields()
     for pair in headers ?? [] {
       guard pair.count == 2, let name = HTTPField.Name(pair[0]), HTTPField.isValidValue(pair[1]) else {
         // The message does not contain the value, which may be a secret.
-        throw CommandError("\((pair.first ?? "").quotedForMessage) is not a header field, or its value is invalid")
+        throw DescribedError("\((pair.first ?? "").quotedForMessage) is not a header field, or its value is invalid")
       }
       fields.append(HTTPField(name: name, value: pair[1]))
     }
@@ -361,12 +361,12 @@ private struct ScriptRequest: Decodable {
     request.behavior = standard
     if let policy {
       guard let behavior = LoadBehavior(named: policy) else {
-        throw CommandError("there is no policy \(policy.quotedForMessage)")
+        throw DescribedError("there is no policy \(policy.quotedForMessage)")
       }
       request.behavior = behavior
     }
     guard redirect == nil || ["follow", "manual"].contains(redirect) else {
-      throw CommandError("\"redirect\" is either \"follow\" or \"manual\"")
+      throw DescribedError("\"redirect\" is either \"follow\" or \"manual\"")
     }
     request.followsRedirects = redirect != "manual"
     return request

@@ -117,7 +117,7 @@ struct ManifestBuildCommand: JSONCommand {
     do {
       return try Manifest(reading: Array(data))
     } catch {
-      throw CommandError("\(output) exists and is not a manifest, so it is not overwritten: \(error.message)")
+      throw DescribedError("\(output) exists and is not a manifest, so it is not overwritten: \(error.message)")
     }
   }
 

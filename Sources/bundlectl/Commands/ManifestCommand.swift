@@ -93,21 +93,12 @@ struct ManifestDiffCommand: JSONCommand {
     completion: .file(extensions: ["json"]))
   var new: String
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp("A header field, sent to the origin of each manifest only. Repeatable.", valueName: "field"))
-  var header: [String] = []
-
-  @Option(
-    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
-    completion: .file())
-  var caFile: String?
+  @OptionGroup var reader: ManifestReader
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
   func perform() async throws {
-    let reader = ManifestReader(header: header, caFile: caFile)
     func digests(_ manifest: String) async throws -> [String: MD5Digest] {
       let read = try await reader.read(try PageURL(manifestArgument: manifest))
       return Dictionary((read.bundles + read.files).map { ($0.path, $0.md5) }, uniquingKeysWith: { first, _ in first })
@@ -128,7 +119,8 @@ struct ManifestDiffCommand: JSONCommand {
 /// Reads a manifest without a store.
 struct ManifestReader: ParsableArguments {
   @Option(
-    name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+    name: .long,
+    help: ArgumentHelp("A header field, sent to the manifest's origin only. Repeatable.", valueName: "field"))
   var header: [String] = []
 
   @Option(
@@ -159,7 +151,7 @@ struct ManifestReader: ParsableArguments {
 
   private func bytes(at url: PageURL) async throws -> [UInt8] {
     guard let bytes = try await bytes(at: url, limit: ManifestLimits.standard.manifestBytes) else {
-      throw CommandError(
+      throw DescribedError(
         url.filePath.map { "\($0) cannot be read: there is no such file" } ?? "\(url): the server answers 404 Not Found"
       )
     }
@@ -179,7 +171,7 @@ struct ManifestReader: ParsableArguments {
       } catch RegularFileError.absent {
         return nil
       } catch {
-        throw CommandError("\(path) cannot be read: \(error.message)")
+        throw DescribedError("\(path) cannot be read: \(error.message)")
       }
     }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })
@@ -192,7 +184,7 @@ struct ManifestReader: ParsableArguments {
         throw SourceError.unreachable(url, HTTPFault(response.head, url: url, now: .now))
       }
       guard response.head.status == .ok else {
-        throw CommandError("\(url): the server answers \(response.head.status)")
+        throw DescribedError("\(url): the server answers \(response.head.status)")
       }
       return try await response.body.collect(upTo: limit)
     }

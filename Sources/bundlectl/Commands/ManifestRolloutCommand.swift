@@ -51,14 +51,14 @@ struct ManifestRolloutCommand: JSONCommand {
   func perform() throws {
     var read = try InputFile.read(manifest) { try Manifest(reading: $0) }
     if let former = read.rollout, percent < former.percent, !lower {
-      throw CommandError(
+      throw DescribedError(
         "\(manifest): release \(read.release) is rolled out to \(Self.text(former.percent)) % already, and installs that got it keep it: give --lower if fewer others shall get it"
       )
     }
     if let otherwise { read.otherwise = try reference(to: otherwise, from: read) }
     if percent < 100 {
       guard read.otherwise != nil else {
-        throw CommandError("\(manifest): name the manifest that all other installs get with --otherwise FILE")
+        throw DescribedError("\(manifest): name the manifest that all other installs get with --otherwise FILE")
       }
       read.rollout = Rollout(percent: percent, salt: read.rollout?.salt ?? read.release)
     } else {
@@ -79,10 +79,10 @@ struct ManifestRolloutCommand: JSONCommand {
   private func reference(to path: String, from read: Manifest) throws -> ManifestReference {
     let (other, digest) = try InputFile.read(path) { (try Manifest(reading: $0), try SHA256Digest(of: $0)) }
     guard other.rollout == nil else {
-      throw CommandError("\(path) is rolled out itself: name a manifest that all installs can get")
+      throw DescribedError("\(path) is rolled out itself: name a manifest that all installs can get")
     }
     guard other.sequence < read.sequence else {
-      throw CommandError(
+      throw DescribedError(
         "\(path) has the sequence \(other.sequence), it must be lower than \(read.sequence) of \(manifest)")
     }
     let url = otherwiseURL ?? path.path(fromFolderOf: manifest)

@@ -47,7 +47,7 @@ struct ManifestSignCommand: JSONCommand {
       bytes = try read.fileBytes()
     }
     guard let expires = read.expires else {
-      throw CommandError("\(manifest): \(TrustError.unlimited), with --expires-in")
+      throw DescribedError("\(manifest): \(TrustError.unlimited), with --expires-in")
     }
     let root = try newestRoot()
     if let root { try check(root.root, at: root.path) }
@@ -102,10 +102,10 @@ struct ManifestSignCommand: JSONCommand {
     do {
       try root.checkExpiry(at: .now)
     } catch {
-      throw CommandError("\(path): \(error.message)")
+      throw DescribedError("\(path): \(error.message)")
     }
     for key in try signing.verificationKeys() where root.roles[.release]?.keys.contains(key.id) != true {
-      throw CommandError(
+      throw DescribedError(
         "\(path) does not list the key \(key.id) for releases: hosts would not count its signature of \(manifest)")
     }
   }

@@ -91,7 +91,7 @@ struct ManifestStatusCommand: JSONCommand {
     }
     let bytes = try status.encoded()
     guard Int64(bytes.count) <= ReleaseStatus.byteLimit else {
-      throw CommandError("\(path) would have \(bytes.count) bytes, more than \(ReleaseStatus.byteLimit)")
+      throw DescribedError("\(path) would have \(bytes.count) bytes, more than \(ReleaseStatus.byteLimit)")
     }
     // The signatures are written first: if signing fails, the status stays unchanged.
     let signers = try await signing.sign(bytes, as: .status, at: path)
@@ -124,7 +124,7 @@ struct ManifestStatusCommand: JSONCommand {
   ) throws -> ReleaseStatus {
     let sequence = (former?.sequence ?? 0) + 1
     guard sequence <= Int64.sequenceLimit else {
-      throw CommandError("\(path) has the largest sequence: change the online key with \"root rotate\"")
+      throw DescribedError("\(path) has the largest sequence: change the online key with \"root rotate\"")
     }
     let time =
       expiresIn?.duration ?? former.map { .seconds($0.expires.seconds - $0.signed.seconds) } ?? .seconds(7 * 86_400)
@@ -138,7 +138,7 @@ struct ManifestStatusCommand: JSONCommand {
       let (earlier, digest) = try Self.signedManifest(rollbackTo)
       status.rollbackTo = .init(sequence: earlier.sequence, sha256: digest)
     }
-    if let fault = status.fault { throw CommandError("this cannot be a status: \(fault)") }
+    if let fault = status.fault { throw DescribedError("this cannot be a status: \(fault)") }
     return status
   }
 
@@ -146,7 +146,7 @@ struct ManifestStatusCommand: JSONCommand {
     var messages = Dictionary(
       (former?.disabled ?? []).map { ($0.bundle, $0.message) }, uniquingKeysWith: { first, _ in first })
     for name in enable where messages.removeValue(forKey: name) == nil {
-      throw CommandError("\(path) does not disable \(name.quotedForMessage)")
+      throw DescribedError("\(path) does not disable \(name.quotedForMessage)")
     }
     for item in disable { messages[item.key] = item.value }
     return messages.map { .init(bundle: $0.key, message: $0.value) }
@@ -158,7 +158,7 @@ struct ManifestStatusCommand: JSONCommand {
     guard let signatures = try SignatureFile(beside: path), signatures.kind == .manifest,
       signatures.content == digest
     else {
-      throw CommandError(
+      throw DescribedError(
         "\(path) has no signatures of its bytes beside it, and a status names only what a release key has signed: sign it with \"bundlectl manifest sign\""
       )
     }

@@ -172,7 +172,7 @@ struct PreloadCommand: AsyncParsableCommand {
         Terminal.report("prefetch: \(Terminal.error.styled(failure, .yellow))")
       }
       for file in report.leftOut {
-        Terminal.report("left out: \(Terminal.error.styled(file.error, .yellow))")
+        Terminal.report("left out: \(Terminal.error.styled(file.message, .yellow))")
       }
       if let held = report.held {
         terminal.line("release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
@@ -189,7 +189,7 @@ struct PreloadCommand: AsyncParsableCommand {
       Terminal.report("interrupted; complete downloads stay, and the next run continues the others")
     }
     for failure in report.failures {
-      Terminal.report(failure.error, .red)
+      Terminal.report(failure.message, .red)
     }
   }
 }

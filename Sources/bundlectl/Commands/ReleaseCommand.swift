@@ -115,14 +115,15 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     func perform() async throws {
       let (opened, source) = try await options.source(in: options.store.writing())
-      let target = try await name.asyncMap { try await source.release(named: $0, in: opened) } ?? source.previous
+      let target: StoredRelease? =
+        if let name { try await source.release(named: name, in: opened) } else { source.previous }
       guard let target else {
-        throw CommandError(
+        throw DescribedError(
           "the store has no release before \(source.current?.name ?? "the current one"): \"bundlectl release list\" shows what it has"
         )
       }
       guard target.id < source.current?.id ?? .max else {
-        throw CommandError(
+        throw DescribedError(
           "release \(target.name) is not older than \(source.current?.name ?? ""): \"bundlectl release use \(target.name)\" switches to it"
         )
       }
@@ -215,7 +216,7 @@ extension ReleaseCommand {
       let (opened, source) = try await options.source(in: options.store.reading())
       let named = if let name { try await source.release(named: name, in: opened) } else { source.current }
       guard let release = named else {
-        throw CommandError("no release of \(source.url.readable) is complete: run \"bundlectl preload\" first")
+        throw DescribedError("no release of \(source.url.readable) is complete: run \"bundlectl preload\" first")
       }
       let summary = try await ReleaseArchive.write(release, of: opened, to: file)
       if options.store.json {
@@ -279,7 +280,7 @@ extension ReleaseCommand {
       let archive = try ReleaseArchive(reading: file)
       let source = try manifest.map { try PageURL(manifestArgument: $0) } ?? archive.source()
       guard !source.isFile else {
-        throw CommandError(
+        throw DescribedError(
           "\(file) is a release of a file on a machine, \(source.readable): name the URL that pages use with --manifest"
         )
       }
@@ -341,7 +342,7 @@ extension ReleaseCommand {
         }
       }
       for failure in report.failures {
-        Terminal.report(failure.error, .red)
+        Terminal.report(failure.message, .red)
       }
     }
   }
@@ -357,11 +358,11 @@ extension StoredSource {
     let found = zip(releases, ids).filter { $0.name == name || $1 == name }
     guard let (only, _) = found.first else {
       let all = ids.joined(separator: ", ")
-      throw CommandError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(all)")
+      throw DescribedError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(all)")
     }
     guard found.count == 1 else {
       let all = found.map { $1 }.joined(separator: ", ")
-      throw CommandError(
+      throw DescribedError(
         "the store has \(found.count) releases \(name.quotedForMessage) of \(url.readable): name one of \(all)")
     }
     return only
@@ -393,12 +394,5 @@ extension [ReleaseSummary] {
         "activatedAt": summary.switchedAt,
       ]
     }
-  }
-}
-
-extension Optional {
-  fileprivate func asyncMap<Value>(_ transform: (Wrapped) async throws -> Value) async rethrows -> Value? {
-    guard let self else { return nil }
-    return try await transform(self)
   }
 }

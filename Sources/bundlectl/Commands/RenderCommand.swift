@@ -255,7 +255,7 @@ struct RenderCommand: JSONCommand {
       do {
         // A new host each time, since the framework may differ.
         _ = try await render(target)
-      } catch let error as CommandError {
+      } catch let error as DescribedError {
         // The next change may repair it.
         Terminal.report(error.message, .red)
       }
@@ -358,11 +358,11 @@ struct RenderCommand: JSONCommand {
     return configuration
   }
 
-  /// - Throws: ``CommandError`` if a file cannot be read.
+  /// - Throws: ``DescribedError`` if a file cannot be read.
   private static func script(_ name: String, _ path: String?) throws -> String? {
     guard let path else { return nil }
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-      throw CommandError("the \(name) file \(path) cannot be read")
+      throw DescribedError("the \(name) file \(path) cannot be read")
     }
     return text
   }
@@ -397,22 +397,22 @@ struct RenderCommand: JSONCommand {
         isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
-    if let note = rendering.note { Terminal.report("not confirmed by the server: \(note)", .yellow) }
-    report(rendering.pending)
-    if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
+    if let note = rendering.look.bundle?.note { Terminal.report("not confirmed by the server: \(note)", .yellow) }
+    report(rendering.look.pending)
+    if !store.json || output != nil, rendering.look.tree.body != nil || format == .commands { try show(rendering) }
     if timings { for line in rendering.timingLines(isFile: isFile) { Terminal.error.line(line) } }
     if store.json { try JSONOutput.print(rendering.json(isFile: isFile, withTimings: timings)) }
-    let failing = failOn.levels.reduce(0) { $0 + (rendering.logged[$1] ?? 0) }
+    let failing = failOn.levels.reduce(0) { $0 + (rendering.notices.logged[$1] ?? 0) }
     if failing > 0 {
       Terminal.report("the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
     }
-    if failOn == .warning, !rendering.missing.isEmpty {
+    if failOn == .warning, !rendering.notices.missing.isEmpty {
       Terminal.report(
-        "the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
+        "the page uses \(Formatting.count(rendering.notices.missing.count, "unregistered name")), which --fail-on warning counts"
       )
     }
     return rendering.state == .rendered && rendering.faults.isEmpty && failing == 0
-      && (failOn != .warning || rendering.missing.isEmpty)
+      && (failOn != .warning || rendering.notices.missing.isEmpty)
   }
 
   /// Reports the page's pending work, and the work that was not waited for.
@@ -430,19 +430,19 @@ struct RenderCommand: JSONCommand {
   private func show(_ rendering: Rendering) throws {
     let text: String
     switch format {
-    case .outline: text = rendering.tree.outline(withStyles: styles) + "\n"
-    case .json: text = try JSONOutput.text(rendering.tree.json) + "\n"
+    case .outline: text = rendering.look.tree.outline(withStyles: styles) + "\n"
+    case .json: text = try JSONOutput.text(rendering.look.tree.json) + "\n"
     case .html:
       text = rendering.html ?? ""
-      if let warning = rendering.tree.fontWarning {
+      if let warning = rendering.look.tree.fontWarning {
         Terminal.error.line(Terminal.error.styled("bundlectl: \(warning)", .yellow))
       }
-    case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
+    case .commands: text = rendering.notices.commands.map { $0 + "\n" }.joined()
     }
     guard let output else {
       return Terminal.output.write(format == .outline ? Terminal.output.styled(outline: text) : text)
     }
     try OutputFile.write(Data(text.utf8), to: output)
-    if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }
+    if watch { Terminal.error.line("\(Formatting.count(rendering.look.tree.count, "element")) written to \(output)") }
   }
 }

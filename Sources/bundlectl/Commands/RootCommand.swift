@@ -33,7 +33,7 @@ struct RootCommand: AsyncParsableCommand {
     func write(_ root: TrustRoot, signedBy signers: SigningOptions) async throws -> (
       path: String, signed: Set<VerificationKey>
     ) {
-      if let fault = root.fault { throw CommandError("this cannot be a root: \(fault)") }
+      if let fault = root.fault { throw DescribedError("this cannot be a root: \(fault)") }
       let path = output ?? PublishedRoot.name(of: root.version)
       try checkAbsence(of: path)
       let bytes = try root.encoded()
@@ -53,7 +53,7 @@ struct RootCommand: AsyncParsableCommand {
         signatures to it
         """
       }
-      throw CommandError("\(path) exists, and a root is not overwritten\(next ?? ": choose another name with -o")")
+      throw DescribedError("\(path) exists, and a root is not overwritten\(next ?? ": choose another name with -o")")
     }
 
     var expires: SignedTime {
@@ -187,7 +187,7 @@ struct RootCommand: AsyncParsableCommand {
       if !online.keys.isEmpty { roles[.online] = online }
       let next = TrustRoot(version: old.version + 1, expires: file.expires, roles: roles)
       for key in try signing.verificationKeys() where !next.isSigned(by: key, after: old) {
-        throw CommandError("neither \(root) nor its successor lists the key \(key.id) for roots: it cannot sign")
+        throw DescribedError("neither \(root) nor its successor lists the key \(key.id) for roots: it cannot sign")
       }
       let (path, signed) = try await file.write(next, signedBy: signing)
       try RootCommand.showSuccessor(of: old, at: path, signedBy: signed, json: json)
@@ -200,7 +200,7 @@ struct RootCommand: AsyncParsableCommand {
       for text in removed {
         let id = try SHA256Digest(hex: text) ?? KeyFile.verificationKey(text).id
         guard keys.contains(where: { $0.id == id }) else {
-          throw CommandError("\(root): its role \"\(role.rawValue)\" has no key \(id)")
+          throw DescribedError("\(root): its role \"\(role.rawValue)\" has no key \(id)")
         }
         keys.removeAll { $0.id == id }
       }
@@ -247,7 +247,7 @@ struct RootCommand: AsyncParsableCommand {
       let old = try former.flatMap { FileManager.default.fileExists(atPath: $0) ? try TrustRoot(file: $0) : nil }
       for key in try signing.verificationKeys() where !next.isSigned(by: key, after: old) {
         let rest = former.map { old == nil ? ", and the one before, \($0), is not there" : ", nor does \($0)" } ?? ""
-        throw CommandError(
+        throw DescribedError(
           "\(root) does not list the key \(key.id) for roots\(rest): hosts would not count its signature")
       }
     }
@@ -275,13 +275,13 @@ struct RootCommand: AsyncParsableCommand {
         do {
           root = try root.successor(bytes, try SignatureFile(beside: path))
         } catch let error as TrustError {
-          throw CommandError("\(path): \(error.message)")
+          throw DescribedError("\(path): \(error.message)")
         }
       }
       do {
         try root.checkExpiry(at: .now)
       } catch {
-        throw CommandError("\(last): \(error.message)")
+        throw DescribedError("\(last): \(error.message)")
       }
       if json { return try RootCommand.printJSON(root, at: last, signedBy: nil, isValid: true) }
       Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")
@@ -349,6 +349,6 @@ extension TrustRoot {
 extension TrustRoot {
   /// Reads a root in a file.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   init(file path: String) throws { self = try InputFile.read(path) { try TrustRoot(reading: $0) } }
 }

@@ -69,7 +69,7 @@ struct SourceCommand: AsyncParsableCommand {
     func perform() async throws {
       let url = try PageURL(manifestArgument: source)
       guard let opened = try store.writing(), try await opened.forget(url) else {
-        throw CommandError(
+        throw DescribedError(
           "the store \(store.directory.path) has no release of \(url.readable): \"bundlectl source list\" shows what it has"
         )
       }

@@ -34,19 +34,19 @@ struct LocationOptions: ParsableArguments {
   /// Runs a body with the releases of the location.
   ///
   /// - Parameter journal: keeps the pointer if the store does not know conditions; `nil` for none.
-  /// - Throws: ``S3AccessError``, and what the body throws.
+  /// - Throws: ``DescribedError``, and what the body throws.
   func using<Value: Sendable>(
     _ journal: NATSJournal? = nil, _ body: @Sendable (PublishedReleases) async throws -> Value
   ) async throws -> Value {
     try await Self.using(location, caFile: caFile, journal, body)
   }
 
-  /// - Throws: ``CommandError`` if the text is not a location, and as ``using(_:)``.
+  /// - Throws: ``DescribedError`` if the text is not a location, and as ``using(_:)``.
   static func using<Value: Sendable>(
     _ location: String, caFile: String?, _ journal: NATSJournal? = nil,
     _ body: @Sendable (PublishedReleases) async throws -> Value
   ) async throws -> Value {
-    guard let place = S3Location(location) else { throw CommandError(noPlace(location)) }
+    guard let place = S3Location(location) else { throw DescribedError(noPlace(location)) }
     let access = try S3Access(environment: ProcessInfo.processInfo.environment)
     return try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
       let store = try S3Store(place, access: access, transport: transport)

@@ -41,14 +41,14 @@ extension SigningOptions {
 
   /// The public keys of all who sign.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   func verificationKeys() throws -> [VerificationKey] {
     try (key + [publicKey].compactMap(\.self)).map(KeyFile.verificationKey)
   }
 
   /// Signs a message with the first key.
   ///
-  /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.
+  /// - Throws: ``DescribedError``, `KeyError`.
   func signature(over message: [UInt8]) async throws -> [UInt8] {
     if let path = key.first { return try KeyFile.signingKey(path).signature(over: message) }
     guard let signWith, let publicKey else { throw Self.noSigner }
@@ -58,7 +58,7 @@ extension SigningOptions {
   /// Adds signatures of a file to those beside it. Signatures of other bytes are dropped.
   ///
   /// - Returns: the keys that have signed now.
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   func sign(_ content: [UInt8], as kind: SignedKind, at path: String) async throws -> [VerificationKey] {
     var file = try SignatureFile(of: content, as: kind)
     if let known = try SignatureFile(beside: path), known.kind == kind, known.content == file.content { file = known }
@@ -70,7 +70,7 @@ extension SigningOptions {
   /// Adds signatures of bytes.
   ///
   /// - Returns: the keys that have signed now.
-  /// - Throws: ``CommandError``, `KeyError`, `SigningCommandError`.
+  /// - Throws: ``DescribedError``, `KeyError`.
   func sign(
     _ content: [UInt8], as kind: SignedKind, in file: inout SignatureFile
   ) async throws -> [VerificationKey] {
@@ -92,7 +92,7 @@ extension SigningOptions {
 extension SignatureFile {
   /// The signatures of a file; `nil` if there are none.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   init?(beside path: String) throws {
     let path = path + Self.suffix
     guard FileManager.default.fileExists(atPath: path) else { return nil }
@@ -104,20 +104,20 @@ extension SignatureFile {
 enum KeyFile {
   /// Reads a private key, of a file that only its owner may read.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   static func signingKey(_ path: String) throws -> SigningKey {
     let bytes = try read(path)
     var status = stat()
     if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0 {
       let mode = String(status.st_mode & 0o777, radix: 8)
-      throw CommandError("others may read the private key \(path) (mode \(mode)): run \"chmod 600 \(path)\"")
+      throw DescribedError("others may read the private key \(path) (mode \(mode)): run \"chmod 600 \(path)\"")
     }
     return try named(path) { try SigningKey(pem: bytes) }
   }
 
   /// Reads a public key, or the public part of a private one.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   static func verificationKey(_ path: String) throws -> VerificationKey {
     let bytes = try read(path)
     return try named(path) { try VerificationKey(pem: bytes) }
@@ -128,12 +128,12 @@ enum KeyFile {
 
   /// Writes a new file that its owner alone may read. An existing one is not replaced.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   static func write(_ key: SigningKey, to path: String) throws {
     let text = try named(path) { try key.pem() }
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      throw CommandError(
+      throw DescribedError(
         errno == EEXIST
           ? "\(path) exists, and a key is not overwritten: choose another name"
           : "\(path) cannot be written: \(String(cString: strerror(errno)))")
@@ -144,18 +144,18 @@ enum KeyFile {
       try file.synchronize()
     } catch {
       unlink(path)
-      throw CommandError("\(path) cannot be written: \(error.plainReason)")
+      throw DescribedError("\(path) cannot be written: \(error.plainReason)")
     }
   }
 
   private static func read(_ path: String) throws -> [UInt8] {
     guard let file = FileHandle(forReadingAtPath: path), let data = try? file.read(upToCount: 64 << 10) else {
-      throw CommandError("\(path) cannot be read")
+      throw DescribedError("\(path) cannot be read")
     }
     return Array(data)
   }
 
   private static func named<Value>(_ path: String, _ body: () throws -> Value) throws -> Value {
-    do { return try body() } catch let error as KeyError { throw CommandError("\(path): \(error.message)") }
+    do { return try body() } catch let error as KeyError { throw DescribedError("\(path): \(error.message)") }
   }
 }

@@ -151,7 +151,7 @@ extension StoredSource {
     if let manifest {
       let url = try PageURL(manifestArgument: manifest)
       guard let source = try await store.source(url) else {
-        throw CommandError(
+        throw DescribedError(
           "the store \(store.directory.path) has no release of \(url.readable): run \"bundlectl preload --manifest \(manifest)\" first"
         )
       }
@@ -159,7 +159,7 @@ extension StoredSource {
     }
     let sources = try await store.sources()
     guard let only = sources.first else {
-      throw CommandError("the store \(store.directory.path) is empty: run \"bundlectl preload\" first")
+      throw DescribedError("the store \(store.directory.path) is empty: run \"bundlectl preload\" first")
     }
     guard sources.count == 1 else {
       let list = sources.map { "  " + $0.url.readable }.joined(separator: "\n")
@@ -169,19 +169,12 @@ extension StoredSource {
   }
 }
 
-/// A failure in a sentence.
-struct CommandError: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
-}
-
 extension AddressSpace {
   /// The minimum for a command that fetches nothing, in bytes.
   static let leastToRun = 256 << 20
 
-  /// - Throws: ``CommandError`` if the limit is too low for a command that fetches something.
+  /// - Throws: ``DescribedError`` if the limit is too low for a command that fetches something.
   static func check() throws {
-    if let problem = problem() { throw CommandError(problem) }
+    if let problem = problem() { throw DescribedError(problem) }
   }
 }

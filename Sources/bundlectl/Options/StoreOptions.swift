@@ -30,7 +30,7 @@ struct StorePlace: ParsableArguments {
     }
   }
 
-  /// - Throws: ``CommandError`` if the path of the store is not a folder.
+  /// - Throws: ``DescribedError`` if the path of the store is not a folder.
   func check() throws { try StoreDirectory.checkArgument(store) }
 
   /// `true` if the command says which store is meant.
@@ -49,7 +49,7 @@ struct StoreOptions: ParsableArguments {
   @Flag(name: [.short, .long], help: "Log to standard error.")
   var verbose = false
 
-  /// - Throws: ``CommandError`` if the path of the store is not a folder.
+  /// - Throws: ``DescribedError`` if the path of the store is not a folder.
   func check() throws { try place.check() }
 
   var directory: StoreDirectory { place.directory }
@@ -97,13 +97,13 @@ extension StoreDirectory {
     if path?.isEmpty == true { throw ValidationError("--store takes the store's folder: its name is empty.") }
   }
 
-  /// - Throws: ``CommandError`` if the path of the store is not a folder.
+  /// - Throws: ``DescribedError`` if the path of the store is not a folder.
   static func checkArgument(_ path: String?) throws {
     var isFolder: ObjCBool = false
     guard let path, FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
       return
     }
-    throw CommandError("--store takes the store's folder: \(path) is a file")
+    throw DescribedError("--store takes the store's folder: \(path) is a file")
   }
 
   private static let hasWarned = Atomic<Bool>(false)
@@ -147,7 +147,7 @@ enum EphemeralStore {
 
   /// - Parameters:
   ///   - isWanted: pass `false` to use `standing` instead.
-  /// - Throws: ``CommandError`` if no folder can be created, and errors of `body`.
+  /// - Throws: ``DescribedError`` if no folder can be created, and errors of `body`.
   static func using<Result: Sendable>(
     if isWanted: Bool, else standing: StoreDirectory, _ body: (StoreDirectory) async throws -> Result
   ) async throws -> Result {
@@ -158,7 +158,7 @@ enum EphemeralStore {
       try FileManager.default.createDirectory(
         at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw CommandError("the temporary folder \(folder.path) cannot be created: \(error.plainReason)")
+      throw DescribedError("the temporary folder \(folder.path) cannot be created: \(error.plainReason)")
     }
     present.withLock { $0 = folder }
     defer { remove() }

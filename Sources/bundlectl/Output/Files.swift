@@ -5,29 +5,29 @@ import PageKit
 
 /// A file that the user names.
 enum InputFile {
-  /// - Throws: ``CommandError`` if it cannot be read.
+  /// - Throws: ``DescribedError`` if it cannot be read.
   static func bytes(_ path: String) throws -> [UInt8] {
-    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
+    guard let data = FileManager.default.contents(atPath: path) else { throw DescribedError("\(path) cannot be read") }
     return Array(data)
   }
 
   /// Reads what a file contains.
   ///
-  /// - Throws: ``CommandError``, which names the file.
+  /// - Throws: ``DescribedError``, which names the file.
   static func read<Value>(_ path: String, _ body: ([UInt8]) throws -> Value) throws -> Value {
     let bytes = try bytes(path)
     do {
       return try body(bytes)
     } catch {
-      throw CommandError("\(path): \(error.message)")
+      throw DescribedError("\(path): \(error.message)")
     }
   }
 
   /// Reads a local bundle. Pipes and devices are read too, which have no length.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   static func bundle(_ path: String) throws -> [UInt8] {
-    guard let file = fopen(path, "r") else { throw CommandError(String(cString: strerror(errno))) }
+    guard let file = fopen(path, "r") else { throw DescribedError(String(cString: strerror(errno))) }
     defer { fclose(file) }
     let limit = Int(ManifestLimits.standard.fileBytes)
     var bytes: [UInt8] = []
@@ -38,8 +38,8 @@ enum InputFile {
       if piece.isEmpty { break }
       bytes += piece
     }
-    guard ferror(file) == 0 else { throw CommandError(String(cString: strerror(errno))) }
-    guard bytes.count <= limit else { throw CommandError("it has more than the limit of \(limit) bytes") }
+    guard ferror(file) == 0 else { throw DescribedError(String(cString: strerror(errno))) }
+    guard bytes.count <= limit else { throw DescribedError("it has more than the limit of \(limit) bytes") }
     return bytes
   }
 }
@@ -57,7 +57,7 @@ final class OutputFile {
   private var isDone = false
 
   /// - Parameter replaces: `false` if a regular file that is there must stay as it is.
-  /// - Throws: ``CommandError`` if the path is not writable.
+  /// - Throws: ``DescribedError`` if the path is not writable.
   init(_ path: String, replaces: Bool = true) throws {
     self.path = path
     self.replaces = replaces
@@ -91,7 +91,7 @@ final class OutputFile {
     if !isDone, let replacement { unlink(replacement.temporary) }
   }
 
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   func append(_ bytes: [UInt8]) throws {
     do {
       try handle.write(contentsOf: Data(bytes))
@@ -102,7 +102,7 @@ final class OutputFile {
 
   /// Replaces the file by the written bytes. Without this call the file stays unchanged.
   ///
-  /// - Throws: ``CommandError``.
+  /// - Throws: ``DescribedError``.
   func finish() throws {
     do {
       try handle.close()
@@ -156,8 +156,8 @@ final class OutputFile {
     throw failure(path)
   }
 
-  private static func failure(_ path: String) -> CommandError {
-    CommandError("\(path) cannot be written: \(String(cString: strerror(errno)))")
+  private static func failure(_ path: String) -> DescribedError {
+    DescribedError("\(path) cannot be written: \(String(cString: strerror(errno)))")
   }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HTTPTransport
+import PageKit
 
 /// A JSON object whose members are named where it is printed.
 ///

@@ -23,7 +23,7 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
 
   /// The event with its data, which is the event's members, or `{event, changes}`.
   ///
-  /// - Throws: `ValidationError` if the data is not a JSON object; ``CommandError`` if a file cannot be read or is not
+  /// - Throws: `ValidationError` if the data is not a JSON object; ``DescribedError`` if a file cannot be read or is not
   ///   one.
   func read() throws -> FiredEvent {
     guard let data else { return self }
@@ -68,7 +68,7 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
 extension ScriptValue {
   /// Reads data of a page, or of an event, from an argument: a JSON object, or `@FILE` with one.
   ///
-  /// - Throws: `ValidationError` if the text is not a JSON object; ``CommandError`` if a file cannot be read or is not
+  /// - Throws: `ValidationError` if the text is not a JSON object; ``DescribedError`` if a file cannot be read or is not
   ///   one.
   init(argument text: String, isEvent: Bool = false) throws {
     let noun = isEvent ? "event" : "data"
@@ -76,10 +76,10 @@ extension ScriptValue {
     let example = isEvent ? #"--fire '12:input:{"value": "text"}'"# : #"--data '{"key": "value"}'"#
     if let path = Self.file(inArgument: text) {
       guard let found = try? String(contentsOfFile: path, encoding: .utf8) else {
-        throw CommandError("the \(noun) file \(path) cannot be read")
+        throw DescribedError("the \(noun) file \(path) cannot be read")
       }
       guard let value = ScriptValue(json: found), value.object != nil else {
-        throw CommandError("the \(noun) file \(path) does not contain a JSON object\(Self.fault(ofJSON: found))")
+        throw DescribedError("the \(noun) file \(path) does not contain a JSON object\(Self.fault(ofJSON: found))")
       }
       self = value
       return

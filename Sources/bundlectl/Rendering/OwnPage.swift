@@ -15,14 +15,13 @@ actor OwnPage: RenderedPage {
 
   init(_ request: Rendering.Request, on host: PageHost, _ listener: NoticeListener) async {
     (self.request, self.host, self.listener) = (request, host, listener)
-    let thrown = ThrownExceptions(listener)
+    let thrown = RecordedExceptions()
     token = host.pages.registry.register(thrown as any ScriptExceptionHandling, as: \.exceptions)
     page = await host.page()
-    thrown.leaveOut(page.id)
-    let reporting = request.reporting
-    listening = Task { [page] in
+    thrown.tell(besides: page.id) { listener.receive(.thrown($0)) }
+    listening = Task { [page, hasCommands = request.keepsCommands] in
       for await event in page.events {
-        if let notice = PageNotice(event, reporting) { listener.receive(notice) }
+        if let notice = PageNotice(event, hasCommands: hasCommands) { listener.receive(notice) }
       }
     }
   }

@@ -6,26 +6,28 @@ extension Rendering {
   ///
   /// - Parameter withTimings: pass `true` for the stages too, which differ from run to run.
   func json(isFile: Bool, withTimings: Bool) -> JSONObject {
-    let stages = timings.stages.map { ($0.name, $0.time?.seconds) }
+    let stages = look.timings.stages.map { ($0.name, $0.time?.seconds) }
     let object: JSONObject = [
       // `memory`, `store`, `network`, `stale`, `kept` or `file`; `null` if the bundle was not available.
-      "source": isFile ? "file" : source?.rawValue,
+      "source": isFile ? "file" : look.bundle?.source.rawValue,
       "bundle": ["name": bundle.name, "url": bundle.url, "md5": bundle.md5] as JSONObject,
-      "state": state.rawValue, "settled": pending.isSettled, "pending": pending.json,
+      "state": state.rawValue, "settled": look.pending.isSettled, "pending": look.pending.json,
       // Hits are requests that were answered without the network.
-      "requests": ["total": timings.requests, "hits": timings.hits, "bytes": timings.bytes] as JSONObject,
-      "root": tree.json, "messages": messages.map(\.json), "errors": faults.map(\.json), "missing": missingJSON,
-      "logged": logged,
+      "requests": ["total": look.timings.requests, "hits": look.timings.hits, "bytes": look.timings.bytes]
+        as JSONObject,
+      "root": look.tree.json, "messages": look.messages.map(\.json), "errors": faults.map(\.json),
+      "missing": missingJSON,
+      "logged": notices.logged,
     ]
     return object.adding(ifPresent: [
-      "note": note, "timings": withTimings ? Dictionary(stages) { first, _ in first } : nil,
+      "note": look.bundle?.note, "timings": withTimings ? Dictionary(stages) { first, _ in first } : nil,
     ])
   }
 
   /// Modules and components that the page uses and that are not registered; methods as `module.method`.
   private var missingJSON: [String: [String]] {
     var names: [String: [String]] = ["components": [], "modules": [], "methods": []]
-    for part in missing {
+    for part in notices.missing {
       switch part {
       case .component(let type): names["components", default: []].append(type)
       case .module(let name): names["modules", default: []].append(name)
@@ -37,7 +39,8 @@ extension Rendering {
 
   /// The page's timings as lines of text.
   func timingLines(isFile: Bool) -> [String] {
-    let found = isFile ? "bundle read" : source == .network ? "bundle downloaded" : "bundle found"
+    let timings = look.timings
+    let found = isFile ? "bundle read" : look.bundle?.source == .network ? "bundle downloaded" : "bundle found"
     let stages: [(String, Duration?)] = [
       (found, timings.bundleReady), ("createInstance", timings.createInstance), ("first element", timings.firstElement),
       ("script evaluated", timings.evaluated),

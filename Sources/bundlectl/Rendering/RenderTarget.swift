@@ -20,7 +20,7 @@ enum RenderTarget: Hashable {
     if FileManager.default.fileExists(atPath: argument, isDirectory: &isFolder), !isFolder.boolValue {
       self = .file(try PageURL(manifestArgument: argument))
     } else if isFolder.boolValue, argument.hasSuffix("/") || argument.hasPrefix(".") || argument.hasPrefix("/") {
-      throw CommandError("\(argument) is a folder, not a bundle")
+      throw DescribedError("\(argument) is a folder, not a bundle")
     } else {
       self = .named(argument)
     }
@@ -47,7 +47,7 @@ enum RenderTarget: Hashable {
     case .named(let name):
       if let opened, try await !opened.sources().isEmpty { return try await StoredSource.chosen(nil, in: opened).url }
       guard FileManager.default.fileExists(atPath: "manifest.json") else {
-        throw CommandError(
+        throw DescribedError(
           "there is no file \(name), and no manifest to look for a bundle of that name in: name one with --manifest")
       }
       return try PageURL(manifestArgument: "manifest.json")
@@ -58,7 +58,7 @@ enum RenderTarget: Hashable {
   /// with the store, if the release is held, and if the server does not answer in time.
   ///
   /// - Returns: the URL, and the time of the search, which counts for the opening's deadline.
-  /// - Throws: ``CommandError``, ``SourceError``, ``StoreError``.
+  /// - Throws: ``DescribedError``, ``SourceError``, ``StoreError``.
   func url(_ host: PageHost) async throws -> (url: PageURL, timeWaited: Duration) {
     switch self {
     case .file(let url), .bundle(let url): return (url, .zero)
@@ -70,7 +70,7 @@ enum RenderTarget: Hashable {
   }
 
   private static func find(_ name: String, _ host: PageHost) async throws -> PageURL {
-    guard let verifier = host.verifier else { throw CommandError("there is no manifest to look for \(name) in") }
+    guard let verifier = host.verifier else { throw DescribedError("there is no manifest to look for \(name) in") }
     let policy = host.configuration.pages.opening.policy
     let source = try await host.store.source(verifier.source)
     let isHeld = source?.isHeld == true
@@ -93,10 +93,10 @@ enum RenderTarget: Hashable {
     if let found = lists.lazy.compactMap({ url(of: name, in: $0) }).first { return found }
     let manifest = verifier.source.readable
     let names = lists.first { !$0.isEmpty }?.map(\.name).sorted() ?? []
-    guard !names.isEmpty else { throw CommandError("the manifest \(manifest) has no bundles") }
+    guard !names.isEmpty else { throw DescribedError("the manifest \(manifest) has no bundles") }
     let some = names.prefix(10).joined(separator: ", ") + (names.count > 10 ? ", …" : "")
     let isPath = name.contains("/") || name.hasSuffix(".js")
-    throw CommandError(
+    throw DescribedError(
       "\(isPath ? "there is no file \(name), and " : "")the manifest \(manifest) lists no bundle \(name.quotedForMessage); it has \(some)"
     )
   }

@@ -7,23 +7,13 @@ import Synchronization
 struct Rendering {
   /// The bundle's name in its release, its URL and its MD5, as far as they are known.
   var bundle: (name: String?, url: String, md5: String?)
-  var source: LoadedBundle.Source?
-  /// The reason why the server has not confirmed the bundle's bytes; `nil` if it has.
-  var note: String?
-  var tree = ElementTree()
-  var timings = PageTimings()
-  /// Changes of the tree, each as a line of text.
-  var commands: [String] = []
+  /// The page when the last event was fired.
+  var look = PageLook()
+  /// The page's changes of the tree, what it uses and is not registered, and its logged lines.
+  var notices = NoticeListener.Notices()
   var faults: [RenderFault] = []
-  /// Modules and components that the page uses and that are not registered.
-  var missing: [MissingPart] = []
-  /// The number of logged lines by level.
-  var logged: [String: Int] = [:]
   /// The result of the page.
   var state = State.failed
-  /// The page's pending work at the time of the result.
-  var pending = PendingWork()
-  var messages: [PageMessage] = []
   var html: String?
 
   enum State: String {
@@ -54,13 +44,11 @@ struct Rendering {
     var isInProcess: Bool
     /// Shown until the page's bundle has arrived.
     var notice: WaitNotice?
-
-    var reporting: PageReporting { PageReporting(commands: keepsCommands) }
   }
 
   /// Opens the page, fires the events, and ends it. Logs of the script go to standard error.
   ///
-  /// - Throws: ``CommandError`` if there is no engine or worker for the page's script.
+  /// - Throws: ``DescribedError`` if there is no engine or worker for the page's script.
   static func run(_ request: Request, on host: PageHost) async throws -> Rendering {
     let listener = NoticeListener(request.notice)
     let page: any RenderedPage =
@@ -110,17 +98,14 @@ struct Rendering {
     if result.state == .empty {
       result.faults.append(RenderFault("the page has created no body, so there is nothing to show", url: url.text))
     }
-    (result.tree, result.timings, result.messages, result.pending) = (
-      look.tree, look.timings, look.messages, look.pending
-    )
-    (result.source, result.note) = (look.bundle?.source, look.bundle?.note)
+    result.look = look
     result.bundle.name = await name(of: url, in: look.bundle?.view?.release, host)
     result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? md5(ofFile: url) : nil)
     let reader = FaultReader(host.resources, url: url) { await page.source() }
     var notices = listener.finish()
     // The notice of a failure is lost if the page's process is killed before it was sent.
     if let failure = look.failure, !notices.hasFailure { notices.failures.append(.failed(failure)) }
-    (result.commands, result.missing, result.logged) = (notices.commands, notices.missing, notices.logged)
+    result.notices = notices
     // Errors of the script precede errors of events.
     result.faults = await faults(notices, reader, request) + result.faults
     // No failed page goes without a reason.
@@ -138,12 +123,12 @@ struct Rendering {
     var faults: [RenderFault] = []
     for failure in notices.failures {
       switch failure {
-      case .exception(let fault): faults.append(await reader.fault(of: fault.exception))
+      case .exception(let fault): faults.append(await reader.fault(of: fault))
       case .failed(let failure):
         if let stop = failure.stop {
           faults.append(request.limits.fault(stop, request.url))
         } else if let exception = failure.exception {
-          faults.append(await reader.fault(of: exception.exception))
+          faults.append(await reader.fault(of: exception))
         } else {
           faults.append(RenderFault(failure.text, url: request.url.text))
         }
@@ -187,7 +172,7 @@ protocol RenderedPage: Sendable {
   /// Opens the page, and waits for its pending work.
   ///
   /// - Returns: the error, if neither a notice nor the page's state reports it.
-  /// - Throws: ``CommandError`` if there is no engine or worker for its script.
+  /// - Throws: ``DescribedError`` if there is no engine or worker for its script.
   func open() async throws -> RenderFault?
   /// Fires an event, and waits for the page's pending work.
   ///
@@ -288,7 +273,7 @@ final class NoticeListener: Sendable {
     state.withLock { $0.record(event) }
     switch event {
     case .log(let level, let text): Self.printLog(level, text)
-    case .missing(let missing): Self.printLog("warn", "\(missing.part)")
+    case .missing(let missing): Self.printLog("warn", "\(missing)")
     case .message(let message): Terminal.error.line(message.outlineText)
     case .begun, .commands, .exception, .failed, .thrown: break
     }
@@ -318,29 +303,13 @@ extension NoticeListener.Notices {
     case .log(let level, _):
       if logged.count < NoticeListener.levelLimit || logged[level] != nil { logged[level, default: 0] += 1 }
     case .missing(let missing):
-      if self.missing.count < NoticeListener.missingLimit { self.missing.append(missing.part) }
+      if self.missing.count < NoticeListener.missingLimit { self.missing.append(missing) }
     case .exception, .failed:
       guard failures.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
       failures.append(event)
     case .thrown(let fault):
       guard thrown.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
-      thrown.append(fault.exception)
+      thrown.append(fault)
     }
-  }
-}
-
-/// The errors of scripts. A page's own are among its events; those of embedded and pushed pages come only from here.
-final class ThrownExceptions: ScriptExceptionHandling {
-  private let listener: NoticeListener
-  private let page = Mutex<String?>(nil)
-
-  init(_ listener: NoticeListener) { self.listener = listener }
-
-  /// - Parameter page: the page whose events contain its errors.
-  func leaveOut(_ page: String) { self.page.withLock { $0 = page } }
-
-  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
-    guard page != self.page.withLock(\.self) else { return }
-    listener.receive(.thrown(ScriptFault(exception.located)))
   }
 }

@@ -72,7 +72,7 @@ actor WorkerPage: RenderedPage {
     offset = .now - began
     let opening = PageOpening(
       url: request.url.text, options: PageRequestOptions(), data: request.data.json, wait: wait, view: nil,
-      isOnce: false, reporting: request.reporting)
+      isOnce: false, reportsCommands: request.keepsCommands)
     let fault = await doing {
       let digest = try ContentDigests(of: bytes).sha256
       let caller = PageCaller(client: "", hasInput: true)
@@ -93,23 +93,23 @@ actor WorkerPage: RenderedPage {
     return bundle.bytes
   }
 
-  /// - Throws: ``CommandError`` if no worker starts, or none with the required confinement.
+  /// - Throws: ``DescribedError`` if no worker starts, or none with the required confinement.
   private func waitUntilReady() async throws {
     do {
       let report = try await pool.ready(within: Self.startLimit)
       if let refusal = Self.refusal(report) { throw refusal }
     } catch WorkerError.cannotStart(let reason) {
-      throw CommandError("no process can be started for the page: \(reason); \(Self.advice)")
+      throw DescribedError("no process can be started for the page: \(reason); \(Self.advice)")
     }
   }
 
   private static let advice = "--in-process runs the page without one"
 
   /// The reason why a worker must not run pages; `nil` if its confinement suffices.
-  static func refusal(_ report: ConfinementReport) -> CommandError? {
+  static func refusal(_ report: ConfinementReport) -> DescribedError? {
     for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
       guard let reason = report.kept[step] else { continue }
-      return CommandError("the page's process cannot give up \(what): \(reason); \(advice)")
+      return DescribedError("the page's process cannot give up \(what): \(reason); \(advice)")
     }
     return nil
   }
@@ -224,7 +224,7 @@ struct WorkerLimits: Hashable, Sendable {
   func fault(_ error: any Error, _ url: PageURL) -> RenderFault {
     switch error {
     case PageFault.stopped(let reason), WorkerError.ended(let reason, _): return fault(reason, url)
-    case PageFault.script(let thrown): return RenderFault(thrown.exception)
+    case PageFault.script(let thrown): return RenderFault(thrown)
     case PageFault.refused(let reason): return RenderFault(reason)
     case PageFault.unknownPage: return RenderFault("\(url.readable): the page has ended", url: url.text)
     case WorkerError.noMemory:

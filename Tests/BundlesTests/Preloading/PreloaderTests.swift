@@ -250,7 +250,7 @@ struct PreloaderTests {
     (report.prefetched, report.prefetchSkipped, report.prefetchFailures) = (15, 16, ["/x: 500"])
     (report.bytesDownloaded, report.requests, report.elapsed) = (17, 18, .microseconds(1_234_567))
     (report.isInterrupted, report.activated, report.disabled) = (true, true, ["pay"])
-    report.failures = [.init(name: "a", error: "no", isPassing: true)]
+    report.failures = [.init(name: "a", error: "no", cause: ContentError.cutShort(url: "a", encoding: "gzip"))]
     report.leftOut = [.init(name: "i.png", error: "other bytes")]
     let expected = """
       {"activated": true, "bad": null, "bundles": 9, "bytesDownloaded": 17, "copied": 5, "deltas": 4,

@@ -38,4 +38,35 @@ struct BatcherTests {
     // One that comes later begins a batch again.
     #expect(try await batcher.result(of: 8, from: worker) == "result 8")
   }
+
+  private struct Refused: Error, Equatable {
+    let item: Int
+  }
+
+  @Test("each item of a batch that fails in part or as a whole has its own result, and the next batch is performed")
+  func failures() async throws {
+    let worker = Worker()
+    let batcher = Batcher<Worker, Int, Int>(on: DispatchQueue(label: "test.failures"), limit: 4) { worker, items in
+      worker.batches.withLock { $0.append(items) }
+      if items == [0] { worker.proceed.wait() }
+      // Of 1…4 the odd ones fail, of 5…8 all.
+      return items.map { $0 > 4 && $0 < 9 || $0 % 2 == 1 ? .failure(Refused(item: $0)) : .success($0) }
+    }
+    var results = [Task { try await batcher.result(of: 0, from: worker) }]
+    for item in 1...9 {
+      if item == 1 {
+        try await eventually("the first batch begins") { worker.batches.withLock { $0 == [[0]] } }
+      }
+      results.append(Task { try await batcher.result(of: item, from: worker) })
+      try await eventually("it waits") { batcher.state.withLock { $0.waiting.count == item } }
+    }
+    worker.proceed.signal()
+    for (item, task) in results.enumerated() {
+      switch await task.result {
+      case .success(let value): #expect(value == item && [0, 2, 4].contains(item))
+      case .failure(let error): #expect(error as? Refused == Refused(item: item) && ![0, 2, 4].contains(item))
+      }
+    }
+    #expect(try await batcher.result(of: 10, from: worker) == 10)
+  }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import PageTesting
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -40,6 +41,42 @@ struct DatabaseKeeperTests {
       try Damage.overwrite(path.string, with: "new")
     }
     try await eventually("the new one is opened") { keeper.inPlace?.text == "new" }
+    #expect(keeper.generation == 1)
+  }
+
+  private struct Refused: Error {}
+
+  @Test("a replacement that fails leaves no usable database, and the next one replaces it", arguments: [true, false])
+  func failedReplacement(_ failsToPutAside: Bool) throws {
+    let folder = try TemporaryDirectory()
+    let root = FilePath(folder.path)
+    let (path, aside) = (StorePath(root, ["database"]), StorePath(root, ["aside"]))
+    let lock = StoreLock(path: StorePath(root, ["lock"]))
+    try Damage.overwrite(path.string, with: "damaged")
+    let mayOpen = Mutex(true)
+    let keeper = DatabaseKeeper(of: path) { _ in
+      guard mayOpen.withLock(\.self) else { throw Refused() }
+      return Opened(path)
+    }
+    let damaged = try keeper.current()
+    mayOpen.withLock { $0 = failsToPutAside }
+    #expect(throws: Refused.self) {
+      try keeper.replace(damaged, holding: lock) {
+        if failsToPutAside { throw Refused() }
+        try FileSystem.rename(path, to: aside)
+      }
+    }
+    // Operations under way go on with the former database; others find none, and nothing was renewed.
+    #expect(keeper.present == nil)
+    #expect(keeper.latest === damaged)
+    #expect(keeper.generation == 0)
+    mayOpen.withLock { $0 = true }
+    if failsToPutAside {
+      try keeper.replace(damaged, holding: lock) { try FileSystem.rename(path, to: aside) }
+    } else {
+      #expect(try keeper.current() !== damaged)
+    }
+    #expect(keeper.present != nil && keeper.present !== damaged)
     #expect(keeper.generation == 1)
   }
 }

@@ -21,6 +21,15 @@ struct OpeningTests {
     #expect(throws: StoreError.self) { try BundleStore(reading: StoreDirectory(fixture.folder.path)) }
   }
 
+  @Test("a folder with another program's file is not made a store, and the file stays")
+  func foreignFile() throws {
+    let folder = try TemporaryDirectory()
+    let file = folder.file("blobs")
+    try Data("theirs".utf8).write(to: URL(fileURLWithPath: file))
+    #expect(throws: StoreError.foreignFile(path: file)) { try BundleStore(at: StoreDirectory(folder.path)) }
+    #expect(FileManager.default.contents(atPath: file) == Data("theirs".utf8))
+  }
+
   @Test("a missing store is not made for reading")
   func missingStore() throws {
     let folder = try TemporaryDirectory()

@@ -21,7 +21,7 @@ struct EndedProcessTests {
 
   private static func note(_ fixture: LoadingFixture) async -> [BundleNews] {
     let news = Broadcast<BundleNews>(.all, replayLimit: 10)
-    await ReleaseTrials(store: fixture.store, news: news).noteEndedProcesses()
+    await ReleaseTrials(store: fixture.store, news: news).recordEndedProcesses()
     news.finish()
     var heard: [BundleNews] = []
     for await item in news.listen() { heard.append(item) }

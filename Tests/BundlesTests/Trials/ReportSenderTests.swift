@@ -19,7 +19,7 @@ struct ReportSenderTests {
     let failure = TrialFailure(.exception, page: "http://h/a.js", message: "x is not defined")
     var options = ReleaseTrial()
     options.failures = 1
-    let effect = try await fixture.store.note(
+    let effect = try await fixture.store.record(
       standing == .good ? .ready : .failed(failure), of: release.id, page: page, opening: "1", options: options,
       reports: true)
     #expect(effect != .none)
@@ -66,7 +66,7 @@ struct ReportSenderTests {
   @Test("nothing is kept for a host that reports nothing")
   func silent() async throws {
     try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
-      _ = try await fixture.store.note(
+      _ = try await fixture.store.record(
         .ready, of: release.id, page: Self.page, opening: "1", options: ReleaseTrial())
       #expect(try await Self.kept(fixture) == 0)
     }
@@ -113,7 +113,7 @@ struct ReportSenderTests {
       fixture.origin.script("/reports", [.status(202)])
       // A host asks for what earlier processes left at its start.
       let trials = ReleaseTrials(store: next.store, news: Broadcast(), sender: try Self.sender(next))
-      await trials.noteEndedProcesses()
+      await trials.recordEndedProcesses()
       try await fixture.origin.waitForRequests(1, to: "/reports")
       await trials.shutDown()
       let report = try ReleaseReport(reading: try #require(fixture.origin.requests(to: "/reports").first).body)
@@ -164,7 +164,9 @@ struct ReportSenderTests {
       (text.replacing("\"bad\"", with: "\"trial\""), "standing: expected \"good\" or \"bad\", found \"trial\""),
       (text.replacing("\"bad\"", with: "\"ok\""), "standing: expected \"good\" or \"bad\", found \"ok\""),
     ] {
-      #expect(throws: ReleaseReportError(reason: reason)) { try ReleaseReport(reading: Array(wrong.utf8)) }
+      #expect(throws: DescribedError("this is no report of a release: \(reason)")) {
+        try ReleaseReport(reading: Array(wrong.utf8))
+      }
     }
   }
 
@@ -175,7 +177,7 @@ struct ReportSenderTests {
     try await fixture.store.mark(try #require(try await fixture.store.source(fixture.source)?.current), as: .good)
     for number in 1...20 {
       let release = try await fixture.activated(["a": "\(number)"], named: "r\(number)")
-      let effect = try await fixture.store.note(
+      let effect = try await fixture.store.record(
         .ready, of: release.id, page: Self.page, opening: "\(number)", options: ReleaseTrial(), reports: true)
       #expect(effect == .good)
     }

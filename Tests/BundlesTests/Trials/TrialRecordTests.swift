@@ -22,7 +22,7 @@ struct TrialRecordTests {
     _ result: BundleStore.TrialResult, of release: StoredRelease, page: MD5Digest = page, opening: String? = nil,
     others: Int = 0, in fixture: StoreFixture
   ) async throws -> BundleStore.TrialEffect {
-    try await fixture.store.note(
+    try await fixture.store.record(
       result, of: release.id, page: page, opening: opening ?? "\(UInt64.random(in: 0...(.max)))",
       otherOpenings: others, options: ReleaseTrial())
   }

@@ -100,7 +100,7 @@ struct SourceMapTests {
     // Its second line begins at the left again.
     #expect(map.position(line: 4, column: 1)?.description == "b:2:1")
     let crossed = #"{"version":3,"sections":[\#(section(2, 8, "b")),\#(section(0, 0, "a"))]}"#
-    #expect(throws: SourceMapError.self) { try SourceMap(reading: Array(crossed.utf8)) }
+    #expect(throws: DescribedError.self) { try SourceMap(reading: Array(crossed.utf8)) }
   }
 
   @Test("a first line that keeps the map from running is left out")
@@ -130,7 +130,7 @@ struct SourceMapTests {
       (#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"sections":[]}}]}"#, "sections itself"),
     ])
   func invalidMaps(_ text: String, _ reason: String) {
-    let error = #expect(throws: SourceMapError.self) { try SourceMap(reading: Array(text.utf8)) }
+    let error = #expect(throws: DescribedError.self) { try SourceMap(reading: Array(text.utf8)) }
     #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
   }
 
@@ -146,11 +146,11 @@ struct SourceMapTests {
     var limits = SourceMap.Limits()
     limits.segments = 2
     let text = #"{"version":3,"sources":["a"],"names":[],"mappings":"AAAA,CAAC,CAAC"}"#
-    #expect(throws: SourceMapError.tooLarge(what: "segments", limit: 2)) {
+    #expect(throws: DescribedError("the source map has more than 2 segments")) {
       try SourceMap(reading: Array(text.utf8), limits: limits)
     }
     limits.bytes = 10
-    #expect(throws: SourceMapError.tooLarge(what: "bytes", limit: 10)) {
+    #expect(throws: DescribedError("the source map has more than 10 bytes")) {
       try SourceMap(reading: Array(text.utf8), limits: limits)
     }
   }

@@ -1,3 +1,5 @@
+import Foundation
+import NIOPosix
 import PageTesting
 import Synchronization
 import TestServers
@@ -251,6 +253,39 @@ struct WebSocketTransportTests {
       return
     }
     #expect(said.contains("/nowhere.pem: the certificate authorities cannot be read: No such file"), "\(said)")
+  }
+
+  @Test("no event loop waits while the file of authorities is read")
+  func slowAuthorities() async throws {
+    let folder = try TemporaryDirectory()
+    let pipe = folder.file("ca.pem")
+    #expect(mkfifo(pipe, 0o600) == 0)
+    let files = try SecureFiles()
+    try await SocketServer.running(certificate: files.server) { server in
+      async let found = Self.events(server.url("/echo"), answering: Self.closing) { $0.certificateAuthorities = pipe }
+      // Can be opened once it is being read; the reader then waits until it is closed.
+      var writer: CInt = -1
+      try await eventually("the file is read") {
+        writer = open(pipe, O_WRONLY | O_NONBLOCK)
+        return writer >= 0
+      }
+      let running = Mutex(0)
+      var count = 0
+      for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
+        count += 1
+        loop.execute { running.withLock { $0 += 1 } }
+      }
+      let expected = count
+      await #expect(throws: Never.self) {
+        try await eventually("every event loop runs", within: .seconds(10)) { running.withLock { $0 == expected } }
+      }
+      close(writer)
+      guard case .failed(let said)? = await found.first else {
+        Issue.record("an empty file of authorities is accepted")
+        return
+      }
+      #expect(said.contains("the certificate authorities cannot be read"), "\(said)")
+    }
   }
 
   @Test(

@@ -35,6 +35,7 @@ struct CheckConfigTests {
       (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),
       (["--bundles", "/", "--framework", "Vue=/proc/self/exe"], "/proc/self/exe of Vue is not UTF-8"),
       (["--bundles", "/", "--admin-listen", "0.0.0.0:0"], "0.0.0.0:0, since there is no admin token"),
+      (["--bundles", "/", "--report-key", "/etc/hostname"], "make one with \"bundlectl key new\""),
       (["--bundles", "/", "--public", "page"], "one or several of pages, dashboard, status, metrics and admin"),
       (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
       (["--bundles", "/", "--journal", "10.0.0.1:4222"], "the URL of a NATS server, such as nats://10.0.0.1:4222"),

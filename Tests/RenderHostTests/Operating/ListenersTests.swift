@@ -204,7 +204,7 @@ struct ListenersTests {
     let second = HostServer(
       settings: settings, controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let error = await #expect(throws: ListenError.self) { try await second.run() }
+    let error = await #expect(throws: SettingsError.self) { try await second.run() }
     #expect(
       error?.description == "--admin-listen: cannot listen on 127.0.0.1:\(live.adminPort): Address already in use")
     try await live.stop()

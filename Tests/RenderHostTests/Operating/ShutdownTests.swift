@@ -37,6 +37,15 @@ struct ShutdownTests {
     try await host.ended()
   }
 
+  @Test("services are named in logs, and not by what they contain")
+  func serviceNames() {
+    #expect(HostServer.name(of: BackgroundService("fleet") {}) == "fleet")
+    let server = BackgroundService.listening(BackgroundService("inner") {}, flag: "--listen", address: ("::1", 1))
+    #expect(HostServer.name(of: server) == "listener of --listen")
+    let readiness = ReadinessService(ServiceNotifier(environment: [:]), checks: [], listeners: 1)
+    #expect(HostServer.name(of: readiness) == "ReadinessService")
+  }
+
   private static let large = 24 << 20
 
   /// Reads an answer that exceeds the sockets' buffers, and starts after its server has begun to shut down.

@@ -1,6 +1,7 @@
 import Blobs
 import Bundles
 import Foundation
+import HTTPTransport
 import Releases
 import Synchronization
 
@@ -23,11 +24,11 @@ final class DirectoryEvents: Sendable {
       | IN_ATTRIB)
   private static let parentMask = UInt32(IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
 
-  /// - Throws: ``FolderError`` if the system's limit of watches is reached.
+  /// - Throws: ``DescribedError`` if the system's limit of watches is reached.
   init(_ folder: String) throws {
     self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
     descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-    guard descriptor >= 0 else { throw FolderError.unwatched(folder, code: errno) }
+    guard descriptor >= 0 else { throw DescribedError.unwatched(folder, code: errno) }
     (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     stopper = Pipe()
     // Events may come at any time, and waiting for them blocks.
@@ -58,16 +59,16 @@ final class DirectoryEvents: Sendable {
   /// no change between the scan and the watch is lost.
   ///
   /// - Returns: `true` if folders were added: writers in them may have started before the watch.
-  /// - Throws: ``FolderError`` if a folder cannot be watched; the others are watched.
+  /// - Throws: ``DescribedError`` if a folder cannot be watched; the others are watched.
   func prepareToLook(at now: ContinuousClock.Instant) throws -> Bool {
     state.withLock { $0.activity.look(at: now) }
     var watched: [Int32: String?] = [:]
-    var failure: FolderError?
+    var failure: DescribedError?
     func add(_ path: String, mask: UInt32, as name: String?) -> Bool {
       let watch = inotify_add_watch(descriptor, path, mask | UInt32(IN_ONLYDIR))
       if watch < 0 {
         // The parent folder reports files that were removed meanwhile.
-        if errno != ENOENT, errno != ENOTDIR { failure = FolderError.unwatched(path, code: errno) }
+        if errno != ENOENT, errno != ENOTDIR { failure = DescribedError.unwatched(path, code: errno) }
         return false
       }
       watched[watch] = .some(name)
@@ -133,13 +134,13 @@ final class DirectoryEvents: Sendable {
   }
 }
 
-extension FolderError {
+extension DescribedError {
   /// A folder that cannot be watched.
   ///
   /// - Parameter code: of the system's error.
-  fileprivate static func unwatched(_ path: String, code: Int32) -> FolderError {
+  fileprivate static func unwatched(_ path: String, code: Int32) -> DescribedError {
     let reason = String(cString: strerror(code))
-    return FolderError(
+    return DescribedError(
       code == ENOSPC || code == EMFILE
         ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; until then it is polled"
         : "\(path) cannot be watched: \(reason)")

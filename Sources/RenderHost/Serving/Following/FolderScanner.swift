@@ -18,9 +18,7 @@ package struct FolderSource: Sendable {
   package init(folder: String, store: StoreDirectory) throws {
     let absolute = URL(fileURLWithPath: folder).standardizedFileURL.path
     self.folder = absolute
-    var digester = try Digester.sha256()
-    digester.update(Array(absolute.utf8))
-    let name = try digester.finish().hex.prefix(16)
+    let name = try SHA256Digest(of: Array(absolute.utf8)).hex.prefix(16)
     self.store = StoreDirectory(URL(fileURLWithPath: store.path).standardizedFileURL.path)
     manifestNames = ["folders", "\(name).json"]
     manifestPath = ([self.store.path] + manifestNames).joined(separator: "/")
@@ -72,7 +70,7 @@ struct FolderScanner: Sendable {
   /// - Parameters:
   ///   - former: the manifest of the last scan.
   ///   - now: seconds since 1970; the release's name has this day.
-  /// - Throws: ``FolderError`` that names the file that cannot be published, ``Unsettled``.
+  /// - Throws: ``DescribedError`` that names the file that cannot be published, ``Unsettled``.
   mutating func scan(after former: Manifest?, now: Double) throws -> Manifest? {
     var builder = ManifestBuilder(folder: source.folder)
     builder.excluded = source.settingsPath
@@ -120,12 +118,12 @@ struct FolderScanner: Sendable {
     } catch RegularFileError.absent {
       return nil
     } catch {
-      throw FolderError(
+      throw DescribedError(
         "\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error.sentence)")
     }
     // There is one release of a folder.
     guard settings.otherwise == nil, settings.channels.isEmpty else {
-      throw FolderError(
+      throw DescribedError(
         "\(source.settingsPath) names other releases, which the folder does not have: publish a rollout or channels on a web server, and follow it with --manifest URL"
       )
     }

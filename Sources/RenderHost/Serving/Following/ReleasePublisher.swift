@@ -58,7 +58,7 @@ struct ReleasePublisher: Sendable {
     }
   }
 
-  /// Checks the source, fetches what is missing, and switches when the release is complete.
+  /// Checks the source, fetches the missing files, and switches when the release is complete.
   ///
   /// - Parameter names: on-demand bundles that are fetched too; the others are fetched when they are requested.
   /// - Returns: `true` if the source's newest release is served.
@@ -113,7 +113,7 @@ struct ReleasePublisher: Sendable {
     if let failure { throw failure }
     if let first = report.failures.first {
       let more = report.failures.count - 1
-      fail("release \(report.release ?? "") is not complete: \(first.error)\(more > 0 ? "; and \(more) more" : "")")
+      fail("release \(report.release ?? "") is not complete: \(first.message)\(more > 0 ? "; and \(more) more" : "")")
       return false
     }
     return true

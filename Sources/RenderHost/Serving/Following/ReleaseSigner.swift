@@ -24,7 +24,7 @@ struct ReleaseSigner: Hashable, Sendable {
     folder = URL(fileURLWithPath: bundles).standardizedFileURL.path
   }
 
-  /// - Throws: ``SigningCommandError``, ``TrustError``.
+  /// - Throws: ``DescribedError``, ``TrustError``.
   func sign(_ manifest: Manifest, at now: SignedTime) async throws -> SignedContents {
     var manifest = manifest
     manifest.setTimes(signed: now, expires: now.advanced(by: validity))
@@ -98,7 +98,7 @@ struct StatusSigner: Sendable {
   ///   - root: the newest root that is known; `nil` if none is.
   ///   - verified: the time at which the other server last answered; `nil` if it has not.
   ///   - sequence: returns the next sequence, which is not lower than its argument.
-  /// - Throws: ``SigningCommandError``, ``TrustError``, ``DescribedError``.
+  /// - Throws: ``TrustError``, ``DescribedError``.
   func addStatus(
     to signed: inout SignedContents, of release: StoredRelease, isHalted: Bool, after former: SignedContents?,
     root: TrustRoot?, verified: SignedTime?, at now: SignedTime, sequence: (Int64) async throws -> Int64

@@ -44,7 +44,7 @@ final class ServedRelease: Sendable {
   /// - Parameters:
   ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
-  ///   - signed: the manifest's bytes and what is published beside it; `nil` to serve one that is written here.
+  ///   - signed: the manifest's bytes and the files published beside it; `nil` to serve one that is written here.
   ///   - halt: given for a rollout of 0 percent, if the manifest is written here and another one is known.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(

@@ -8,7 +8,7 @@ import Releases
 import ServerKit
 import Synchronization
 
-/// The halts of releases: the store's record of them, and what is said about them.
+/// The halts of releases: the store's record of them, and the messages about them.
 ///
 /// A halt outlives the store, if that is lost while the process runs.
 final class ReleaseHalts: Sendable {
