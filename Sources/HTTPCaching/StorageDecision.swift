@@ -1,7 +1,7 @@
 import HTTPTypes
 
 /// The decision of a cache about storing a response. RFC 9111 §3.
-package enum StorageDecision: Equatable, Sendable {
+public enum StorageDecision: Equatable, Sendable {
   /// Store the body with this status and these fields; fields that may not be stored are absent. RFC 9111 §3.1.
   case store(status: Int, HTTPFields)
   /// Store the body as this part of a representation, with these fields. RFC 9111 §3.3.
@@ -10,7 +10,7 @@ package enum StorageDecision: Equatable, Sendable {
   case refuse(Refusal)
 
   /// The rule that forbids storing a response. The raw value is a clause for logs.
-  package enum Refusal: String, Hashable, Sendable {
+  public enum Refusal: String, Hashable, Sendable {
     /// Responses to the request's method are not cacheable here.
     case method = "responses to this method are not stored"
     /// The status is 1xx.
@@ -44,7 +44,7 @@ package enum StorageDecision: Equatable, Sendable {
     }
 
     /// The section of the RFC that contains the rule.
-    package var clause: String {
+    public var clause: String {
       switch self {
       case .requestNoStore: "RFC 9111 §5.2.1.5"
       case .responseNoStore: "RFC 9111 §5.2.2.5"
@@ -68,6 +68,12 @@ extension CachePolicy {
 
   /// Decides if a response may be stored. RFC 9111 §3.
   ///
+  ///     switch policy.storage(of: response, to: request, received: now) {
+  ///     case .store(let status, let fields): print("store the body under", status, fields)
+  ///     case .storePart(let range, let fields): print("store the bytes", range.range, "under", fields)
+  ///     case .refuse(let rule): print("not stored:", rule.rawValue, rule.clause)
+  ///     }
+  ///
   /// A response with neither a lifetime nor a validator is stored too. The rules of the RFC forbid its reuse without the
   /// origin, but an app may show it while it is offline.
   ///
@@ -75,7 +81,8 @@ extension CachePolicy {
   ///   - response: the head of the origin's response.
   ///   - request: the request as the client sent it.
   ///   - received: when the response arrived.
-  package func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
+  /// - Returns: the status and fields to store, with a `Date`; or the rule that forbids storing.
+  public func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
     let status = response.status.code
     let fields = response.headerFields
     let asked = RequestControl(request.headerFields).directives
@@ -120,7 +127,7 @@ extension CachePolicy {
 
   /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it,
   /// or `Vary: *`. Until its removal, it is not used without validation. RFC 9111 §4.1, §5.2.2.5, §5.2.2.7.
-  package func mayBeKept(_ stored: StoredResponse) -> Bool {
+  public func mayBeKept(_ stored: StoredResponse) -> Bool {
     stored.isSelectable && !forbidsStoring(stored.control, stored.status)
       && (mode == .private || stored.control.isPrivate != .response && stored.areTagsKept)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
@@ -189,7 +196,9 @@ extension CachePolicy {
 // MARK: - Hop-by-hop fields
 
 /// Fields that are for one connection only, and are not forwarded. RFC 9110 §7.6.1.
-package enum HopByHopFields {
+///
+/// ``CachePolicy/storage(of:to:received:)`` leaves them out already; a proxy removes them from what it passes on, too.
+public enum HopByHopFields {
   /// The fields of RFC 9110 §7.6.1 and RFC 9112 §9, and those for a proxy.
   private static let names: FieldNames = [
     "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "trailer",
@@ -201,8 +210,10 @@ package enum HopByHopFields {
 
   /// Returns the fields that are not hop-by-hop: those above, and those that `Connection` lists.
   ///
-  /// - Parameter exceptions: fields that `Connection` must not list, besides `Cache-Control`.
-  package static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
+  /// - Parameters:
+  ///   - fields: the fields of a request or a response.
+  ///   - exceptions: fields that `Connection` must not list, besides `Cache-Control`.
+  public static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
     var listed: Set<String> = []
     if fields.contains(.connection) {
       for value in fields[values: .connection] where !onlyConnection.contains(value) {

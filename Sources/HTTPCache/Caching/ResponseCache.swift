@@ -22,7 +22,7 @@ public final class ResponseCache: Sendable {
   /// The store behind the memory.
   package let store: any ResponseStoring
   /// The rules of RFC 9111 by which it stores and answers.
-  package let policy: CachePolicy
+  public let policy: CachePolicy
   /// How long everything in it is fresh, where no rule of the loader says otherwise.
   package let lifetime: LifetimeRule
   let memory: MemoryTier

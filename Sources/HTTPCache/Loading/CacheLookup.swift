@@ -172,7 +172,7 @@ extension ResourceLoader {
     let answer = try await lookup.answer(to: hop, mayFetch: false)
     let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     let now = configuration.now()
-    let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
+    let stored = cache.policy.selectedResponse(for: hop.request, among: found.map(\.stored))
     let entry = stored.flatMap { found.first(holding: $0) }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
     let (decision, rule, clause): (Explanation.Decision, String, String?) =

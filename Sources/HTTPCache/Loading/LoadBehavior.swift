@@ -175,7 +175,7 @@ extension LoadBehavior {
     if case .fetch(_, because: .method) = byProtocol {
       return network == .never ? .gatewayTimeout(because: .method) : byProtocol
     }
-    let anything = policy.anyAnswer(to: request, among: stored)
+    let anything = policy.selectedResponse(for: request, among: stored)
     let isYielding = yieldsOffline && !isOnline && anything != nil
     switch isYielding ? .any : cacheRead {
     case .any:
@@ -219,12 +219,12 @@ extension LoadBehavior {
     lifetime: LifetimeRule
   ) -> (StoredResponse, ServeReason)? {
     guard request.method == .get || request.method == .head,
-      let anything = policy.anyAnswer(to: request, among: stored)
+      let anything = policy.selectedResponse(for: request, among: stored)
     else { return nil }
     switch fallback {
     case .never: return nil
     case .permitted:
-      return policy.staleAnswer(to: request, from: anything, at: now, lifetime: lifetime).map { (anything, $0) }
+      return policy.fallback(to: anything, for: request, at: now, lifetime: lifetime).map { (anything, $0) }
     case .any: return (anything, .anyAge)
     }
   }

@@ -250,7 +250,7 @@ public final class ResourceLoader: Sendable {
     -> CachedResponse?
   {
     guard reason != .precondition,
-      let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
+      let stored = hop.policy.selectedResponse(for: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
     else { return nil }
     return found.first(holding: stored)
   }
@@ -310,7 +310,7 @@ public final class ResourceLoader: Sendable {
     var isAway = Reachability.meansAway(error)
     if case LoadError.offline = error { isAway = true }
     guard isAway, [.get, .head].contains(hop.request.method),
-      let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)),
+      let stored = hop.policy.selectedResponse(for: hop.request, among: found.map(\.stored)),
       hop.policy.mustBeRevalidated(stored)
     else { return error }
     return LoadError.unvalidated(hop.url, because: error)
