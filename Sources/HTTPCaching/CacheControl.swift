@@ -123,53 +123,49 @@ extension CacheControl {
 
 // MARK: - Of a request and of a response
 
-/// The caching directives of a request.
-struct RequestControl {
+extension CacheControl {
   private static let pragma = HTTPField.Name("Pragma")
 
-  let directives: CacheControl
-
-  init(_ fields: HTTPFields) {
+  /// Reads the directives of a request: those of `Cache-Control`, or of `Pragma` without it. RFC 9111 §5.4.
+  ///
+  /// - Parameter fields: the fields of the request.
+  public init(request fields: HTTPFields) {
     let lines = fields[values: .cacheControl]
-    // RFC 9111 §5.4: Pragma applies only without Cache-Control.
-    if lines.isEmpty, let pragma = Self.pragma {
-      let names = fields[values: pragma].flatMap { DirectiveParser($0).map(\.name) }
-      directives = names.contains("no-cache") ? CacheControl(["no-cache"]) : CacheControl()
-    } else {
-      directives = CacheControl(lines)
+    guard lines.isEmpty, let pragma = Self.pragma else {
+      self.init(lines)
+      return
     }
+    let names = fields[values: pragma].flatMap { DirectiveParser($0).map(\.name) }
+    self.init(names.contains("no-cache") ? ["no-cache"] : [])
   }
 }
 
-/// The caching directives of a response that apply to a cache: those of its targeted field, or of `Cache-Control`.
-struct ResponseControl: Hashable, Sendable {
-  let directives: CacheControl
-  /// `true` if they come from a targeted field, which disables `Cache-Control` and `Expires`. RFC 9213 §2.2.
-  let isTargeted: Bool
-
-  init(of fields: HTTPFields, policy: CachePolicy) {
-    for name in policy.targets {
-      if let directives = Self.targeted(fields[values: name]) {
-        self.directives = directives
-        isTargeted = true
-        return
-      }
+extension CachePolicy {
+  /// The directives of a response that apply to this cache: those of its targeted field, or of `Cache-Control`.
+  /// RFC 9213 §2.2.
+  ///
+  /// - Parameter fields: the fields of the response.
+  /// - Returns: the directives; and `true` if they come from a targeted field, which disables `Cache-Control` and
+  ///   `Expires`.
+  public func control(of fields: HTTPFields) -> (directives: CacheControl, isTargeted: Bool) {
+    for name in targets {
+      if let directives = CacheControl(targeted: fields[values: name]) { return (directives, true) }
     }
-    directives = CacheControl(fields[values: .cacheControl])
-    isTargeted = false
+    return (CacheControl(fields[values: .cacheControl]), false)
   }
+}
 
+extension CacheControl {
   /// Returns `nil` if the field is absent, empty or invalid, which count the same. RFC 9213 §2.1.
-  private static func targeted(_ lines: [String]) -> CacheControl? {
+  fileprivate init?(targeted lines: [String]) {
     guard !lines.isEmpty else { return nil }
     var parser = StructuredFieldValueParser(Array(lines.joined(separator: ", ").utf8))
     guard let dictionary = try? parser.parseDictionaryFieldValue(), !dictionary.isEmpty else { return nil }
-    var control = CacheControl()
+    self.init()
     for (name, member) in dictionary {
-      guard case .item(let item) = member, let directive = directive(name, item.rfc9651BareItem) else { continue }
-      control.apply(directive)
+      guard case .item(let item) = member, let directive = Self.directive(name, item.rfc9651BareItem) else { continue }
+      apply(directive)
     }
-    return control
   }
 
   /// Returns `nil` if the type of the value does not fit the directive. RFC 9213 §2.1.

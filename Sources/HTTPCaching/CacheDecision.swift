@@ -65,7 +65,7 @@ public enum ForwardReason: String, Hashable, Sendable {
   case variant = "the stored responses are for other request fields"
   /// The freshness lifetime of the stored response is over.
   case stale = "it is stale"
-  /// An unsafe request, or somebody who purged, has invalidated the stored response.
+  /// An unsafe request, or a purge, has invalidated the stored response.
   case invalidated = "the resource was changed since it was stored"
   /// The stored response has no lifetime, and no validator either.
   case noFreshness = "the server gave neither a lifetime nor a validator"
@@ -144,7 +144,7 @@ extension CachePolicy {
   public func decision(
     for request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> CacheDecision {
-    let asked = RequestControl(request.headerFields).directives
+    let asked = CacheControl(request: request.headerFields)
     func forward(_ reason: ForwardReason) -> CacheDecision {
       asked.onlyIfCached ? .gatewayTimeout(because: reason) : .fetch(request, because: reason)
     }

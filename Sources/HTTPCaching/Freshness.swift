@@ -72,20 +72,24 @@ public struct FreshnessLifetime: Hashable, Sendable {
   ///   - received: when the response arrived; replaces a `Date` that is absent or invalid. RFC 9110 §6.6.1.
   public init(of response: HTTPResponse, policy: CachePolicy, received: HTTPDate) {
     self.init(
-      of: response, control: ResponseControl(of: response.headerFields, policy: policy),
-      isShared: policy.mode == .shared, received: received)
+      of: response, control: policy.control(of: response.headerFields), isShared: policy.mode == .shared,
+      received: received)
   }
 
-  init(of response: HTTPResponse, control responseControl: ResponseControl, isShared: Bool, received: HTTPDate) {
+  /// - Parameter found: the directives that apply to the cache: ``CachePolicy/control(of:)``.
+  init(
+    of response: HTTPResponse, control found: (directives: CacheControl, isTargeted: Bool), isShared: Bool,
+    received: HTTPDate
+  ) {
     let fields = response.headerFields
-    let control = responseControl.directives
+    let control = found.directives
     let date = HTTPDate(singleIn: fields, .date, now: received) ?? received
     // RFC 9111 §4.2.1: the first match applies.
     if isShared, let seconds = control.sharedMaxAge {
       self.init(seconds: seconds, source: .sharedMaxAge)
     } else if let seconds = control.maxAge {
       self.init(seconds: seconds, source: .maxAge)
-    } else if fields.contains(.expires), !responseControl.isTargeted {
+    } else if fields.contains(.expires), !found.isTargeted {
       // RFC 9111 §5.3: an invalid date, "0" above all, is in the past.
       let expires = HTTPDate(singleIn: fields, .expires, now: received)
       self.init(seconds: expires.map { Self.difference(from: date, to: $0) } ?? 0, source: .expires)

@@ -84,7 +84,7 @@ extension CachePolicy {
   ) -> ServeReason? {
     guard stored.extent.isWhole else { return nil }
     if mayAnswerError(stored, request, now, rule) { return .ifError }
-    let asked = RequestControl(request.headerFields).directives
+    let asked = CacheControl(request: request.headerFields)
     // RFC 5861 §4: stale-if-error is a limit, and it was exceeded.
     guard (asked.staleIfError ?? stored.control.staleIfError) == nil else { return nil }
     // The request may insist on validation. A response without lifetime and validator is not used by itself.
@@ -98,7 +98,7 @@ extension CachePolicy {
     _ stored: StoredResponse, _ request: HTTPRequest, _ now: HTTPDate, _ rule: LifetimeRule
   ) -> Bool {
     guard mayBeStale(stored), stored.extent.isWhole else { return false }
-    let window = RequestControl(request.headerFields).directives.staleIfError ?? stored.control.staleIfError
+    let window = CacheControl(request: request.headerFields).staleIfError ?? stored.control.staleIfError
     return window.map { -Freshness(of: stored, at: now, rule: rule).remaining <= $0 } ?? false
   }
 

@@ -85,12 +85,13 @@ extension CachePolicy {
   public func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
     let status = response.status.code
     let fields = response.headerFields
-    let asked = RequestControl(request.headerFields).directives
-    let responseControl = ResponseControl(of: fields, policy: self)
-    let control = responseControl.directives
+    let asked = CacheControl(request: request.headerFields)
+    let (control, isTargeted) = self.control(of: fields)
     let isUnderstood = Self.understoodStatuses.contains(status)
 
-    if request.method != .get, !isAnswerToGet(response, to: request, responseControl) { return .refuse(.method) }
+    if request.method != .get, !isResponseToGet(response, to: request, control, isTargeted: isTargeted) {
+      return .refuse(.method)
+    }
     if status < 200 { return .refuse(.interim) }
     // RFC 9111 §3: a 304 updates a stored response and is not stored itself. 412 and 416 answer a condition or a range,
     // and would be wrong for a request without it. must-understand requires a known status.
@@ -108,7 +109,10 @@ extension CachePolicy {
         return .refuse(.authorized)
       }
     }
-    guard isExplicitlyCacheable(responseControl, fields) || FreshnessLifetime.heuristicStatuses.contains(status) else {
+    guard
+      isExplicitlyCacheable(control, isTargeted: isTargeted, fields)
+        || FreshnessLifetime.heuristicStatuses.contains(status)
+    else {
       return .refuse(.nothingAllows)
     }
     var kept = storedFields(of: fields, received: received)
@@ -145,24 +149,27 @@ extension CachePolicy {
     control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
   }
 
-  private func isExplicitlyCacheable(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
-    hasLifetime(control, fields) || control.directives.isPublic
-      || mode == .private && control.directives.isPrivate != nil
+  private func isExplicitlyCacheable(_ control: CacheControl, isTargeted: Bool, _ fields: HTTPFields) -> Bool {
+    hasLifetime(control, isTargeted: isTargeted, fields) || control.isPublic
+      || mode == .private && control.isPrivate != nil
   }
 
   /// RFC 9111 §4.2.1.
-  private func hasLifetime(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
-    control.directives.maxAge != nil || mode == .shared && control.directives.sharedMaxAge != nil
-      || fields.contains(.expires) && !control.isTargeted
+  private func hasLifetime(_ control: CacheControl, isTargeted: Bool, _ fields: HTTPFields) -> Bool {
+    control.maxAge != nil || mode == .shared && control.sharedMaxAge != nil
+      || fields.contains(.expires) && !isTargeted
   }
 
   /// RFC 9110 §9.3.3: a response to POST that represents the target URL, and has an explicit lifetime.
-  private func isAnswerToGet(_ response: HTTPResponse, to request: HTTPRequest, _ control: ResponseControl) -> Bool {
+  private func isResponseToGet(
+    _ response: HTTPResponse, to request: HTTPRequest, _ control: CacheControl, isTargeted: Bool
+  ) -> Bool {
     guard request.method == .post, response.status == .ok, let location = response.headerFields[.contentLocation],
       let path = request.path
     else { return false }
     let url = "\(request.scheme ?? "http")://\(request.authority ?? "")\(path)"
-    return (location == path || location == url) && hasLifetime(control, response.headerFields)
+    return (location == path || location == url)
+      && hasLifetime(control, isTargeted: isTargeted, response.headerFields)
   }
 }
 
@@ -185,7 +192,7 @@ extension CachePolicy {
   /// The fields without those that no-cache or private names: these must not be reused without validation, and are not
   /// stored. RFC 9111 §5.2.2.4, §5.2.2.7.
   func restricted(_ fields: HTTPFields) -> HTTPFields {
-    let control = ResponseControl(of: fields, policy: self).directives
+    let control = self.control(of: fields).directives
     var left: Set<String> = []
     if case .fields(let names) = control.noCache { left.formUnion(names) }
     if mode == .shared, case .fields(let names) = control.isPrivate { left.formUnion(names) }

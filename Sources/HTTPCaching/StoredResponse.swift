@@ -69,7 +69,7 @@ public struct StoredResponse: Hashable, Sendable {
     self.extent = extent
     self.isInvalidated = isInvalidated
     self.staleSince = staleSince
-    let control = ResponseControl(of: fields, policy: policy)
+    let control = policy.control(of: fields)
     self.control = control.directives
     lifetime = FreshnessLifetime(
       of: HTTPResponse(status: .init(code: status), headerFields: fields), control: control,
@@ -253,7 +253,7 @@ package struct StoredUse: Hashable, Sendable {
     }
     if mayAnswer(stored.times) { return decision }
     // RFC 9111 §5.2.1.7: it may not be asked for a request with only-if-cached either.
-    guard mayAsk, !RequestControl(request.headerFields).directives.onlyIfCached else {
+    guard mayAsk, !CacheControl(request: request.headerFields).onlyIfCached else {
       return .gatewayTimeout(because: .unknownPurges)
     }
     return policy.validation(of: stored, for: request).map { .revalidate(stored, with: $0, because: .unknownPurges) }
