@@ -94,18 +94,13 @@ package protocol ResponseStoring: Sendable {
   func settle() async throws
 }
 
-/// A stored response that was looked up.
-package struct FoundResponse: Sendable {
-  package let entry: ResponseEntry
-  /// The bytes, checked against their digest, if they were read with the entry.
-  package let bytes: [UInt8]?
-
-  package init(_ entry: ResponseEntry, bytes: [UInt8]? = nil) { (self.entry, self.bytes) = (entry, bytes) }
-}
+/// A stored response that was looked up: its entry, and its bytes, checked against their digest, if they were read with
+/// the entry.
+package typealias FoundResponse = (entry: ResponseEntry, bytes: [UInt8]?)
 
 extension ResponseStoring {
   package func responses(for key: CacheKey, fields: HTTPFields) async throws -> [FoundResponse] {
-    try await entries(for: key).map { FoundResponse($0) }
+    try await entries(for: key).map { ($0, nil) }
   }
 
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? { nil }

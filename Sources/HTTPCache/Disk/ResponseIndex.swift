@@ -49,7 +49,7 @@ final class ResponseIndex: Sendable {
   /// - Returns: `nil` if they cannot be read so.
   func promptRows(
     of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void
-  ) -> [PromptReader.Found]? {
+  ) -> [PromptReader.Columns]? {
     keeper.present?.readers?.rows(of: key, later: later)
   }
 

@@ -125,7 +125,7 @@ package final class ResponseStore: ResponseStoring {
       {
         bytes = try? body.read(at: 0, upTo: Int(body.count))
       }
-      return entries.map { FoundResponse($0, bytes: $0.id == likely?.id ? bytes : nil) }
+      return entries.map { ($0, $0.id == likely?.id ? bytes : nil) }
     }
   }
 

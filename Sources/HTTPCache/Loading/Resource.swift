@@ -198,7 +198,7 @@ package struct ReplayableResponse: Sendable {
   package func age() -> Int64? {
     let now = now()
     let age = now.secondsSinceEpoch &- made.secondsSinceEpoch
-    guard age >= 0, age < remaining, validity.holds, cache.isWatched, storedUse(now).mayAnswer(times) else {
+    guard age >= 0, age < remaining, validity.isCurrent, cache.isWatched, storedUse(now).mayAnswer(times) else {
       return nil
     }
     return age
