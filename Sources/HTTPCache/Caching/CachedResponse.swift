@@ -64,7 +64,7 @@ public final class CachedResponse: Sendable {
 
 extension [CachedResponse] {
   /// The response that a decision chose by what it needs of it.
-  func first(holding stored: StoredResponse) -> CachedResponse? { first { $0.entry.id == stored.id } }
+  func first(of stored: StoredResponse) -> CachedResponse? { first { $0.entry.id == stored.id } }
 }
 
 /// The places where a response may be kept; the values of `URLCache.StoragePolicy`.

@@ -25,7 +25,7 @@ package final class ResponseStore: ResponseStoring {
     /// that answers many requests. What another process stores is then found a second later.
     package var remembersKeys = false
     /// Keeps connections to the index that read without waiting, for ``ResponseStoring/responsesAtOnce(for:fields:)``.
-    package var answersAtOnce = false
+    package var readsAtOnce = false
     /// How many bytes are free.
     package var availableBytes: @Sendable (_ path: String) -> Int64
     /// Seconds since 1970.
@@ -90,7 +90,7 @@ package final class ResponseStore: ResponseStoring {
     self.options = options
     self.logger = logger
     capacity = Atomic(options.capacity)
-    index = try ResponseIndex(directory, readsPromptly: options.answersAtOnce, logger: logger)
+    index = try ResponseIndex(directory, readsAtOnce: options.readsAtOnce, logger: logger)
     uses = UseRecord(index, queues)
     commits = Batcher(on: queues.writes, limit: 64) { $0.commit($1) }
     sweepDaily()

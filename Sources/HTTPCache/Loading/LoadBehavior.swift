@@ -214,7 +214,7 @@ extension LoadBehavior {
   }
 
   /// The stored response that answers after the network has failed; `nil` if none may.
-  func answerAfterFailure(
+  func responseAfterFailure(
     to request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, policy: CachePolicy,
     lifetime: LifetimeRule
   ) -> (StoredResponse, ServeReason)? {
