@@ -112,7 +112,7 @@ extension ResponseCache {
       guard let entry = try await store.commit(source, head: head, for: key, replacing: replaced.map(\.entry)) else {
         return nil
       }
-      noteWritten()
+      recordWritten()
       let response = CachedResponse(entry, bytes: bytes, policy: policy)
       // Others may have read the former ones meanwhile.
       if bytes != nil { memory.insert(response, replacing: ids, since: epoch) } else { memory.remove(key, ids: ids) }

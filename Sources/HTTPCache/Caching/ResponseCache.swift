@@ -77,7 +77,7 @@ public final class ResponseCache: Sendable {
   }
 
   deinit {
-    let ids = takeUses()
+    let ids = removeUses()
     if !ids.isEmpty { store.touch(ids) }
   }
 
@@ -120,7 +120,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// Records that a response was stored.
-  func noteWritten() {
+  func recordWritten() {
     if writing.ends() { logger.notice("responses are stored again") }
   }
 
@@ -174,7 +174,7 @@ public final class ResponseCache: Sendable {
   package func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
     noticeForeignChanges()
     let found = memory.variants(for: key).last { $0.stored.answers(fields) }
-    if let found { noteUse(found.entry.id) }
+    if let found { recordUse(found.entry.id) }
     return found
   }
 
@@ -251,7 +251,7 @@ public final class ResponseCache: Sendable {
   /// The stored bytes of a response that are in memory, or were read together with it; `nil` if the disk has to be
   /// asked.
   func bodyAtOnce(of response: CachedResponse) -> BytesBody? {
-    noteUse(response.entry.id)
+    recordUse(response.entry.id)
     if let bytes = response.bytes { return BytesBody(bytes) }
     guard let bytes = response.readAhead else { return nil }
     keep(bytes, of: response)
@@ -283,13 +283,13 @@ public final class ResponseCache: Sendable {
   // MARK: Uses
 
   /// Notes now and then the use of a response that is given again and again.
-  func noteUse(of validity: CacheValidity, at now: HTTPDate) {
+  func recordUse(of validity: CacheValidity, at now: HTTPDate) {
     guard validity.isNews(at: now.secondsSinceEpoch) else { return }
     memory.use(validity.key)
-    noteUse(validity.id)
+    recordUse(validity.id)
   }
 
-  private func noteUse(_ id: Int64) {
+  private func recordUse(_ id: Int64) {
     // Below zero are the names of what is in memory only.
     guard id > 0 else { return }
     let areMany = state.withLock { state in
@@ -302,7 +302,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// The last one last.
-  private func takeUses() -> [Int64] {
+  private func removeUses() -> [Int64] {
     state.withLock { state in
       defer { state.uses = [:] }
       return state.uses.sorted { $0.value < $1.value }.map(\.key)
@@ -311,7 +311,7 @@ public final class ResponseCache: Sendable {
 
   /// Before the store gives way it has to know what was used.
   func tellUses() {
-    let ids = takeUses()
+    let ids = removeUses()
     if !ids.isEmpty { store.touch(ids) }
   }
 }

@@ -91,7 +91,7 @@ package protocol ResponseStoring: Sendable {
   /// Returns when everything that was changed is on the disk.
   ///
   /// - Throws: ``StoreError``.
-  func settle() async throws
+  func synchronize() async throws
 }
 
 /// A stored response that was looked up: its entry, and its bytes, checked against their digest, if they were read with
@@ -113,7 +113,7 @@ extension ResponseStoring {
     return (entries, behind.count > limit ? entries.last?.id : nil)
   }
 
-  package func settle() async throws {}
+  package func synchronize() async throws {}
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.

@@ -216,7 +216,7 @@ package final class ResponseStore: ResponseStoring {
     guard !ids.isEmpty else { return }
     let now = microseconds()
     // What cannot be recorded makes room earlier than others.
-    queues.background { [uses] in try? uses.note(ids, at: now) }
+    queues.background { [uses] in try? uses.record(ids, at: now) }
   }
 
   package func setCapacity(_ bytes: Int64) async throws {
@@ -228,7 +228,7 @@ package final class ResponseStore: ResponseStoring {
   }
 
   /// Gives a time of use that is later than every other, whatever the clock does.
-  package func settle() async throws {
+  package func synchronize() async throws {
     // A commit that is synchronised takes those before it along.
     try await queues.write { [index] in
       try index.write(isChange: false, durably: true) { try $0.execute(sql: "UPDATE change SET number = number") }

@@ -205,7 +205,7 @@ package struct ReplayableResponse: Sendable {
   }
 
   /// It was given again: what was used goes last.
-  package func use() { cache.noteUse(of: validity, at: now()) }
+  package func use() { cache.recordUse(of: validity, at: now()) }
 }
 
 extension Resource {

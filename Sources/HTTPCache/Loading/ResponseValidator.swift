@@ -146,7 +146,7 @@ final class ResponseValidator: Sendable {
   // MARK: Servers that ignore conditions
 
   /// Remembers servers that answer a conditional request with what it was asked about.
-  func noteConditions(
+  func recordConditions(
     of request: HTTPRequest, _ head: HTTPResponse, validating cached: CachedResponse?, _ hop: OutgoingRequest
   ) {
     guard let cached, hop.origin == nil, head.status == .ok, request.isConditional,
