@@ -124,7 +124,7 @@ extension StoredResponse {
   }
 }
 
-// MARK: - The response from what is stored
+// MARK: - The response to a request
 
 extension StoredResponse {
   /// The fields of a 200 that its 304 repeats, and `Via`. RFC 9110 §15.4.5.

@@ -90,7 +90,7 @@ public struct ProposedResponse: Sendable {
   /// The bytes that came, as the server encoded them. They can be read several times.
   public var body: Body { Body(stored, 0..<stored.count) }
   let stored: any StoredBody
-  /// May be changed; what is stored is this.
+  /// The head that is stored. It may be changed.
   public var response: HTTPResponse
   /// Stored instead of `body`.
   public var replacement: [UInt8]?

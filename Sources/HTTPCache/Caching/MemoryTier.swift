@@ -4,8 +4,8 @@ import Synchronization
 
 /// Responses in memory, with their bytes; what was used least recently goes first.
 ///
-/// Those that were not used since they came may have a limit of their own: what nobody asks for again then displaces
-/// nothing that somebody does.
+/// Those that were not used since they came may have a limit of their own: responses that are not asked for again then
+/// displace none that are.
 final class MemoryTier: Sendable {
   private struct Variants {
     var responses: [CachedResponse] = []
@@ -177,7 +177,7 @@ final class MemoryTier: Sendable {
   ///
   /// - Parameters:
   ///   - epoch: of its key when the store was asked; where it is another now, the response is left out.
-  ///   - isUse: `true` for one that somebody uses, `false` for one that comes.
+  ///   - isUse: `true` for one that a request uses, `false` for one that comes.
   /// - Returns: whether it is here now. Large ones are left out: one must not push out all others.
   @discardableResult
   func insert(
@@ -231,7 +231,7 @@ final class MemoryTier: Sendable {
   /// Keys that are looked at before others get the lock.
   private static let stepSize = 256
 
-  /// Puts others in the place of responses, or none. A few keys at a time: nobody waits for all of them.
+  /// Puts others in the place of responses, or none. A few keys at a time: no caller waits for all of them.
   func changeAll(_ change: (CachedResponse) -> CachedResponse?) {
     forEachKey { state, key in
       guard let former = state[key]?.responses else { return }

@@ -5,7 +5,7 @@ import HTTPTypes
 import Logging
 
 extension ResponseCache {
-  /// Opens a file for the bytes of a response that will be given to ``commit(_:_:)``. Returns `nil` if the store takes
+  /// Opens a file for the bytes of a response that will be given to ``commit(_:_:)``. Returns `nil` if the store accepts
   /// none.
   package func writer() -> (any ResponseWriting)? {
     do {
@@ -132,12 +132,12 @@ extension ResponseCache {
     _ = try? await store.remove(.entries(ids))
     memory.remove(arrival.key, ids: Set(replaced.map(\.entry.id)))
     guard let bytes, let digest = try? ContentDigests(of: bytes).sha256 else { return nil }
-    // Below zero are the names of what is in memory only.
+    // Negative ids: responses that are only in memory.
     let entry = ResponseEntry(
       id: -Int64(UniqueNumber.next() >> 1) - 1, key: arrival.key, head: head, digest: digest, isKept: false,
       storedAt: Double(arrival.times.response.secondsSinceEpoch))
     let response = CachedResponse(entry, bytes: bytes, policy: policy)
-    // It is nowhere else.
+    // It is not on disk.
     return memory.insert(response, isUse: true) ? response : nil
   }
 
@@ -200,8 +200,8 @@ extension ResponseCache {
     return result
   }
 
-  /// A response with the fields that confirmed its bytes, for the request that they answer alone: what is stored stays
-  /// as it is.
+  /// A response with the fields that confirmed its bytes, for the request that they answer alone: the stored response
+  /// stays as it is.
   ///
   /// - Parameter vary: whom it is for; `nil` for the same as before.
   func confirmed(
@@ -222,7 +222,7 @@ extension ResponseCache {
     return CachedResponse(entry, bytes: bytes, policy: policy, epoch: epoch)
   }
 
-  /// Marks what is stored for the keys: from now on it may not be used without asking.
+  /// Marks the stored responses of the keys: from now on they may not be used without asking.
   package func invalidate(_ keys: [CacheKey]) async {
     func forget() { for key in keys { memory.remove(key) } }
     do {

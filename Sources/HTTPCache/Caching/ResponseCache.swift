@@ -104,7 +104,7 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// The stores of all regions, also of those that nobody has opened; and the caches of those that are open.
+  /// The stores of all regions, open or not; and the caches of those that are open.
   func regions() throws -> [(cache: ResponseCache?, store: any ResponseStoring)] {
     let open = state.withLock(\.regions)
     let closed = try regionNames().filter { open[$0] == nil }
@@ -273,8 +273,8 @@ public final class ResponseCache: Sendable {
   /// Returns `true` if others' changes were looked for less than a second ago; the next request looks for them.
   var isWatched: Bool { foreignChanges.areKnown }
 
-  /// Lets go of what is in memory, in the regions too: what is stored is read from the disk again, and what is in
-  /// memory only is gone.
+  /// Empties the memory, that of the regions too: stored responses are read from the disk again, and responses that are
+  /// only in memory are gone.
   public func releaseMemory() {
     memory.removeAll { _ in true }
     for region in state.withLock({ Array($0.regions.values) }) { region.releaseMemory() }
@@ -282,7 +282,7 @@ public final class ResponseCache: Sendable {
 
   // MARK: Uses
 
-  /// Notes now and then the use of a response that is given again and again.
+  /// Records the use of a response that is given again and again, now and then.
   func recordUse(of validity: CacheValidity, at now: HTTPDate) {
     guard validity.isNews(at: now.secondsSinceEpoch) else { return }
     memory.use(validity.key)
@@ -290,7 +290,7 @@ public final class ResponseCache: Sendable {
   }
 
   private func recordUse(_ id: Int64) {
-    // Below zero are the names of what is in memory only.
+    // Negative ids: responses that are only in memory.
     guard id > 0 else { return }
     let areMany = state.withLock { state in
       state.useCount += 1

@@ -131,7 +131,7 @@ package final class ResponseStore: ResponseStoring {
 
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? {
     guard keys.mayContain(key) else { return [] }
-    // What is wrong with the rows is found, and mended, by those who wait for them.
+    // Damaged rows are found, and mended, by readers that wait for them.
     return index.promptRows(of: key) { queues.background($0) }.flatMap {
       try? ResponseRow.responses($0, of: key, for: fields)
     }
@@ -264,7 +264,7 @@ struct StoreQueues: Sendable {
     try await writes.result(body)
   }
 
-  /// Runs work of the same kind that nobody waits for.
+  /// Runs work of the same kind without waiting for it.
   func background(_ body: @escaping @Sendable () -> Void) { writes.async(execute: body) }
 
   /// Runs work that reads an entry of a key.

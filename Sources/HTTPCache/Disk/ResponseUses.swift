@@ -142,7 +142,7 @@ final class UseRecord: Sendable {
         if let time, use.time &- time >= ResponseUses.tolerance { changes.append(use) } else { found(use.id, time) }
       }
       if !changes.isEmpty {
-        // Nobody else has to look again for that.
+        // No other process has to look again for that.
         try index.write(isChange: false) { [changes] db in
           let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ? AND usedAt < ?")
           for use in changes { try statement.execute(arguments: [use.time, use.id, use.time]) }

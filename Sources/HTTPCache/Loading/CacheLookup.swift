@@ -2,7 +2,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Finds what is stored for a request, and decides what is to be done. Nothing is done here, so that
+/// Finds the stored responses for a request, and decides what is to be done. Nothing is done here, so that
 /// ``ResourceLoader/explain(_:)`` says what ``ResourceLoader/response(for:)`` does.
 final class CacheLookup: Sendable {
   enum Outcome: Sendable {
@@ -143,7 +143,7 @@ package struct Explanation: Hashable, Sendable {
   package let clause: String?
   /// `nil` if nothing is stored that the request could be answered with.
   package let storedAt: Double?
-  /// Seconds since the origin made what is stored; `nil` if nothing is. RFC 9111 §4.2.3.
+  /// Seconds since the origin made the stored response; `nil` if there is none. RFC 9111 §4.2.3.
   package let age: Int64?
   /// Seconds it stays fresh; nil once it is stale.
   package let freshFor: Int64?
@@ -157,7 +157,7 @@ package struct Explanation: Hashable, Sendable {
   package let vary: [String]
   /// The partition that is looked in.
   package let partition: String
-  /// No eviction takes what is stored.
+  /// No eviction removes the stored response.
   package let isKept: Bool
   /// The behaviour's name.
   package let behavior: String

@@ -19,7 +19,7 @@ public struct LoadBehavior: Hashable, Sendable {
     case never
     /// If nothing stored answers.
     case onMiss
-    /// Always, on condition that what is stored has changed.
+    /// Always, on condition that the stored response has changed.
     case revalidating
     /// Always, as though nothing were stored.
     case reloading
@@ -164,7 +164,7 @@ extension LoadBehavior {
 }
 
 extension LoadBehavior {
-  /// Decides what to do with a request, by what is stored and what the caller wants.
+  /// Decides what to do with a request, by the stored responses and the caller's wish.
   ///
   /// - Parameter isOnline: whether the origin is thought to be reachable.
   func decision(

@@ -168,7 +168,7 @@ extension ResourceLoader {
   }
 }
 
-/// A stored answer that stays the one to the same request for as long as it is fresh and nothing changes what is stored.
+/// A stored response that answers the same request again for as long as it is fresh and nothing is stored or removed.
 package struct ReplayableResponse: Sendable {
   /// The request fields that answers of the URL are chosen by, in small letters.
   package let chosenBy: Set<String>

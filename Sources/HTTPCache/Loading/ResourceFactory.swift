@@ -58,7 +58,7 @@ final class ResourceFactory: Sendable {
     return resource(made, body, of: cached, for: hop, status, freshAmong: found)
   }
 
-  /// A response from what is stored, with the positions of its bytes there, and when it was made.
+  /// The response from a stored one, with the positions of its bytes there, and when it was made.
   private typealias MadeResponse = (now: HTTPDate, freshness: Freshness, head: HTTPResponse, bytes: Range<Int64>?)
 
   private func response(to hop: OutgoingRequest, from cached: CachedResponse) -> MadeResponse {
@@ -92,8 +92,7 @@ final class ResourceFactory: Sendable {
     return resource
   }
 
-  /// Returns `true` if nothing but the age of what is stored can change the answer, and nothing else has to be done for
-  /// it.
+  /// Returns `true` if the response depends only on its age, and nothing else has to be done for it.
   private func isReplayable(_ hop: OutgoingRequest) -> Bool {
     // RFC 9111 §5.2.1, §5.4: these may set bounds of their own to the age.
     hop.behavior.refresh == .never && !hop.request.headerFields.contains(.cacheControl)
