@@ -100,10 +100,10 @@ public struct ProposedResponse: Sendable {
   public var userInfo: [String: String]
 
   init(
-    request: HTTPRequest, body: any StoredBody, response: HTTPResponse, replacement: [UInt8]? = nil,
-    storagePolicy: StoragePolicy, userInfo: [String: String]
+    request: HTTPRequest, body: any StoredBody, response: HTTPResponse, storagePolicy: StoragePolicy,
+    userInfo: [String: String]
   ) {
-    (self.request, stored, self.response, self.replacement) = (request, body, response, replacement)
+    (self.request, stored, self.response) = (request, body, response)
     (self.storagePolicy, self.userInfo) = (storagePolicy, userInfo)
   }
 }
