@@ -37,9 +37,9 @@ struct CacheValidityTests {
       let before = try read(a)
       tier.insert(MemoryTierFixture.response(9, b))
       tier.removeAll { $0.entry.key == b }
-      #expect(before.holds)
+      #expect(before.isCurrent)
       change()
-      #expect(!before.holds, "\(name)")
+      #expect(!before.isCurrent, "\(name)")
     }
   }
 
