@@ -21,6 +21,7 @@ let package = Package(
     .library(name: "PageKit", targets: ["PageKit"]),
     .library(name: "HTTPCache", targets: ["HTTPCache", "HTTPCaching", "HTTPTransport", "CurlTransport"]),
     .library(name: "HTTPCacheFoundation", targets: ["HTTPCacheFoundation"]),
+    .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
     .library(name: "PageTesting", targets: ["PageTesting"]),
     .executable(name: "bundlectl", targets: ["bundlectl"]),
     .executable(name: "renderhost", targets: ["RenderHostCommand"]),
@@ -284,7 +285,10 @@ let package = Package(
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["CurlTransport", "HTTPCache", "HTTPCacheFoundation", "PageKit", "PageRuntime", "PageTesting"],
+      dependencies: [
+        "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageRuntime", "PageTesting",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
       swiftSettings: relaxed),
     .testTarget(
       name: "ReleasesTests", dependencies: ["Releases", "PageTesting", "TestSupport"], swiftSettings: relaxed),

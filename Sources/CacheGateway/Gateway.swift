@@ -57,7 +57,7 @@ package struct Gateway: Sendable {
   ///
   /// - Throws: ``StoreError``.
   package func settle() async throws {
-    for origin in origins { try await origin.loader.cache.store.settle() }
+    for origin in origins { try await origin.loader.cache.store.synchronize() }
   }
 
   /// Origins that did not answer are asked again at once.

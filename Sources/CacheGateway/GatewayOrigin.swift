@@ -34,7 +34,7 @@ package final class GatewayOrigin: Sendable {
     servers = OriginServers(settings)
     sockets = try OriginSocketConnector(settings, servers)
     var options = ResponseStore.Options(capacity: settings.disk)
-    (options.remembersKeys, options.answersAtOnce) = (true, true)
+    (options.remembersKeys, options.readsAtOnce) = (true, true)
     let responses = try ResponseStore(at: settings.directory(in: store), options: options, logger: logger)
     let cache = try ResponseCache(
       store: responses, memoryCapacity: settings.memory, freshLimit: Self.freshLimit,

@@ -83,7 +83,7 @@ struct ServersTransport: HTTPTransporting {
     do {
       return try await servers.first(for: request.url) { error in
         // Only a failed connection guarantees that nothing was sent to the server.
-        if Reachability.meansAway(error) { return request.stream?.isTaken != true }
+        if Reachability.meansAway(error) { return request.stream?.isUsed != true }
         guard mayRepeat, error is ServerBusyError || Self.isClosed(error) else { return false }
         mayRepeat = false
         return true

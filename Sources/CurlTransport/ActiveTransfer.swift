@@ -73,7 +73,7 @@ final class ActiveTransfer {
       return false
     }
     // libcurl starts again if a connection breaks before the head, or a server refuses a stream.
-    if transfer.feed?.stream.isTaken == true {
+    if transfer.feed?.stream.isUsed == true {
       failure = .closedEarly(url: url, received: 0, reason: "the request's body cannot be sent a second time")
       return false
     }
@@ -125,7 +125,7 @@ final class ActiveTransfer {
   func sendBody(_ room: UnsafeMutableRawBufferPointer) -> Int {
     guard let feed = transfer.feed else { return 0 }
     transfer.startFeed()
-    switch feed.take(into: room) {
+    switch feed.read(into: room) {
     case .bytes(let count): return count
     case .end: return 0
     case .failed:

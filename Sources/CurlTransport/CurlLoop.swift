@@ -34,7 +34,7 @@ final class CurlLoop {
 
   func run() {
     while true {
-      for command in mailbox.take() { handle(command) }
+      for command in mailbox.removeAll() { handle(command) }
       if isStopping { break }
       var running: Int32 = 0
       curl_multi_perform(mailbox.multi, &running)
@@ -266,7 +266,7 @@ final class CurlMailbox: Sendable {
   }
 
   /// Returns all commands since the last call, oldest first.
-  func take() -> [CurlCommand] {
+  func removeAll() -> [CurlCommand] {
     state.withLock { state in
       defer { state.commands.removeAll() }
       return state.commands

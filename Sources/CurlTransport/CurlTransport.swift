@@ -66,7 +66,7 @@ public final class CurlTransport: HTTPTransporting {
   public func send(_ request: TransportRequest) async throws -> TransportResponse {
     try Task.checkCancellation()
     guard let target = RequestTarget(of: request) else { throw TransportError.invalidURL(request.url) }
-    guard request.stream?.isTaken != true else {
+    guard request.stream?.isUsed != true else {
       throw TransportError.requestBody(url: request.url, reason: RequestFeed.Fault.sentBefore.description)
     }
     var request = request
@@ -79,7 +79,7 @@ public final class CurlTransport: HTTPTransporting {
   }
 
   private static func body(of transfer: Transfer) -> Body {
-    if let bytes = transfer.takeWholeBody() { return Body(bytes, summary: transfer.summary) }
+    if let bytes = transfer.removeWholeBody() { return Body(bytes, summary: transfer.summary) }
     // Releasing the body ends a transfer that is no longer read.
     let lease = TransferLease(transfer)
     var body = Body(next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })

@@ -32,7 +32,7 @@ final class Transfer: Sendable {
     var chunkWaiter: CheckedContinuation<[UInt8]?, any Error>?
 
     /// The body's next bytes or its end; `nil` if the reader must wait.
-    mutating func takeChunk() -> Result<[UInt8]?, any Error>? {
+    mutating func removeChunk() -> Result<[UInt8]?, any Error>? {
       if !buffer.isEmpty {
         defer { buffer = [] }
         return .success(buffer)
@@ -76,7 +76,7 @@ final class Transfer: Sendable {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let (known, wasPaused) = state.withLock { state in
-          let known = state.takeChunk()
+          let known = state.removeChunk()
           if known == nil { state.chunkWaiter = continuation }
           defer { state.isPaused = false }
           return (known, state.isPaused)
@@ -90,7 +90,7 @@ final class Transfer: Sendable {
   }
 
   /// The whole body, if all of it has come and it is short; then there is no further chunk.
-  func takeWholeBody() -> [UInt8]? {
+  func removeWholeBody() -> [UInt8]? {
     state.withLock { state in
       guard case .success = state.end, state.buffer.count <= Body.chunkSize, state.summary.trailers.isEmpty else {
         return nil
@@ -170,7 +170,7 @@ final class Transfer: Sendable {
     let (head, chunk, wasPaused) = state.withLock { state in
       let head = state.headWaiter.flatMap { waiter in state.knownHead(of: request.url).map { (waiter, $0) } }
       if head != nil { state.headWaiter = nil }
-      let chunk = state.chunkWaiter.flatMap { waiter in state.takeChunk().map { (waiter, $0) } }
+      let chunk = state.chunkWaiter.flatMap { waiter in state.removeChunk().map { (waiter, $0) } }
       if chunk != nil { state.chunkWaiter = nil }
       defer { if chunk != nil { state.isPaused = false } }
       return (head, chunk, chunk != nil && state.isPaused)

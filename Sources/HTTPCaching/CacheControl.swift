@@ -4,10 +4,14 @@ import RawStructuredFieldValues
 /// The directives of `Cache-Control`, or of a targeted field of the same form. RFC 9111 §5.2.
 ///
 /// Unknown directives are ignored; names are not case-sensitive. If a directive is repeated, the first number applies
-/// (RFC 9111 §4.2.1); all occurrences of `no-cache` and `private` apply, since they only restrict.
-package struct CacheControl: Hashable, Sendable {
+/// (RFC 9111 §4.2.1); all occurrences of `no-cache` and `private` apply, since they only restrict. Numbers are seconds,
+/// from 0 to ``longestSeconds``.
+///
+///     let control = CacheControl(response.headerFields[values: .cacheControl])
+///     print(control.maxAge ?? 0, control.noStore, control.staleWhileRevalidate ?? 0)
+public struct CacheControl: Hashable, Sendable {
   /// The part of a response that a directive concerns.
-  package enum Scope: Hashable, Sendable {
+  public enum Scope: Hashable, Sendable {
     /// The whole response.
     case response
     /// Only the fields with these lower-case names.
@@ -15,7 +19,7 @@ package struct CacheControl: Hashable, Sendable {
   }
 
   /// The staleness that a client accepts. RFC 9111 §5.2.1.2.
-  package enum MaxStale: Hashable, Sendable {
+  public enum MaxStale: Hashable, Sendable {
     /// Any staleness.
     case any
     /// At most this number of seconds.
@@ -24,38 +28,51 @@ package struct CacheControl: Hashable, Sendable {
 
   // MARK: Responses
 
-  package private(set) var isPublic = false
-  /// `nil` if the directive is absent.
-  package private(set) var isPrivate: Scope?
-  /// The response must be validated before its reuse; `nil` if the directive is absent.
-  package private(set) var noCache: Scope?
-  package private(set) var noStore = false
-  package private(set) var mustRevalidate = false
-  package private(set) var proxyRevalidate = false
-  package private(set) var mustUnderstand = false
-  package private(set) var noTransform = false
-  /// RFC 8246.
-  package private(set) var isImmutable = false
-  /// Seconds; 0 for an invalid value, so that the response is stale. RFC 9111 §4.2.1.
-  package private(set) var maxAge: Int64?
-  /// Seconds, for shared caches.
-  package private(set) var sharedMaxAge: Int64?
-  /// Seconds. RFC 5861 §3.
-  package private(set) var staleWhileRevalidate: Int64?
-  /// Seconds. RFC 5861 §4.
-  package private(set) var staleIfError: Int64?
+  /// `public`: the response may be stored, also where a rule forbids it otherwise. RFC 9111 §5.2.2.9.
+  public private(set) var isPublic = false
+  /// `private`: a shared cache must not store the response, or those fields of it; `nil` if the directive is absent.
+  /// RFC 9111 §5.2.2.7.
+  public private(set) var isPrivate: Scope?
+  /// `no-cache`: the response, or those fields of it, must be validated before its reuse; in a request, every stored
+  /// response must. `nil` if the directive is absent. RFC 9111 §5.2.1.4, §5.2.2.4.
+  public private(set) var noCache: Scope?
+  /// `no-store`, in a request or a response. RFC 9111 §5.2.1.5, §5.2.2.5.
+  public private(set) var noStore = false
+  /// `must-revalidate`: a stale response must be validated before its reuse. RFC 9111 §5.2.2.2.
+  public private(set) var mustRevalidate = false
+  /// `proxy-revalidate`: the same, for shared caches. RFC 9111 §5.2.2.8.
+  public private(set) var proxyRevalidate = false
+  /// `must-understand`: only a cache that knows the status may store the response. RFC 9111 §5.2.2.3.
+  public private(set) var mustUnderstand = false
+  /// `no-transform`: the content must not be changed. RFC 9111 §5.2.1.6, §5.2.2.6.
+  public private(set) var noTransform = false
+  /// `immutable`: a fresh response need not be validated when the user reloads. RFC 8246.
+  public private(set) var isImmutable = false
+  /// `max-age` in seconds; 0 for an invalid value, so that the response is stale. RFC 9111 §4.2.1, §5.2.1.1, §5.2.2.1.
+  public private(set) var maxAge: Int64?
+  /// `s-maxage` in seconds, for shared caches; 0 for an invalid value. RFC 9111 §5.2.2.10.
+  public private(set) var sharedMaxAge: Int64?
+  /// `stale-while-revalidate` in seconds. RFC 5861 §3.
+  public private(set) var staleWhileRevalidate: Int64?
+  /// `stale-if-error` in seconds, in a request or a response. RFC 5861 §4.
+  public private(set) var staleIfError: Int64?
 
   // MARK: Requests
 
-  package private(set) var maxStale: MaxStale?
-  /// Seconds.
-  package private(set) var minFresh: Int64?
-  package private(set) var onlyIfCached = false
+  /// `max-stale`; `nil` if the directive is absent. RFC 9111 §5.2.1.2.
+  public private(set) var maxStale: MaxStale?
+  /// `min-fresh` in seconds: for so long a stored response has to stay fresh. RFC 9111 §5.2.1.3.
+  public private(set) var minFresh: Int64?
+  /// `only-if-cached`: the origin must not be asked. RFC 9111 §5.2.1.7.
+  public private(set) var onlyIfCached = false
 
-  package init() {}
+  /// Creates an empty set of directives.
+  public init() {}
 
+  /// Reads directives. An invalid member is skipped up to the next comma.
+  ///
   /// - Parameter values: the value of each field line, in order.
-  package init(_ values: some Sequence<String>) {
+  public init(_ values: some Sequence<String>) {
     for value in values {
       for directive in DirectiveParser(value) { apply(directive) }
     }
@@ -101,58 +118,54 @@ package struct CacheControl: Hashable, Sendable {
 
 extension CacheControl {
   /// The limit of delta-seconds: larger values count as 2³¹. RFC 9111 §1.2.2.
-  package static let longestSeconds: Int64 = 1 << 31
+  public static let longestSeconds: Int64 = 1 << 31
 }
 
 // MARK: - Of a request and of a response
 
-/// The caching directives of a request.
-struct RequestControl {
+extension CacheControl {
   private static let pragma = HTTPField.Name("Pragma")
 
-  let directives: CacheControl
-
-  init(_ fields: HTTPFields) {
+  /// Reads the directives of a request: those of `Cache-Control`, or of `Pragma` without it. RFC 9111 §5.4.
+  ///
+  /// - Parameter fields: the fields of the request.
+  public init(request fields: HTTPFields) {
     let lines = fields[values: .cacheControl]
-    // RFC 9111 §5.4: Pragma applies only without Cache-Control.
-    if lines.isEmpty, let pragma = Self.pragma {
-      let names = fields[values: pragma].flatMap { DirectiveParser($0).map(\.name) }
-      directives = names.contains("no-cache") ? CacheControl(["no-cache"]) : CacheControl()
-    } else {
-      directives = CacheControl(lines)
+    guard lines.isEmpty, let pragma = Self.pragma else {
+      self.init(lines)
+      return
     }
+    let names = fields[values: pragma].flatMap { DirectiveParser($0).map(\.name) }
+    self.init(names.contains("no-cache") ? ["no-cache"] : [])
   }
 }
 
-/// The caching directives of a response that apply to a cache: those of its targeted field, or of `Cache-Control`.
-struct ResponseControl: Hashable, Sendable {
-  let directives: CacheControl
-  /// `true` if they come from a targeted field, which disables `Cache-Control` and `Expires`. RFC 9213 §2.2.
-  let isTargeted: Bool
-
-  init(of fields: HTTPFields, policy: CachePolicy) {
-    for name in policy.targets {
-      if let directives = Self.targeted(fields[values: name]) {
-        self.directives = directives
-        isTargeted = true
-        return
-      }
+extension CachePolicy {
+  /// The directives of a response that apply to this cache: those of its targeted field, or of `Cache-Control`.
+  /// RFC 9213 §2.2.
+  ///
+  /// - Parameter fields: the fields of the response.
+  /// - Returns: the directives; and `true` if they come from a targeted field, which disables `Cache-Control` and
+  ///   `Expires`.
+  public func control(of fields: HTTPFields) -> (directives: CacheControl, isTargeted: Bool) {
+    for name in targets {
+      if let directives = CacheControl(targeted: fields[values: name]) { return (directives, true) }
     }
-    directives = CacheControl(fields[values: .cacheControl])
-    isTargeted = false
+    return (CacheControl(fields[values: .cacheControl]), false)
   }
+}
 
+extension CacheControl {
   /// Returns `nil` if the field is absent, empty or invalid, which count the same. RFC 9213 §2.1.
-  private static func targeted(_ lines: [String]) -> CacheControl? {
+  fileprivate init?(targeted lines: [String]) {
     guard !lines.isEmpty else { return nil }
     var parser = StructuredFieldValueParser(Array(lines.joined(separator: ", ").utf8))
     guard let dictionary = try? parser.parseDictionaryFieldValue(), !dictionary.isEmpty else { return nil }
-    var control = CacheControl()
+    self.init()
     for (name, member) in dictionary {
-      guard case .item(let item) = member, let directive = directive(name, item.rfc9651BareItem) else { continue }
-      control.apply(directive)
+      guard case .item(let item) = member, let directive = Self.directive(name, item.rfc9651BareItem) else { continue }
+      apply(directive)
     }
-    return control
   }
 
   /// Returns `nil` if the type of the value does not fit the directive. RFC 9213 §2.1.

@@ -1,13 +1,15 @@
 import HTTPTypes
 
 /// The action that a cache takes for a request. RFC 9111 §4.
-package enum CacheDecision: Equatable, Sendable {
-  /// Answer from the stored response; its age is in seconds.
+///
+/// Ages are in seconds. The requests are complete: they have the conditions that the cache adds.
+public enum CacheDecision: Equatable, Sendable {
+  /// Answer from the stored response, with ``StoredResponse/response(to:age:)``.
   case serve(StoredResponse, age: Int64, because: ServeReason)
-  /// Answer from the stale response, and revalidate it in the background with the given request; the age is in
-  /// seconds. RFC 5861 §3.
+  /// Answer from the stale response, and revalidate it in the background with the given request. RFC 5861 §3.
   case serveStale(StoredResponse, age: Int64, revalidatingWith: HTTPRequest)
   /// Send the given conditional request, which validates the stored response. RFC 9111 §4.3.
+  /// ``CachePolicy/decision(on:to:for:validating:at:lifetime:)`` takes its response.
   case revalidate(StoredResponse, with: HTTPRequest, because: ForwardReason)
   /// Send the given range request for the bytes that the stored part lacks. RFC 9111 §3.3.
   case complete(StoredResponse, with: HTTPRequest)
@@ -26,7 +28,7 @@ package enum CacheDecision: Equatable, Sendable {
 }
 
 /// The rule that permits the use of a stored response. The raw value is a clause for logs.
-package enum ServeReason: String, Hashable, Sendable {
+public enum ServeReason: String, Hashable, Sendable {
   /// The response is fresh.
   case fresh = "it is fresh"
   /// The request has `max-stale`.
@@ -41,7 +43,7 @@ package enum ServeReason: String, Hashable, Sendable {
   case anyAge = "whatever is stored will do"
 
   /// The section of the RFC that contains the rule; `nil` if the rule is the caller's own.
-  package var clause: String? {
+  public var clause: String? {
     switch self {
     case .fresh: "RFC 9111 §4.2"
     case .requestAllowsStale: "RFC 9111 §5.2.1.2"
@@ -54,7 +56,7 @@ package enum ServeReason: String, Hashable, Sendable {
 }
 
 /// The rule that sends a request to the origin. The raw value is a clause for logs.
-package enum ForwardReason: String, Hashable, Sendable {
+public enum ForwardReason: String, Hashable, Sendable {
   /// The method is neither GET nor HEAD.
   case method = "only GET and HEAD are answered from the cache"
   /// The cache has no response for the URL.
@@ -63,7 +65,7 @@ package enum ForwardReason: String, Hashable, Sendable {
   case variant = "the stored responses are for other request fields"
   /// The freshness lifetime of the stored response is over.
   case stale = "it is stale"
-  /// An unsafe request, or somebody who purged, has invalidated the stored response.
+  /// An unsafe request, or a purge, has invalidated the stored response.
   case invalidated = "the resource was changed since it was stored"
   /// The stored response has no lifetime, and no validator either.
   case noFreshness = "the server gave neither a lifetime nor a validator"
@@ -87,7 +89,7 @@ package enum ForwardReason: String, Hashable, Sendable {
   case asked = "the caller wants the origin's answer"
 
   /// The section of the RFC that contains the rule; `nil` if the rule is the caller's own.
-  package var clause: String? {
+  public var clause: String? {
     switch self {
     case .method, .notStored: "RFC 9111 §4"
     case .variant: "RFC 9111 §4.1"
@@ -123,15 +125,26 @@ package enum ForwardReason: String, Hashable, Sendable {
 extension CachePolicy {
   /// Decides how a request is answered: from a stored response, or by the origin. RFC 9111 §4.
   ///
+  ///     switch policy.decision(for: request, among: stored, at: now) {
+  ///     case .serve(let response, let age, _): print("serve", response.response(to: request, age: age).head)
+  ///     case .serveStale(let response, let age, let refresh): print("serve", response.id, age, "and send", refresh)
+  ///     case .revalidate(let response, let conditional, let why): print("ask", conditional, response.id, why.rawValue)
+  ///     case .complete(let part, let rest): print("send", rest, "for the rest of", part.id)
+  ///     case .fetch(let request, let why): print("send", request, why.rawValue)
+  ///     case .gatewayTimeout: print("answer with 504")
+  ///     }
+  ///
   /// - Parameters:
   ///   - request: the client's request.
-  ///   - stored: all responses that are stored for the request's URL, in any order.
+  ///   - stored: all responses that are stored for the request's URL, in any order; those whose `Vary` selects other
+  ///     requests too.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
-  package func decision(
+  /// - Returns: the action. The time that it takes is linear in the number of stored responses.
+  public func decision(
     for request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> CacheDecision {
-    let asked = RequestControl(request.headerFields).directives
+    let asked = CacheControl(request: request.headerFields)
     func forward(_ reason: ForwardReason) -> CacheDecision {
       asked.onlyIfCached ? .gatewayTimeout(because: reason) : .fetch(request, because: reason)
     }
@@ -175,14 +188,22 @@ extension CachePolicy {
     }
   }
 
-  /// The request that validates a stored response; `nil` if the response has no validator.
-  package func validation(of stored: StoredResponse, for request: HTTPRequest) -> HTTPRequest? {
+  /// The request that validates a stored response; `nil` if the response has no validator. RFC 9111 §4.3.1.
+  ///
+  /// - Parameters:
+  ///   - stored: the stored response.
+  ///   - request: the client's request, whose own conditions are replaced.
+  public func validation(of stored: StoredResponse, for request: HTTPRequest) -> HTTPRequest? {
     stored.validators.isEmpty ? nil : stored.validators.applied(to: request)
   }
 
   /// Returns the stored response that the request selects, of any age, even if the request or the response forbids its
-  /// use without validation; `nil` if there is none.
-  package func anyAnswer(to request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
+  /// use without validation; `nil` if there is none. RFC 9111 §4.1.
+  ///
+  /// - Parameters:
+  ///   - request: the client's request.
+  ///   - stored: all responses that are stored for the request's URL.
+  public func selectedResponse(for request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
     if case .found(let found) = selection(for: request, among: stored) { found } else { nil }
   }
 
@@ -194,7 +215,7 @@ extension CachePolicy {
 
   /// Returns `true` if a stale response may not be used before its origin has confirmed it: a cache that cannot reach
   /// the origin answers with an error, which should be 504. RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
-  package func mustBeRevalidated(_ stored: StoredResponse) -> Bool {
+  public func mustBeRevalidated(_ stored: StoredResponse) -> Bool {
     let control = stored.control
     return control.mustRevalidate || mode == .shared && (control.proxyRevalidate || control.sharedMaxAge != nil)
   }
@@ -254,7 +275,8 @@ extension CachePolicy {
     return
       stored
       .filter {
-        $0.extent.isWhole && $0.status == 200 && $0.validators.etag != nil && $0.mayAnswer(request.headerFields)
+        $0.extent.isWhole && $0.status == 200 && $0.validators.etag != nil
+          && $0.mayBeConfirmed(for: request.headerFields)
       }
       .max { $0.givesWay(to: $1) }
   }
@@ -262,7 +284,7 @@ extension CachePolicy {
   private static func answersRange(_ part: StoredResponse, _ request: HTTPRequest) -> Bool {
     guard request.method == .get, let wanted = RequestedRange(request.headerFields), part.extent.covering(wanted) != nil
     else { return false }
-    return StoredAnswer.rangeApplies(request.headerFields, to: part)
+    return part.rangeApplies(request.headerFields)
   }
 
   /// The request for the bytes that follow a stored beginning. RFC 9111 §3.3, RFC 9110 §13.1.5.

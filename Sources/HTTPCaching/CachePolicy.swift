@@ -2,47 +2,37 @@ import HTTPTypes
 
 /// The rules of RFC 9111 for one cache, as pure functions: they read no clock and do no I/O.
 ///
-/// A cache asks three questions, and acts on the values that answer them:
+/// A cache asks three questions. Before a request, ``decision(for:among:at:lifetime:)`` says if a stored response may
+/// be served. After an exchange with the origin, ``decision(on:to:for:validating:at:lifetime:)`` says how the origin's
+/// response is used, and ``storage(of:to:received:)`` if it may be stored:
 ///
-/// ```swift
-/// let policy = CachePolicy(mode: .private)
-///
-/// // 1. Before a request: `stored` are the responses that the cache holds for the URL.
-/// switch policy.decision(for: request, among: stored, at: now) {
-/// case .serve(let response, let age, _):
-///   let answer = StoredAnswer(to: request, from: response, age: age)  // head, and the positions of its bytes
-/// case .revalidate(let response, let conditional, _):
-///   // 2. After the exchange: `received` is the origin's response to `conditional`.
-///   switch policy.decision(on: received, to: conditional, for: request, validating: response, at: now) {
-///   case .use: break  // 3. The response answers the request. May it be stored?
-///   case .freshen(let response, let fields): update(response.id, fields)
-///   …
-///   }
-/// …
-/// }
-///
-/// if case .store(let status, let fields) = policy.storage(of: received, to: request, received: now) { … }
-/// ```
-package struct CachePolicy: Hashable, Sendable {
+///     let policy = CachePolicy(mode: .shared)
+///     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/news")
+///     let response = HTTPResponse(status: .ok, headerFields: [.cacheControl: "private, max-age=60"])
+///     print(policy.storage(of: response, to: request, received: now) == .refuse(.isPrivate))  // true
+public struct CachePolicy: Hashable, Sendable {
   /// The two kinds of cache that RFC 9111 §1 tells apart.
-  package enum Mode: Hashable, Sendable {
+  public enum Mode: Hashable, Sendable {
     /// A cache of one user. It may store responses with `private`, and ignores `s-maxage`.
     case `private`
-    /// A cache of many users, such as a gateway.
+    /// A cache of many users, such as a gateway. It obeys `s-maxage` and `proxy-revalidate`, and stores neither
+    /// responses with `private` nor those to requests with `Authorization` that do not allow it.
     case shared
   }
 
   /// The kind of cache that the rules are for.
-  package var mode: Mode
+  public var mode: Mode
   /// The names of the targeted fields that address this cache, the most specific first. If a response has a valid one,
   /// its directives replace `Cache-Control` and `Expires`. RFC 9213 §2.2.
-  package let targets: [HTTPField.Name]
-  /// Pass `true` to let a shared cache store responses together with their `Set-Cookie`, and thereby send one client's
-  /// cookie to all. RFC 9111 §7.3 leaves this to the origin. A private cache always stores them.
-  package var sharesCookies = false
+  public let targets: [HTTPField.Name]
+  /// `true` lets a shared cache store responses together with their `Set-Cookie`, and thereby send one client's cookie to
+  /// all; `false` by default. RFC 9111 §7.3 leaves this to the origin. A private cache always stores them.
+  public var sharesCookies = false
 
-  /// Creates the rules of a cache. A shared cache obeys `CDN-Cache-Control`.
-  package init(mode: Mode) {
+  /// Creates the rules of a cache. A shared cache obeys `CDN-Cache-Control` (RFC 9213 §3.1).
+  ///
+  /// - Parameter mode: the kind of cache.
+  public init(mode: Mode) {
     self.init(mode: mode, targets: mode == .shared ? [.cdnCacheControl].compactMap(\.self) : [])
   }
 
@@ -51,7 +41,7 @@ package struct CachePolicy: Hashable, Sendable {
   /// - Parameters:
   ///   - mode: the kind of cache.
   ///   - targets: names of targeted fields (RFC 9213), the most specific first; empty for none.
-  package init(mode: Mode, targets: [HTTPField.Name]) {
+  public init(mode: Mode, targets: [HTTPField.Name]) {
     self.mode = mode
     self.targets = targets
   }
@@ -69,7 +59,11 @@ extension HTTPField.Name {
 extension CachePolicy {
   /// Returns `true` if a response invalidates the stored responses for its URL: a status of 2xx or 3xx to a method
   /// that is not known to be safe. RFC 9111 §4.4.
-  package func invalidates(_ method: HTTPRequest.Method, _ response: HTTPResponse) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - method: the method of the request.
+  ///   - response: the head of its response.
+  public func invalidates(_ method: HTTPRequest.Method, _ response: HTTPResponse) -> Bool {
     // RFC 9110 §9.2.1.
     let isSafe = [.get, .head, .options, .trace].contains(method)
     return !isSafe && (200..<400).contains(response.status.code)
@@ -78,7 +72,9 @@ extension CachePolicy {
   /// Returns the values of `Location` and `Content-Location`. If ``invalidates(_:_:)`` is `true`, stored responses for
   /// their URLs are invalid too, provided that these have the request's origin. The caller resolves the references and
   /// compares the origins. RFC 9111 §4.4.
-  package func invalidatedReferences(_ response: HTTPResponse) -> [String] {
+  ///
+  /// - Parameter response: the head of the response.
+  public func invalidatedReferences(_ response: HTTPResponse) -> [String] {
     [HTTPField.Name.location, .contentLocation].compactMap { response.headerFields[$0] }
   }
 }

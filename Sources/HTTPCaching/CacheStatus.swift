@@ -1,9 +1,13 @@
 import HTTPTypes
 
 /// The handling of a request by a cache, as `Cache-Status` describes it. RFC 9211 §2.
+///
+///     let status = CacheStatus(cache: "news", .forwarded(.stale), forwardStatus: 304, timeToLive: 60, isStored: true)
+///     print(status)  // news; fwd=stale; fwd-status=304; ttl=60; stored
+///     print(status.added(to: response.headerFields))
 public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   /// The way in which a request was answered.
-  package enum Outcome: Hashable, Sendable {
+  public enum Outcome: Hashable, Sendable {
     /// From the cache, without the origin. RFC 9211 §2.1.
     case hit
     /// By the origin. RFC 9211 §2.2.
@@ -15,11 +19,11 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   /// The name of the cache.
   public let cache: String
   /// The way in which the request was answered.
-  package let outcome: Outcome
-  /// The status of the origin's response if it is not that of the answer, such as 304. RFC 9211 §2.3.
+  public let outcome: Outcome
+  /// The status of the origin's response if it is not that of the response given, such as 304. RFC 9211 §2.3.
   public let forwardStatus: Int?
   /// The remaining seconds of freshness; negative if the response is stale. RFC 9211 §2.4.
-  public package(set) var timeToLive: Int64?
+  public var timeToLive: Int64?
   /// `true` if the response was stored. RFC 9211 §2.5.
   public let isStored: Bool
   /// `true` if the request shared the exchange of another one. RFC 9211 §2.6.
@@ -27,8 +31,17 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   /// Further information for people. RFC 9211 §2.8.
   public let detail: String?
 
-  /// Creates a description. Each parameter is the property of the same name.
-  package init(
+  /// Creates a description.
+  ///
+  /// - Parameters:
+  ///   - cache: the name of the cache.
+  ///   - outcome: the way in which the request was answered.
+  ///   - forwardStatus: the status of the origin's response if it is not that of the response given.
+  ///   - timeToLive: the remaining seconds of freshness; negative if the response is stale.
+  ///   - isStored: `true` if the response was stored.
+  ///   - isCollapsed: `true` if the request shared the exchange of another one.
+  ///   - detail: further information for people.
+  public init(
     cache: String = "PageKit", _ outcome: Outcome, forwardStatus: Int? = nil, timeToLive: Int64? = nil,
     isStored: Bool = false, isCollapsed: Bool = false, detail: String? = nil
   ) {
@@ -84,7 +97,9 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   private static let field = HTTPField.Name("Cache-Status")
 
   /// Returns the fields with this member after those of caches nearer to the origin. RFC 9211 §2.
-  package func added(to fields: HTTPFields) -> HTTPFields {
+  ///
+  /// - Parameter fields: the fields of a response.
+  public func added(to fields: HTTPFields) -> HTTPFields {
     guard let name = Self.field else { return fields }
     var fields = fields
     fields.append(HTTPField(name: name, value: description))

@@ -1,21 +1,22 @@
 import HTTPTypes
 
 /// The names by which an origin groups responses, to purge them together: those of `Surrogate-Key`, separated by
-/// spaces, and those of `Cache-Tag`, separated by commas. They are case-sensitive. No RFC defines them.
-package enum CacheTags {
+/// spaces, and those of `Cache-Tag`, separated by commas. They are case-sensitive. No RFC defines them. A shared cache
+/// does not store a response with more or longer tags than the limits, since a purge by one of them would miss it.
+public enum CacheTags {
   /// The number of tags that are kept of a response.
-  package static let limit = 256
+  public static let limit = 256
   /// The length of a tag in bytes; longer ones are not kept.
-  package static let lengthLimit = 256
+  public static let lengthLimit = 256
 
   private static let surrogateKey = HTTPField.Name("Surrogate-Key")
   private static let cacheTag = HTTPField.Name("Cache-Tag")
 
   /// Returns the tags that are kept, in order, without repetitions.
-  package static func of(_ fields: HTTPFields) -> [String] { read(fields).tags }
+  public static func of(_ fields: HTTPFields) -> [String] { read(fields).tags }
 
   /// Returns `true` if all tags of a response are kept. A purge by one that is not would miss the response.
-  package static func areAllKept(_ fields: HTTPFields) -> Bool { read(fields).areAll }
+  public static func areAllKept(_ fields: HTTPFields) -> Bool { read(fields).areAll }
 
   private static func read(_ fields: HTTPFields) -> (tags: [String], areAll: Bool) {
     var (tags, known): ([String], Set<String>) = ([], [])

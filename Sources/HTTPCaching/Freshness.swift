@@ -1,15 +1,18 @@
 import HTTPTypes
 
 /// The age and the freshness lifetime of a stored response at one time. RFC 9111 §4.2.
-package struct Freshness: Hashable, Sendable {
-  /// The age in seconds.
-  package let age: Int64
-  /// The freshness lifetime in seconds.
-  package let lifetime: Int64
+///
+///     let freshness = Freshness(of: stored, at: now)
+///     print(freshness.age, "of", freshness.lifetime, "seconds:", freshness.isFresh ? "fresh" : "stale")
+public struct Freshness: Hashable, Sendable {
+  /// The age in seconds, from 0 to ``CacheControl/longestSeconds``.
+  public let age: Int64
+  /// The freshness lifetime in seconds, from 0 to ``CacheControl/longestSeconds``.
+  public let lifetime: Int64
   /// `false` if neither the response nor the rule determines a lifetime.
-  package let isKnown: Bool
+  public let isKnown: Bool
   /// The remaining seconds of freshness; 0 or less if the response is stale.
-  package let remaining: Int64
+  public let remaining: Int64
 
   /// Creates the freshness of a stored response.
   ///
@@ -17,7 +20,7 @@ package struct Freshness: Hashable, Sendable {
   ///   - stored: the response.
   ///   - now: the time.
   ///   - rule: the caller's own limit to freshness lifetimes.
-  package init(of stored: StoredResponse, at now: HTTPDate, rule: LifetimeRule = .server) {
+  public init(of stored: StoredResponse, at now: HTTPDate, rule: LifetimeRule = .server) {
     age = stored.age.seconds(at: now)
     lifetime = rule.applied(to: stored.lifetime.seconds)
     if case .exactly = rule { isKnown = true } else { isKnown = stored.lifetime.source != .unknown }
@@ -27,28 +30,31 @@ package struct Freshness: Hashable, Sendable {
   }
 
   /// `true` if the response is fresh.
-  package var isFresh: Bool { remaining > 0 }
+  public var isFresh: Bool { remaining > 0 }
 }
 
 // MARK: - Lifetime
 
 /// The freshness lifetime of a response, and the rule that determined it. RFC 9111 §4.2.1, §4.2.2.
-package struct FreshnessLifetime: Hashable, Sendable {
+public struct FreshnessLifetime: Hashable, Sendable {
   /// The rule that determined a lifetime.
-  package enum Source: String, Hashable, Sendable {
+  public enum Source: String, Hashable, Sendable {
+    /// `s-maxage`, in a shared cache only. RFC 9111 §5.2.2.10.
     case sharedMaxAge = "s-maxage"
+    /// `max-age`. RFC 9111 §5.2.2.1.
     case maxAge = "max-age"
+    /// The time from `Date` to `Expires`. RFC 9111 §5.3.
     case expires = "Expires"
-    /// A tenth of the time since the last modification.
+    /// A tenth of the time since the last modification, at most one day. RFC 9111 §4.2.2.
     case heuristic
     /// No rule applies, and a heuristic lifetime is not allowed.
     case unknown
   }
 
   /// Seconds since the response was generated, from 0 to ``CacheControl/longestSeconds``.
-  package let seconds: Int64
-  /// The rule.
-  package let source: Source
+  public let seconds: Int64
+  /// The rule that determined it.
+  public let source: Source
 
   /// RFC 9111 §4.2.2 suggests a tenth of the time since the last modification.
   private static let heuristicFraction: Int64 = 10
@@ -64,22 +70,26 @@ package struct FreshnessLifetime: Hashable, Sendable {
   ///   - response: the head.
   ///   - policy: the rules of the cache: they determine if `s-maxage` applies, and which targeted fields.
   ///   - received: when the response arrived; replaces a `Date` that is absent or invalid. RFC 9110 §6.6.1.
-  package init(of response: HTTPResponse, policy: CachePolicy, received: HTTPDate) {
+  public init(of response: HTTPResponse, policy: CachePolicy, received: HTTPDate) {
     self.init(
-      of: response, control: ResponseControl(of: response.headerFields, policy: policy),
-      isShared: policy.mode == .shared, received: received)
+      of: response, control: policy.control(of: response.headerFields), isShared: policy.mode == .shared,
+      received: received)
   }
 
-  init(of response: HTTPResponse, control responseControl: ResponseControl, isShared: Bool, received: HTTPDate) {
+  /// - Parameter found: the directives that apply to the cache: ``CachePolicy/control(of:)``.
+  init(
+    of response: HTTPResponse, control found: (directives: CacheControl, isTargeted: Bool), isShared: Bool,
+    received: HTTPDate
+  ) {
     let fields = response.headerFields
-    let control = responseControl.directives
+    let control = found.directives
     let date = HTTPDate(singleIn: fields, .date, now: received) ?? received
     // RFC 9111 §4.2.1: the first match applies.
     if isShared, let seconds = control.sharedMaxAge {
       self.init(seconds: seconds, source: .sharedMaxAge)
     } else if let seconds = control.maxAge {
       self.init(seconds: seconds, source: .maxAge)
-    } else if fields.contains(.expires), !responseControl.isTargeted {
+    } else if fields.contains(.expires), !found.isTargeted {
       // RFC 9111 §5.3: an invalid date, "0" above all, is in the past.
       let expires = HTTPDate(singleIn: fields, .expires, now: received)
       self.init(seconds: expires.map { Self.difference(from: date, to: $0) } ?? 0, source: .expires)
@@ -127,11 +137,11 @@ public enum LifetimeRule: Hashable, Sendable {
 // MARK: - Age
 
 /// The times of an exchange by the cache's clock: `request_time` and `response_time` of RFC 9111 §4.2.3.
-package struct ExchangeTimes: Hashable, Sendable {
+public struct ExchangeTimes: Hashable, Sendable {
   /// When the request was sent.
-  package let request: HTTPDate
+  public let request: HTTPDate
   /// When the head of the response arrived; never before `request`.
-  package let response: HTTPDate
+  public let response: HTTPDate
 
   /// Creates the times of an exchange. If the clock was set back between the two, `response` becomes `request`, so that
   /// the response does not appear younger than it is.
@@ -139,7 +149,7 @@ package struct ExchangeTimes: Hashable, Sendable {
   /// - Parameters:
   ///   - request: when the request was sent.
   ///   - response: when the head of the response arrived.
-  package init(request: HTTPDate, response: HTTPDate) {
+  public init(request: HTTPDate, response: HTTPDate) {
     self.request = request
     self.response = max(request, response)
   }

@@ -4,6 +4,8 @@ public struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible 
   public let secondsSinceEpoch: Int64
 
   /// Creates a time from seconds since 1970-01-01T00:00:00Z.
+  ///
+  /// - Parameter secondsSinceEpoch: any number; that of a time before 1970 is negative.
   public init(secondsSinceEpoch: Int64) {
     self.secondsSinceEpoch = secondsSinceEpoch
   }
@@ -21,11 +23,14 @@ extension HTTPDate {
   ///
   /// Returns `nil` for everything else. The name of the day is not compared with the date.
   ///
+  ///     let date = HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT", now: now)
+  ///     print(date?.secondsSinceEpoch ?? 0)  // 784111777
+  ///
   /// - Parameters:
   ///   - text: the field value.
   ///   - now: determines the century of a two-digit year: a time more than 50 years in the future belongs to the past
   ///     century.
-  package init?(_ text: String, now: HTTPDate) {
+  public init?(_ text: String, now: HTTPDate) {
     if let date = HTTPDate(fixed: text) {
       self = date
       return

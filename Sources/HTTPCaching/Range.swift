@@ -54,27 +54,29 @@ package enum RequestedRange: Hashable, Sendable {
 }
 
 /// The value of `Content-Range`, such as `bytes 100-199/200`. RFC 9110 §14.4.
-package struct ContentRange: Hashable, Sendable, CustomStringConvertible {
+public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
   /// The position of the first byte.
-  package let first: Int64
+  public let first: Int64
   /// The position of the last byte.
-  package let last: Int64
+  public let last: Int64
   /// The size of the representation in bytes; `nil` if it is unknown (`*`).
-  package let size: Int64?
+  public let size: Int64?
 
   /// Creates the value of a part.
   ///
   /// - Parameters:
   ///   - range: the positions of the part, at least one.
   ///   - size: the size of the representation in bytes; `nil` if it is unknown.
-  package init(_ range: Range<Int64>, size: Int64?) {
+  public init(_ range: Range<Int64>, size: Int64?) {
     first = range.lowerBound
     last = range.upperBound - 1
     self.size = size
   }
 
   /// Reads a field value. Returns `nil` for every violation of the grammar: such a part must not be combined with others.
-  package init?(_ value: String?) {
+  ///
+  /// - Parameter value: the value of `Content-Range`; `nil` for none.
+  public init?(_ value: String?) {
     guard let value = value?.trimmingSpaces, value.lowercased().hasPrefix("bytes ") else { return nil }
     let parts = value.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
@@ -95,8 +97,9 @@ package struct ContentRange: Hashable, Sendable, CustomStringConvertible {
   private static func number(_ text: Substring) -> Int64? { text.isDigits ? Int64(text) : nil }
 
   /// The positions of the part.
-  package var range: Range<Int64> { first..<(last + 1) }
-  package var description: String { "bytes \(first)-\(last)/\(size.map(String.init) ?? "*")" }
+  public var range: Range<Int64> { first..<(last + 1) }
+  /// The field value.
+  public var description: String { "bytes \(first)-\(last)/\(size.map(String.init) ?? "*")" }
 }
 
 extension Substring {
@@ -106,14 +109,14 @@ extension Substring {
 // MARK: - Stored bytes
 
 /// The stored bytes of a representation. RFC 9111 §3.3.
-package enum Extent: Hashable, Sendable {
+public enum Extent: Hashable, Sendable {
   /// The whole representation, with its size in bytes.
   case whole(Int64)
   /// These positions; `of` is the size of the representation in bytes, `nil` if it is unknown.
   case part(Range<Int64>, of: Int64?)
 
   /// The number of stored bytes.
-  package var count: Int64 {
+  public var count: Int64 {
     switch self {
     case .whole(let size): size
     case .part(let range, _): range.upperBound - range.lowerBound
@@ -121,10 +124,10 @@ package enum Extent: Hashable, Sendable {
   }
 
   /// `true` if the whole representation is stored.
-  package var isWhole: Bool { if case .whole = self { true } else { false } }
+  public var isWhole: Bool { if case .whole = self { true } else { false } }
 
   /// The size of the whole representation in bytes; `nil` if it is unknown.
-  package var size: Int64? {
+  public var size: Int64? {
     switch self {
     case .whole(let size): size
     case .part(_, let size): size
@@ -147,7 +150,9 @@ package enum Extent: Hashable, Sendable {
 
   /// Returns the union of two parts if they touch or overlap, and their sizes do not differ; otherwise `nil`.
   /// RFC 9111 §3.4.
-  package func joined(with other: Extent) -> Extent? {
+  ///
+  /// - Parameter other: another part of the same representation, which a strong `ETag` identifies.
+  public func joined(with other: Extent) -> Extent? {
     guard case .part(let left, let leftSize) = self, case .part(let right, let rightSize) = other,
       left.lowerBound <= right.upperBound, right.lowerBound <= left.upperBound,
       leftSize == nil || rightSize == nil || leftSize == rightSize
@@ -163,7 +168,7 @@ package enum Extent: Hashable, Sendable {
   /// - Parameters:
   ///   - range: the stored positions.
   ///   - size: the size of the representation in bytes; `nil` if it is unknown.
-  package init(_ range: Range<Int64>, of size: Int64?) {
+  public init(_ range: Range<Int64>, of size: Int64?) {
     self = range.lowerBound == 0 && range.upperBound == size ? .whole(range.upperBound) : .part(range, of: size)
   }
 }

@@ -1,10 +1,12 @@
 import HTTPTypes
 
 /// The action that a cache takes for an origin's response. RFC 9111 §4.3.3.
-package enum ResponseDecision: Equatable, Sendable {
+///
+/// ``CachePolicy/storage(of:to:received:)`` says for ``use`` if the response may be stored.
+public enum ResponseDecision: Equatable, Sendable {
   /// Answer with the origin's response.
   case use
-  /// Answer from the stored response, and store it with these fields. RFC 9111 §4.3.4.
+  /// Answer from the stored response, and store it with these fields and the times of this exchange. RFC 9111 §4.3.4.
   case freshen(StoredResponse, fields: HTTPFields)
   /// Append the received bytes to the stored part, and answer with both, under these fields; the total is the size of
   /// the whole representation in bytes. RFC 9111 §3.4.
@@ -20,6 +22,14 @@ package enum ResponseDecision: Equatable, Sendable {
 extension CachePolicy {
   /// Decides how an origin's response is used. RFC 9111 §4.3.3.
   ///
+  ///     switch policy.decision(on: response, to: conditional, for: request, validating: stored, at: now) {
+  ///     case .use: print("answer with", response)
+  ///     case .freshen(let stored, let fields): print("answer from", stored.id, "and store it with", fields)
+  ///     case .append(let part, let fields, let total): print("append to", part.id, fields, total ?? 0)
+  ///     case .askAgain(let request): print("send", request)
+  ///     case .serveStale(let stored, let why): print("answer from", stored.id, why.rawValue)
+  ///     }
+  ///
   /// - Parameters:
   ///   - response: the head of the origin's response.
   ///   - sent: the request as it went to the origin.
@@ -27,7 +37,7 @@ extension CachePolicy {
   ///   - stored: the stored response that `sent` validates or completes, or that may replace an error; `nil` for none.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
-  package func decision(
+  public func decision(
     on response: HTTPResponse, to sent: HTTPRequest, for original: HTTPRequest, validating stored: StoredResponse?,
     at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> ResponseDecision {
@@ -64,17 +74,17 @@ extension CachePolicy {
   /// RFC 9111 §4.2.4.
   ///
   /// - Parameters:
-  ///   - request: the client's request.
   ///   - stored: the stored response that the request selects.
+  ///   - request: the client's request.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
   /// - Returns: the rule that permits it; `nil` if none does.
-  package func staleAnswer(
-    to request: HTTPRequest, from stored: StoredResponse, at now: HTTPDate, lifetime rule: LifetimeRule = .server
+  public func fallback(
+    to stored: StoredResponse, for request: HTTPRequest, at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> ServeReason? {
     guard stored.extent.isWhole else { return nil }
     if mayAnswerError(stored, request, now, rule) { return .ifError }
-    let asked = RequestControl(request.headerFields).directives
+    let asked = CacheControl(request: request.headerFields)
     // RFC 5861 §4: stale-if-error is a limit, and it was exceeded.
     guard (asked.staleIfError ?? stored.control.staleIfError) == nil else { return nil }
     // The request may insist on validation. A response without lifetime and validator is not used by itself.
@@ -88,7 +98,7 @@ extension CachePolicy {
     _ stored: StoredResponse, _ request: HTTPRequest, _ now: HTTPDate, _ rule: LifetimeRule
   ) -> Bool {
     guard mayBeStale(stored), stored.extent.isWhole else { return false }
-    let window = RequestControl(request.headerFields).directives.staleIfError ?? stored.control.staleIfError
+    let window = CacheControl(request: request.headerFields).staleIfError ?? stored.control.staleIfError
     return window.map { -Freshness(of: stored, at: now, rule: rule).remaining <= $0 } ?? false
   }
 
@@ -140,7 +150,7 @@ extension CachePolicy {
   ///   - now: when the response to HEAD arrived.
   /// - Returns: the updated fields of the stored response; `nil` if the HEAD response is about other content, so that
   ///   the stored response must be validated before its next use.
-  package func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
+  public func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
     let new = Validators(of: response.headerFields)
     let dateMatches = new.lastModified.map { $0 == stored.validators.lastModified } ?? true
     guard response.status == .ok, stored.status == 200, !stored.validators.contradict(new), dateMatches,

@@ -1,7 +1,7 @@
 import HTTPTypes
 
 /// The decision of a cache about storing a response. RFC 9111 §3.
-package enum StorageDecision: Equatable, Sendable {
+public enum StorageDecision: Equatable, Sendable {
   /// Store the body with this status and these fields; fields that may not be stored are absent. RFC 9111 §3.1.
   case store(status: Int, HTTPFields)
   /// Store the body as this part of a representation, with these fields. RFC 9111 §3.3.
@@ -10,7 +10,7 @@ package enum StorageDecision: Equatable, Sendable {
   case refuse(Refusal)
 
   /// The rule that forbids storing a response. The raw value is a clause for logs.
-  package enum Refusal: String, Hashable, Sendable {
+  public enum Refusal: String, Hashable, Sendable {
     /// Responses to the request's method are not cacheable here.
     case method = "responses to this method are not stored"
     /// The status is 1xx.
@@ -44,7 +44,7 @@ package enum StorageDecision: Equatable, Sendable {
     }
 
     /// The section of the RFC that contains the rule.
-    package var clause: String {
+    public var clause: String {
       switch self {
       case .requestNoStore: "RFC 9111 §5.2.1.5"
       case .responseNoStore: "RFC 9111 §5.2.2.5"
@@ -68,6 +68,12 @@ extension CachePolicy {
 
   /// Decides if a response may be stored. RFC 9111 §3.
   ///
+  ///     switch policy.storage(of: response, to: request, received: now) {
+  ///     case .store(let status, let fields): print("store the body under", status, fields)
+  ///     case .storePart(let range, let fields): print("store the bytes", range.range, "under", fields)
+  ///     case .refuse(let rule): print("not stored:", rule.rawValue, rule.clause)
+  ///     }
+  ///
   /// A response with neither a lifetime nor a validator is stored too. The rules of the RFC forbid its reuse without the
   /// origin, but an app may show it while it is offline.
   ///
@@ -75,15 +81,17 @@ extension CachePolicy {
   ///   - response: the head of the origin's response.
   ///   - request: the request as the client sent it.
   ///   - received: when the response arrived.
-  package func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
+  /// - Returns: the status and fields to store, with a `Date`; or the rule that forbids storing.
+  public func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
     let status = response.status.code
     let fields = response.headerFields
-    let asked = RequestControl(request.headerFields).directives
-    let responseControl = ResponseControl(of: fields, policy: self)
-    let control = responseControl.directives
+    let asked = CacheControl(request: request.headerFields)
+    let (control, isTargeted) = self.control(of: fields)
     let isUnderstood = Self.understoodStatuses.contains(status)
 
-    if request.method != .get, !isAnswerToGet(response, to: request, responseControl) { return .refuse(.method) }
+    if request.method != .get, !isResponseToGet(response, to: request, control, isTargeted: isTargeted) {
+      return .refuse(.method)
+    }
     if status < 200 { return .refuse(.interim) }
     // RFC 9111 §3: a 304 updates a stored response and is not stored itself. 412 and 416 answer a condition or a range,
     // and would be wrong for a request without it. must-understand requires a known status.
@@ -101,7 +109,10 @@ extension CachePolicy {
         return .refuse(.authorized)
       }
     }
-    guard isExplicitlyCacheable(responseControl, fields) || FreshnessLifetime.heuristicStatuses.contains(status) else {
+    guard
+      isExplicitlyCacheable(control, isTargeted: isTargeted, fields)
+        || FreshnessLifetime.heuristicStatuses.contains(status)
+    else {
       return .refuse(.nothingAllows)
     }
     var kept = storedFields(of: fields, received: received)
@@ -120,7 +131,7 @@ extension CachePolicy {
 
   /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it,
   /// or `Vary: *`. Until its removal, it is not used without validation. RFC 9111 §4.1, §5.2.2.5, §5.2.2.7.
-  package func mayBeKept(_ stored: StoredResponse) -> Bool {
+  public func mayBeKept(_ stored: StoredResponse) -> Bool {
     stored.isSelectable && !forbidsStoring(stored.control, stored.status)
       && (mode == .private || stored.control.isPrivate != .response && stored.areTagsKept)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
@@ -138,24 +149,27 @@ extension CachePolicy {
     control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
   }
 
-  private func isExplicitlyCacheable(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
-    hasLifetime(control, fields) || control.directives.isPublic
-      || mode == .private && control.directives.isPrivate != nil
+  private func isExplicitlyCacheable(_ control: CacheControl, isTargeted: Bool, _ fields: HTTPFields) -> Bool {
+    hasLifetime(control, isTargeted: isTargeted, fields) || control.isPublic
+      || mode == .private && control.isPrivate != nil
   }
 
   /// RFC 9111 §4.2.1.
-  private func hasLifetime(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
-    control.directives.maxAge != nil || mode == .shared && control.directives.sharedMaxAge != nil
-      || fields.contains(.expires) && !control.isTargeted
+  private func hasLifetime(_ control: CacheControl, isTargeted: Bool, _ fields: HTTPFields) -> Bool {
+    control.maxAge != nil || mode == .shared && control.sharedMaxAge != nil
+      || fields.contains(.expires) && !isTargeted
   }
 
   /// RFC 9110 §9.3.3: a response to POST that represents the target URL, and has an explicit lifetime.
-  private func isAnswerToGet(_ response: HTTPResponse, to request: HTTPRequest, _ control: ResponseControl) -> Bool {
+  private func isResponseToGet(
+    _ response: HTTPResponse, to request: HTTPRequest, _ control: CacheControl, isTargeted: Bool
+  ) -> Bool {
     guard request.method == .post, response.status == .ok, let location = response.headerFields[.contentLocation],
       let path = request.path
     else { return false }
     let url = "\(request.scheme ?? "http")://\(request.authority ?? "")\(path)"
-    return (location == path || location == url) && hasLifetime(control, response.headerFields)
+    return (location == path || location == url)
+      && hasLifetime(control, isTargeted: isTargeted, response.headerFields)
   }
 }
 
@@ -178,7 +192,7 @@ extension CachePolicy {
   /// The fields without those that no-cache or private names: these must not be reused without validation, and are not
   /// stored. RFC 9111 §5.2.2.4, §5.2.2.7.
   func restricted(_ fields: HTTPFields) -> HTTPFields {
-    let control = ResponseControl(of: fields, policy: self).directives
+    let control = self.control(of: fields).directives
     var left: Set<String> = []
     if case .fields(let names) = control.noCache { left.formUnion(names) }
     if mode == .shared, case .fields(let names) = control.isPrivate { left.formUnion(names) }
@@ -189,7 +203,9 @@ extension CachePolicy {
 // MARK: - Hop-by-hop fields
 
 /// Fields that are for one connection only, and are not forwarded. RFC 9110 §7.6.1.
-package enum HopByHopFields {
+///
+/// ``CachePolicy/storage(of:to:received:)`` leaves them out already; a proxy removes them from what it passes on, too.
+public enum HopByHopFields {
   /// The fields of RFC 9110 §7.6.1 and RFC 9112 §9, and those for a proxy.
   private static let names: FieldNames = [
     "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "trailer",
@@ -201,8 +217,10 @@ package enum HopByHopFields {
 
   /// Returns the fields that are not hop-by-hop: those above, and those that `Connection` lists.
   ///
-  /// - Parameter exceptions: fields that `Connection` must not list, besides `Cache-Control`.
-  package static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
+  /// - Parameters:
+  ///   - fields: the fields of a request or a response.
+  ///   - exceptions: fields that `Connection` must not list, besides `Cache-Control`.
+  public static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
     var listed: Set<String> = []
     if fields.contains(.connection) {
       for value in fields[values: .connection] where !onlyConnection.contains(value) {

@@ -2,35 +2,44 @@ import HTTPTypes
 
 /// A stored response without its body, with everything that decisions need, computed once.
 ///
-/// Two values are equal if everything that was stored is equal.
-package struct StoredResponse: Hashable, Sendable {
+/// A cache keeps what the initializer takes, beside the body's bytes. Two values are equal if all of that is equal.
+///
+///     if case .store(let status, let fields) = policy.storage(of: response, to: request, received: now),
+///       let vary = VaryKey(vary: fields, request: request.headerFields)
+///     {
+///       let times = ExchangeTimes(request: sent, response: now)
+///       let stored = StoredResponse(
+///         id: 1, status: status, fields: fields, times: times, vary: vary, extent: .whole(bytes), policy: policy)
+///       print(stored.lifetime.seconds, stored.lifetime.source.rawValue)
+///     }
+public struct StoredResponse: Hashable, Sendable {
   /// The cache's identifier for the response.
-  package let id: Int64
+  public let id: Int64
   /// The status as received; 200 for a response that was stored from a 206.
-  package let status: Int
+  public let status: Int
   /// The stored fields. RFC 9111 §3.1.
-  package let fields: HTTPFields
+  public let fields: HTTPFields
   /// The times of the exchange that the response came from, or that confirmed it last.
-  package let times: ExchangeTimes
+  public let times: ExchangeTimes
   /// The request fields that selected the response. RFC 9111 §4.1.
-  package let vary: VaryKey
+  public let vary: VaryKey
   /// The stored bytes.
-  package let extent: Extent
+  public let extent: Extent
   /// `true` if the response must be validated before its next use, because the resource was changed. RFC 9111 §4.4.
-  package let isInvalidated: Bool
+  public let isInvalidated: Bool
   /// The time since which the response counts as stale, whatever its lifetime; `nil` if it was never marked so.
-  package let staleSince: HTTPDate?
+  public let staleSince: HTTPDate?
 
   /// The directives that apply to this cache.
-  package let control: CacheControl
-  /// The freshness lifetime by the response's fields.
-  package let lifetime: FreshnessLifetime
+  public let control: CacheControl
+  /// The freshness lifetime by the response's fields. ``Freshness`` has the age at a time.
+  public let lifetime: FreshnessLifetime
   /// The age as a function of time.
   package let age: Age
   /// The validators of the stored fields.
-  package let validators: Validators
+  public let validators: Validators
   /// When the origin made the response: its `Date`, or else its arrival.
-  package let date: HTTPDate
+  public let date: HTTPDate
   /// `false` if a purge by one of its tags would miss the response.
   let areTagsKept: Bool
   /// `false` for `Vary: *`, which a 304 may have brought: no request selects the response. RFC 9111 §4.1.
@@ -48,7 +57,7 @@ package struct StoredResponse: Hashable, Sendable {
   ///   - isInvalidated: `true` if the response must be validated before its next use.
   ///   - staleSince: a time since which the response counts as stale; `nil` for none.
   ///   - policy: the rules of the cache; they determine which directives apply.
-  package init(
+  public init(
     id: Int64, status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
     isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
   ) {
@@ -60,7 +69,7 @@ package struct StoredResponse: Hashable, Sendable {
     self.extent = extent
     self.isInvalidated = isInvalidated
     self.staleSince = staleSince
-    let control = ResponseControl(of: fields, policy: policy)
+    let control = policy.control(of: fields)
     self.control = control.directives
     lifetime = FreshnessLifetime(
       of: HTTPResponse(status: .init(code: status), headerFields: fields), control: control,
@@ -72,25 +81,27 @@ package struct StoredResponse: Hashable, Sendable {
     isSelectable = !VaryKey.isUnmatchable(fields)
   }
 
-  package static func == (left: StoredResponse, right: StoredResponse) -> Bool {
+  public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
     left.id == right.id && left.status == right.status && left.times == right.times && left.fields == right.fields
       && left.extent == right.extent && left.isInvalidated == right.isInvalidated && left.vary == right.vary
       && left.staleSince == right.staleSince
   }
 
-  package func hash(into hasher: inout Hasher) {
+  public func hash(into hasher: inout Hasher) {
     hasher.combine(id)
     hasher.combine(times)
   }
 
   /// The status and the fields as a head.
-  package var head: HTTPResponse { HTTPResponse(status: .init(code: status), headerFields: fields) }
+  public var head: HTTPResponse { HTTPResponse(status: .init(code: status), headerFields: fields) }
 }
 
 extension StoredResponse {
   /// Returns `true` if the response answers a request with these fields: they match its `Vary`, or differ only in that
   /// the request accepts fewer encodings, with that of the response among them. RFC 9111 §4.1.
-  package func answers(_ request: HTTPFields) -> Bool {
+  ///
+  /// - Parameter request: the fields of the request.
+  public func answers(_ request: HTTPFields) -> Bool {
     vary.matches(request)
       || differsInCodings(from: request) { offered, accepted in
         accepted.getsTheSame(as: offered, in: fields[.contentEncoding])
@@ -99,7 +110,7 @@ extension StoredResponse {
 
   /// Returns `true` if the request accepts more encodings than the one that selected this response. The origin may
   /// confirm the response for it.
-  func mayAnswer(_ request: HTTPFields) -> Bool {
+  func mayBeConfirmed(for request: HTTPFields) -> Bool {
     differsInCodings(from: request) { offered, accepted in
       offered.getsTheSame(as: accepted, in: fields[.contentEncoding])
     }
@@ -112,6 +123,99 @@ extension StoredResponse {
     return compare(offered, AcceptedCodings(request))
   }
 }
+
+// MARK: - The response to a request
+
+extension StoredResponse {
+  /// The fields of a 200 that its 304 repeats, and `Via`. RFC 9110 §15.4.5.
+  static let notModifiedFields: Set<HTTPField.Name> = [
+    .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified, .via,
+  ]
+
+  /// Makes the response to a request, with regard to the request's conditions and range: the stored status, 206, 304 or
+  /// 416. RFC 9111 §4, §4.3.2.
+  ///
+  ///     let (head, bytes) = stored.response(to: request, age: age)
+  ///     print(head.status, bytes.map { body[Int($0.lowerBound)..<Int($0.upperBound)] } ?? [])
+  ///
+  /// - Parameters:
+  ///   - request: the client's request, which selects this response: ``CacheDecision``.
+  ///   - age: the age of the stored response in seconds, for the `Age` field. RFC 9111 §5.1.
+  /// - Returns: the head, and the positions of its content in the stored bytes; `nil` for no content.
+  public func response(to request: HTTPRequest, age: Int64) -> (head: HTTPResponse, bytes: Range<Int64>?) {
+    var fields = self.fields
+    fields[.age] = String(age)
+    let isSuccess = (200..<300).contains(status)
+    if isSuccess, isNotModified(for: request.headerFields) {
+      let kept = fields.filter { Self.notModifiedFields.contains($0.name) || $0.name == .age }
+      return (HTTPResponse(status: .init(code: 304), headerFields: HTTPFields(kept)), nil)
+    }
+    // RFC 9110 §14.2: Range applies if the response without it would be a 200 to GET.
+    if status == 200, request.method == .get, let wanted = RequestedRange(request.headerFields),
+      rangeApplies(request.headerFields)
+    {
+      if let range = extent.covering(wanted) { return part(range, fields) }
+      if case .whole(let size) = extent, !wanted.isSatisfiable(in: size) {
+        // The other stored fields describe the 200. A 416 must not inherit its lifetime.
+        fields = HTTPFields(fields.filter { [.date, .age, .via].contains($0.name) })
+        fields[.contentRange] = "bytes */\(size)"
+        return (HTTPResponse(status: .init(code: 416), headerFields: fields), nil)
+      }
+    }
+    // RFC 9111 §3.3: a stored part is never sent as a whole representation.
+    if request.method == .get, case .part(let range, _) = extent, !range.isEmpty { return part(range, fields) }
+    return (
+      HTTPResponse(status: .init(code: status), headerFields: fields),
+      request.method == .head ? nil : 0..<extent.count
+    )
+  }
+
+  /// The 206 with these positions of the representation.
+  private func part(_ range: Range<Int64>, _ fields: HTTPFields) -> (head: HTTPResponse, bytes: Range<Int64>?) {
+    var fields = fields
+    fields[.contentRange] = ContentRange(range, size: extent.size).description
+    fields[.contentLength] = String(range.upperBound - range.lowerBound)
+    // RFC 9530 §2: the stored one is of the whole content.
+    if let digest = HTTPField.Name.contentDigest { fields[digest] = nil }
+    var start: Int64 = 0
+    if case .part(let stored, _) = extent { start = stored.lowerBound }
+    return (
+      HTTPResponse(status: .init(code: 206), headerFields: fields),
+      (range.lowerBound - start)..<(range.upperBound - start)
+    )
+  }
+
+  /// Returns `true` if the client has the stored content. RFC 9110 §13.2.2, RFC 9111 §4.3.2.
+  private func isNotModified(for request: HTTPFields) -> Bool {
+    // RFC 9110 §13.1.3: If-None-Match disables If-Modified-Since.
+    if request.contains(.ifNoneMatch) {
+      let tags = EntityTag.list(request[values: .ifNoneMatch])
+      if tags == ["*"] { return true }
+      return validators.etag.map { etag in tags.contains { EntityTag.matchesWeakly($0, etag) } } ?? false
+    }
+    let lines = request[values: .ifModifiedSince]
+    guard lines.count == 1, let line = lines.first else { return false }
+    // RFC 9111 §4.3.2: Date replaces an absent Last-Modified.
+    guard let since = HTTPDate(line, now: times.response) else { return false }
+    let modified = validators.lastModified.flatMap { HTTPDate($0, now: times.response) } ?? date
+    return modified <= since
+  }
+
+  /// Returns `true` if the condition `If-Range` holds, or is absent. RFC 9110 §13.1.5.
+  func rangeApplies(_ request: HTTPFields) -> Bool {
+    guard let condition = request[.ifRange]?.trimmingSpaces else { return true }
+    if condition.hasPrefix("\"") || condition.hasPrefix("W/") {
+      return validators.etag.map { EntityTag.matchesStrongly($0, condition) } ?? false
+    }
+    // RFC 9110 §8.8.2.2: a Last-Modified that equals Date is weak, since a second change in that second is possible.
+    guard validators.lastModified == condition, let modified = HTTPDate(condition, now: times.response) else {
+      return false
+    }
+    return modified < date
+  }
+}
+
+// MARK: - Limits to the use of stored responses
 
 /// From when on stored responses may be used, where purges of a former time may be missing: those that the origin gave or
 /// confirmed earlier may be outdated, however fresh they are.
@@ -149,7 +253,7 @@ package struct StoredUse: Hashable, Sendable {
     }
     if mayAnswer(stored.times) { return decision }
     // RFC 9111 §5.2.1.7: it may not be asked for a request with only-if-cached either.
-    guard mayAsk, !RequestControl(request.headerFields).directives.onlyIfCached else {
+    guard mayAsk, !CacheControl(request: request.headerFields).onlyIfCached else {
       return .gatewayTimeout(because: .unknownPurges)
     }
     return policy.validation(of: stored, for: request).map { .revalidate(stored, with: $0, because: .unknownPurges) }

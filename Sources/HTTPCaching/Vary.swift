@@ -1,16 +1,18 @@
 import HTTPTypes
 
 /// The request fields that selected a response, by its `Vary`. RFC 9111 §4.1.
-package struct VaryKey: Hashable, Sendable {
+public struct VaryKey: Hashable, Sendable {
   /// The lower-case name and normalised value of each field that `Vary` names; the value is `nil` if the request did not
   /// have the field.
-  package let values: [String: String?]
+  public let values: [String: String?]
 
   /// Creates the key of a response without `Vary`.
-  package init() { values = [:] }
+  public init() { values = [:] }
 
   /// Creates a key from its stored ``values``.
-  package init(values: [String: String?]) { self.values = values }
+  ///
+  /// - Parameter values: the values of a key that was written down.
+  public init(values: [String: String?]) { self.values = values }
 
   /// Creates the key that a request gives to the fields with these lower-case names.
   package init(names: some Sequence<String>, _ request: HTTPFields) {
@@ -27,13 +29,15 @@ package struct VaryKey: Hashable, Sendable {
   /// - Parameters:
   ///   - fields: the fields of the response.
   ///   - request: the fields of its request.
-  package init?(vary fields: HTTPFields, request: HTTPFields) {
+  public init?(vary fields: HTTPFields, request: HTTPFields) {
     guard let names = Self.names(in: fields) else { return nil }
     self.init(names: names, request)
   }
 
   /// Returns `true` if a request with these fields selects the response. Normalised values are compared byte by byte.
-  package func matches(_ request: HTTPFields) -> Bool { matches(request, but: nil) }
+  ///
+  /// - Parameter request: the fields of the request.
+  public func matches(_ request: HTTPFields) -> Bool { matches(request, but: nil) }
 
   /// - Parameter other: the lower-case name of a field that is not compared.
   func matches(_ request: HTTPFields, but other: String?) -> Bool {

@@ -124,7 +124,7 @@ struct RequestStreamTests {
     let request = TransportRequest.local(port: 1, "/a", .post).streaming(producer)
     guard case .cannotConnect = try await transport.failure(of: request) else { throw ProducerFailure() }
     #expect(producer.asked == 0)
-    #expect(request.stream?.isTaken == false)
+    #expect(request.stream?.isUsed == false)
   }
 
   // MARK: Early responses

@@ -48,8 +48,8 @@ struct SampleTests {
   }
   /// The modules whose declarations an app sees.
   private static let modules = [
-    "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCacheFoundation", "HTTPTransport", "PageKit",
-    "PageRuntime", "PageTesting", "ScriptEngine",
+    "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "HTTPTransport",
+    "PageKit", "PageRuntime", "PageTesting", "ScriptEngine",
   ]
 
   /// The examples in the documentation above public declarations, each with the number of its first line.

@@ -139,8 +139,7 @@ enum CacheMetadataFuzzer: Fuzzer {
       age = next
       switch policy.decision(for: request, among: [stored], at: time) {
       case .serve(let response, let age, _), .serveStale(let response, let age, _):
-        let answer = StoredAnswer(to: request, from: response, age: age)
-        if case .bytes(let range) = answer.body {
+        if let range = response.response(to: request, age: age).bytes {
           hold(range.lowerBound >= 0 && !range.isEmpty || response.extent.count == 0, "a body has bytes: \(range)")
           hold(range.upperBound <= response.extent.count, "no byte is given that is not there: \(range) \(stored)")
         }

@@ -122,7 +122,7 @@ struct ArithmeticTests {
       case .serve, .serveStale, .complete: Issue.record("\(stored.fields) \(request.headerFields) \(now)")
       case .revalidate, .fetch, .gatewayTimeout: break
       }
-      Self.check(policy.staleAnswer(to: request, from: stored, at: now, lifetime: rule) == nil, stored, now)
+      Self.check(policy.fallback(to: stored, for: request, at: now, lifetime: rule) == nil, stored, now)
       let decision = policy.decision(
         on: Sample.answer(503), to: request, for: request, validating: stored, at: now, lifetime: rule)
       Self.check(decision == .use, stored, now)

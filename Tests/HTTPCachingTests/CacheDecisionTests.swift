@@ -103,7 +103,7 @@ struct DecisionTests {
       let stored = Sample.stored(row.response, mode: mode)
       let isServed = (mode == .private ? row.privately : row.shared) == "serve fresh"
       #expect(policy.mayBeKept(stored) == isServed)
-      #expect((policy.staleAnswer(to: Sample.request(), from: stored, at: Sample.time(61)) != nil) == isServed)
+      #expect((policy.fallback(to: stored, for: Sample.request(), at: Sample.time(61)) != nil) == isServed)
     }
   }
 

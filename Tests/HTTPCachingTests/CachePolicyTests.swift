@@ -39,3 +39,64 @@ struct InvalidationTests {
     #expect(policy.invalidatedReferences(Sample.answer(204)).isEmpty)
   }
 }
+
+/// RFC 9110 §7.6.1.
+struct HopByHopFieldTests {
+  private static let name = HTTPField.Name("X-Hop")
+
+  @Test(
+    "fields of one connection are removed, and those that Connection lists",
+    arguments: [
+      ("close", true), ("keep-alive", true), ("X-Hop", false), ("close, x-hop", false), ("x-hop\t,close", false),
+      ("x-hop2", true), ("", true), ("Cache-Control", true),
+    ])
+  func removal(_ connection: String, _ stays: Bool) throws {
+    let name = try #require(Self.name)
+    let fields: HTTPFields = [
+      .connection: connection, name: "1", .cacheControl: "max-age=1", .transferEncoding: "chunked", .te: "trailers",
+      .upgrade: "h2c", .date: "x",
+    ]
+    let kept = HopByHopFields.removed(from: fields)
+    #expect(kept.contains(name) == stays)
+    // A sender must not list Cache-Control.
+    #expect(kept[.cacheControl] == "max-age=1" && kept[.date] == "x")
+    for name in [HTTPField.Name.connection, .transferEncoding, .te, .upgrade] { #expect(!kept.contains(name)) }
+  }
+
+  @Test("fields that are named as exceptions stay")
+  func exceptions() throws {
+    let name = try #require(Self.name)
+    let fields: HTTPFields = [.connection: "x-hop, x-other", name: "1"]
+    #expect(HopByHopFields.removed(from: fields, except: [name])[name] == "1")
+  }
+}
+
+/// RFC 9111 §4.1, §5.2.2.2.
+struct SelectedResponseTests {
+  @Test(
+    "a stale response must be revalidated where a directive says so",
+    arguments: [
+      ("max-age=60", false, false), ("max-age=60, must-revalidate", true, true),
+      ("max-age=60, proxy-revalidate", false, true), ("s-maxage=60", false, true), ("", false, false),
+    ])
+  func revalidation(_ control: String, _ privately: Bool, _ shared: Bool) {
+    for (mode, expected) in [(CachePolicy.Mode.private, privately), (.shared, shared)] {
+      let stored = Sample.stored(control, mode: mode)
+      #expect(CachePolicy(mode: mode).mustBeRevalidated(stored) == expected, "\(mode)")
+    }
+  }
+
+  @Test("the newest response whose Vary matches is selected, of any age")
+  func selection() {
+    let policy = CachePolicy(mode: .private)
+    let french = VaryKey(values: ["accept-language": "fr"])
+    let stored = [
+      Sample.stored("no-cache", came: 0, id: 1, vary: french), Sample.stored("no-cache", came: 5, id: 2, vary: french),
+      Sample.stored("no-cache", came: 9, id: 3, vary: VaryKey(values: ["accept-language": "de"])),
+    ]
+    func id(_ language: String) -> Int64? {
+      policy.selectedResponse(for: Sample.request([.acceptLanguage: language]), among: stored)?.id
+    }
+    #expect(id("fr") == 2 && id("de") == 3 && id("en") == nil)
+  }
+}

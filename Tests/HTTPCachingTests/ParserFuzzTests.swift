@@ -149,7 +149,7 @@ struct ParserFuzzTests {
       await giveWay(round)
       let text = source.next()
       fields[name] = text
-      let control = ResponseControl(of: fields, policy: policy)
+      let control = policy.control(of: fields)
       if control.isTargeted { count += 1 }
       if !control.isTargeted, control.directives.maxAge != 7 { Issue.record("\(text)") }
       if (control.directives.maxAge ?? 0) < 0 { Issue.record("\(text)") }

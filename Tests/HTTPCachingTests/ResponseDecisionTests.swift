@@ -295,8 +295,8 @@ struct FailureTests {
     ])
   func disconnected(_ row: Row) {
     for (mode, expected) in [(CachePolicy.Mode.private, row.privately), (.shared, row.shared)] {
-      let reason = CachePolicy(mode: mode).staleAnswer(
-        to: Sample.asking(row.request), from: Sample.stored(row.response, mode: mode), at: Sample.time(row.age))
+      let reason = CachePolicy(mode: mode).fallback(
+        to: Sample.stored(row.response, mode: mode), for: Sample.asking(row.request), at: Sample.time(row.age))
       #expect((reason.map { "\($0)" } ?? "nothing") == expected, "\(mode)")
     }
   }
@@ -313,7 +313,7 @@ struct FailureTests {
       let decision = policy.decision(
         on: Sample.answer(503), to: request, for: request, validating: stored, at: Sample.time(61))
       #expect(decision == .use)
-      #expect(policy.staleAnswer(to: request, from: stored, at: Sample.time(61)) == nil)
+      #expect(policy.fallback(to: stored, for: request, at: Sample.time(61)) == nil)
     }
   }
 
@@ -321,8 +321,8 @@ struct FailureTests {
   func unknownFreshness() {
     let policy = CachePolicy(mode: .private)
     let nothing = Sample.stored("", [:])
-    #expect(policy.staleAnswer(to: Sample.request(), from: nothing, at: Sample.time(1)) == nil)
-    #expect(policy.staleAnswer(to: Sample.request(), from: Sample.stored(""), at: Sample.time(1)) == .disconnected)
+    #expect(policy.fallback(to: nothing, for: Sample.request(), at: Sample.time(1)) == nil)
+    #expect(policy.fallback(to: Sample.stored(""), for: Sample.request(), at: Sample.time(1)) == .disconnected)
   }
 }
 

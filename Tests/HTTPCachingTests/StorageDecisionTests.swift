@@ -90,8 +90,8 @@ struct StorageDecisionTests {
     }
     #expect(!fields.contains(name))
     let stored = Sample.stored("max-age=60", [.eTag: "\"v\"", name: "sha-256=:AA==:"])
-    let whole = StoredAnswer(to: Sample.request(), from: stored, age: 0)
-    let range = StoredAnswer(to: Sample.request([.range: "bytes=0-4"]), from: stored, age: 0)
+    let whole = stored.response(to: Sample.request(), age: 0)
+    let range = stored.response(to: Sample.request([.range: "bytes=0-4"]), age: 0)
     #expect(whole.head.headerFields.contains(name) && !range.head.headerFields.contains(name))
     #expect(range.head.status == .partialContent)
     let updated = CachePolicy(mode: .shared).updatedFields(

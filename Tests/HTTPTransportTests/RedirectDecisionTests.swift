@@ -15,7 +15,7 @@ struct RedirectDecisionTests {
 
   @Test("other statuses are not redirects", arguments: [200, 204, 206, 300, 304, 404, 500])
   func otherStatuses(_ status: Int) throws {
-    #expect(try Self.decide(status, "/b") == .take)
+    #expect(try Self.decide(status, "/b") == .use)
   }
 
   @Test("redirects are resolved against the request's URL", arguments: [301, 302, 303, 307, 308])

@@ -243,7 +243,7 @@ package struct BundleFetcher: Sendable {
       }
       // If no digest is expected, the one in the response's fields applies.
       let promised =
-        target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
+        target.expected.md5 == nil ? ResponseDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
       let digests = try intake.finish(promised: promised)
       return (download, digests, wasResumed: held != nil, wasDelta: isDelta)
     } catch let error where isDelta && (error is ContentError || error is BundleError) {

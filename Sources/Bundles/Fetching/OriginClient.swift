@@ -58,7 +58,7 @@ package final class OriginClient: Sendable {
       let response = try await sender.send(
         TransportRequest(head, limits: limits, needsFreshConnection: onFreshConnection), to: url)
       switch RedirectDecision(for: response.head, at: url, visited: visited) {
-      case .take: return response
+      case .use: return response
       case .refuse(let fault): throw fault
       case .follow(let target):
         visited.append(url)

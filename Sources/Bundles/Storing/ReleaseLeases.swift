@@ -1,4 +1,5 @@
 import Blobs
+import Containers
 import Dispatch
 import HTTPTransport
 import Synchronization
@@ -6,12 +7,8 @@ import Synchronization
 /// Protects releases that open pages use from garbage collection, across processes: while a page uses a release, its
 /// process holds a shared lock on the file `views/ID`. The lock ends with the process, however it ends.
 final class ReleaseLeases: Sendable {
-  private struct WeakLease: Sendable {
-    weak let lease: ReleaseLease?
-  }
-
   private let directory: StoreDirectory
-  private let held = Mutex<[Int64: WeakLease]>([:])
+  private let leases = WeakTable<Int64, ReleaseLease>()
   /// The queue that waits for the end of a collection.
   private let queue = DispatchQueue(label: "pagekit.store.leases")
 
@@ -23,11 +20,9 @@ final class ReleaseLeases: Sendable {
   ///
   /// - Throws: ``StoreError``.
   func lease(_ release: Int64) async throws -> ReleaseLease {
-    if let lease = known(release) { return lease }
-    return try await queue.result { try self.known(release) ?? self.taken(release) }
+    if let lease = leases[release] { return lease }
+    return try await queue.result { try self.leases[release] ?? self.taken(release) }
   }
-
-  private func known(_ release: Int64) -> ReleaseLease? { held.withLock { $0[release]?.lease } }
 
   private func taken(_ release: Int64) throws -> ReleaseLease {
     let path = path(of: release)
@@ -36,10 +31,7 @@ final class ReleaseLeases: Sendable {
       let file = LockedFile(sharing: try directory.open(own: path), at: path)
       guard file.statusInPlace != nil else { continue }
       let lease = ReleaseLease(file)
-      held.withLock { held in
-        held = held.filter { $0.value.lease != nil }
-        held[release] = WeakLease(lease: lease)
-      }
+      leases.insert(lease, for: release)
       return lease
     }
   }

@@ -7,8 +7,8 @@ actor PageChecksums {
   private let client: OriginClient
   private let verification: Verification
   private let now: @Sendable () -> Duration
-  private let flights = SingleFlight<PageURL, AnswerDigest?>()
-  private var answers: [PageURL: (checksum: AnswerDigest?, at: Duration)] = [:]
+  private let flights = SingleFlight<PageURL, ResponseDigest?>()
+  private var answers: [PageURL: (checksum: ResponseDigest?, at: Duration)] = [:]
   private var launch = 0
 
   /// The number of pages whose answers are remembered.
@@ -34,7 +34,7 @@ actor PageChecksums {
 
   /// - Returns: `nil` if the server gives no checksum for this page.
   /// - Throws: only if the server cannot be reached.
-  func checksum(of url: PageURL) async throws -> AnswerDigest? {
+  func checksum(of url: PageURL) async throws -> ResponseDigest? {
     if let answer = answers[url], verification.isValid(for: now() - answer.at) { return answer.checksum }
     let asked = launch
     let found = try await flights.value(for: url) { [client] in try await client.checksum(of: url) }
@@ -55,12 +55,12 @@ extension OriginClient {
 
   /// - Returns: `nil` if neither gives a checksum.
   /// - Throws: only if the server cannot be reached.
-  func checksum(of url: PageURL) async throws -> AnswerDigest? {
+  func checksum(of url: PageURL) async throws -> ResponseDigest? {
     if let found = try await md5File(of: url) { return found }
     return try await checksumInHead(of: url)
   }
 
-  private func md5File(of url: PageURL) async throws -> AnswerDigest? {
+  private func md5File(of url: PageURL) async throws -> ResponseDigest? {
     guard let file = Self.md5FileURL(for: url) else { return nil }
     let response = try await send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.md5FileLimit)
     guard response.head.status == .ok,
@@ -69,12 +69,12 @@ extension OriginClient {
     return Self.md5(inFile: String(decoding: bytes, as: UTF8.self)).map { .promised(ExpectedContent(md5: $0)) }
   }
 
-  private func checksumInHead(of url: PageURL) async throws -> AnswerDigest? {
+  private func checksumInHead(of url: PageURL) async throws -> ResponseDigest? {
     let fields: HTTPFields = [.acceptEncoding: "identity", .cacheControl: "no-cache"]
     let response = try await send(.head, url, fields: fields)
     if [404, 410].contains(response.head.status.code) { return .gone(status: response.head.status.code) }
     guard response.head.status == .ok else { return nil }
-    return AnswerDigest(
+    return ResponseDigest(
       response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil)
   }
 

@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// The producer's next chunk is requested when the one before is in the buffer and there is room for more.
 final class RequestFeed: Sendable {
-  /// The result of taking bytes.
-  enum Taken: Equatable {
+  /// The result of reading bytes.
+  enum ReadResult: Equatable {
     case bytes(Int)
     /// There are no bytes yet; the wake function is called when there are.
     case nothingYet
@@ -37,7 +37,7 @@ final class RequestFeed: Sendable {
 
   private struct State {
     var buffer: [UInt8] = []
-    /// The number of bytes at the buffer's beginning that were taken.
+    /// The number of bytes at the buffer's beginning that were read.
     var start = 0
     /// The number of bytes that the producer has given.
     var produced: Int64 = 0
@@ -62,7 +62,7 @@ final class RequestFeed: Sendable {
       return added.count
     }
 
-    mutating func takeWaiting() -> Bool {
+    mutating func stopWaiting() -> Bool {
       defer { isWaitedFor = false }
       return isWaitedFor
     }
@@ -74,7 +74,7 @@ final class RequestFeed: Sendable {
 
   /// Starts the producer; later calls do nothing.
   ///
-  /// - Parameter wake: called from any thread when there are bytes after ``Taken/nothingYet``.
+  /// - Parameter wake: called from any thread when there are bytes after ``ReadResult/nothingYet``.
   func start(wake: @escaping @Sendable () -> Void) {
     state.withLock { state in
       guard !state.isStarted, !state.isStopped else { return }
@@ -83,8 +83,8 @@ final class RequestFeed: Sendable {
     }
   }
 
-  func take(into room: UnsafeMutableRawBufferPointer) -> Taken {
-    let (taken, woken) = state.withLock { state -> (Taken, [CheckedContinuation<Void, Never>]) in
+  func read(into room: UnsafeMutableRawBufferPointer) -> ReadResult {
+    let (result, woken) = state.withLock { state -> (ReadResult, [CheckedContinuation<Void, Never>]) in
       if case .failure = state.end { return (.failed, []) }
       var ready = state.count
       if let length = stream.length, state.end == nil, state.produced == length {
@@ -102,7 +102,7 @@ final class RequestFeed: Sendable {
       return (.bytes(count), state.waiting.removeAll())
     }
     woken.resume()
-    return taken
+    return result
   }
 
   /// The producer's error, if it failed.
@@ -145,7 +145,7 @@ final class RequestFeed: Sendable {
       state.end = end
       state.producer = nil
       if case .failure = end { return true }
-      return state.takeWaiting()
+      return state.stopWaiting()
     }
     if isWaitedFor { wake() }
   }
@@ -161,7 +161,7 @@ final class RequestFeed: Sendable {
       let (added, isFull, isWaitedFor) = try state.withLock { state in
         guard !state.isStopped else { throw CancellationError() }
         let added = state.append(rest)
-        return (added, state.count >= Self.capacity, added > 0 && state.takeWaiting())
+        return (added, state.count >= Self.capacity, added > 0 && state.stopWaiting())
       }
       if isWaitedFor { wake() }
       rest = rest.dropFirst(added)

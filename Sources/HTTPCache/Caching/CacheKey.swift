@@ -89,7 +89,7 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(partition.text) \(name)" }
 }
 
-/// Which entries to remove or to mark. Unless it says so, what is kept goes too.
+/// Which entries to remove or to mark. Unless it says so, kept ones go too.
 package enum ResponseSelection: Hashable, Sendable {
   case all
   /// Those of one partition.

@@ -64,7 +64,7 @@ public final class CachedResponse: Sendable {
 
 extension [CachedResponse] {
   /// The response that a decision chose by what it needs of it.
-  func first(holding stored: StoredResponse) -> CachedResponse? { first { $0.entry.id == stored.id } }
+  func first(of stored: StoredResponse) -> CachedResponse? { first { $0.entry.id == stored.id } }
 }
 
 /// The places where a response may be kept; the values of `URLCache.StoragePolicy`.
@@ -90,7 +90,7 @@ public struct ProposedResponse: Sendable {
   /// The bytes that came, as the server encoded them. They can be read several times.
   public var body: Body { Body(stored, 0..<stored.count) }
   let stored: any StoredBody
-  /// May be changed; what is stored is this.
+  /// The head that is stored. It may be changed.
   public var response: HTTPResponse
   /// Stored instead of `body`.
   public var replacement: [UInt8]?
@@ -100,10 +100,10 @@ public struct ProposedResponse: Sendable {
   public var userInfo: [String: String]
 
   init(
-    request: HTTPRequest, body: any StoredBody, response: HTTPResponse, replacement: [UInt8]? = nil,
-    storagePolicy: StoragePolicy, userInfo: [String: String]
+    request: HTTPRequest, body: any StoredBody, response: HTTPResponse, storagePolicy: StoragePolicy,
+    userInfo: [String: String]
   ) {
-    (self.request, stored, self.response, self.replacement) = (request, body, response, replacement)
+    (self.request, stored, self.response) = (request, body, response)
     (self.storagePolicy, self.userInfo) = (storagePolicy, userInfo)
   }
 }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Responses in memory, with their bytes; what was used least recently goes first.
 ///
-/// Those that were not used since they came may have a limit of their own: what nobody asks for again then displaces
-/// nothing that somebody does.
+/// Those that were not used since they came may have a limit of their own: responses that are not asked for again then
+/// displace none that are.
 final class MemoryTier: Sendable {
   private struct Variants {
     var responses: [CachedResponse] = []
@@ -177,7 +177,7 @@ final class MemoryTier: Sendable {
   ///
   /// - Parameters:
   ///   - epoch: of its key when the store was asked; where it is another now, the response is left out.
-  ///   - isUse: `true` for one that somebody uses, `false` for one that comes.
+  ///   - isUse: `true` for one that a request uses, `false` for one that comes.
   /// - Returns: whether it is here now. Large ones are left out: one must not push out all others.
   @discardableResult
   func insert(
@@ -231,7 +231,7 @@ final class MemoryTier: Sendable {
   /// Keys that are looked at before others get the lock.
   private static let stepSize = 256
 
-  /// Puts others in the place of responses, or none. A few keys at a time: nobody waits for all of them.
+  /// Puts others in the place of responses, or none. A few keys at a time: no caller waits for all of them.
   func changeAll(_ change: (CachedResponse) -> CachedResponse?) {
     forEachKey { state, key in
       guard let former = state[key]?.responses else { return }
@@ -280,25 +280,23 @@ final class MemoryTier: Sendable {
 ///
 /// It is a separate object, so that a reference to it does not keep the response's bytes in memory.
 final class CacheValidity: Sendable {
-  private enum Phase {
-    /// Never in memory.
-    static let none: UInt8 = 0
-    static let held: UInt8 = 1
-    static let over: UInt8 = 2
-  }
+  // The phases of a response: not in memory yet, in memory and current, no longer current.
+  private static let none: UInt8 = 0
+  private static let current: UInt8 = 1
+  private static let over: UInt8 = 2
 
   let key: CacheKey
   let id: Int64
-  private let phase = Atomic<UInt8>(Phase.none)
+  private let phase = Atomic<UInt8>(CacheValidity.none)
   private let usedAt = Atomic<Int64>(.min)
 
   init(_ entry: ResponseEntry) { (key, id) = (entry.key, entry.id) }
 
-  var holds: Bool { phase.load(ordering: .acquiring) == Phase.held }
-  var isOver: Bool { phase.load(ordering: .acquiring) == Phase.over }
+  var isCurrent: Bool { phase.load(ordering: .acquiring) == Self.current }
+  var isOver: Bool { phase.load(ordering: .acquiring) == Self.over }
 
-  func begin() { _ = phase.compareExchange(expected: Phase.none, desired: Phase.held, ordering: .releasing) }
-  func end() { phase.store(Phase.over, ordering: .releasing) }
+  func begin() { _ = phase.compareExchange(expected: Self.none, desired: Self.current, ordering: .releasing) }
+  func end() { phase.store(Self.over, ordering: .releasing) }
 
   /// Returns `true` if this use is the first for a while.
   func isNews(at second: Int64, every period: Int64 = 8) -> Bool {

@@ -95,7 +95,7 @@ extension ResponseCache {
 }
 
 extension ResponseCache {
-  /// Removes what is chosen, in memory and on disk; or marks it as stale from now on.
+  /// Removes the selected responses, in memory and on disk; or marks them as stale from now on.
   ///
   /// A marked response is used without asking only where that is allowed for stale responses, as by
   /// `stale-while-revalidate` and `stale-if-error`, whose time runs from now on. One that cannot be marked is removed.

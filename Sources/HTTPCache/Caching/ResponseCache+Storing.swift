@@ -5,7 +5,7 @@ import HTTPTypes
 import Logging
 
 extension ResponseCache {
-  /// Opens a file for the bytes of a response that will be given to ``commit(_:_:)``. Returns `nil` if the store takes
+  /// Opens a file for the bytes of a response that will be given to ``commit(_:_:)``. Returns `nil` if the store accepts
   /// none.
   package func writer() -> (any ResponseWriting)? {
     do {
@@ -53,66 +53,70 @@ extension ResponseCache {
   /// - Returns: `nil` if it is not stored.
   @discardableResult
   package func commit(_ writer: any ResponseWriting, _ arrival: Arrival) async -> CachedResponse? {
-    var proposal = ProposedResponse(
-      request: arrival.request, body: writer,
-      response: HTTPResponse(status: .init(code: arrival.status), headerFields: arrival.fields),
-      storagePolicy: .allowed, userInfo: [:])
-    if let willCache {
-      guard let answer = await willCache(proposal) else {
-        writer.discard()
-        return nil
-      }
-      proposal = answer
+    guard let willCache else { return await store(arrival, writer) }
+    let response = HTTPResponse(status: .init(code: arrival.status), headerFields: arrival.fields)
+    let proposed = ProposedResponse(
+      request: arrival.request, body: writer, response: response, storagePolicy: .allowed, userInfo: [:])
+    guard let chosen = await willCache(proposed) else {
+      writer.discard()
+      return nil
     }
-    return await store(proposal, arrival, writer)
+    var arrival = arrival
+    (arrival.status, arrival.fields) = (chosen.response.status.code, chosen.response.headerFields)
+    return await store(
+      arrival, writer, replacement: chosen.replacement, chosen.storagePolicy, userInfo: chosen.userInfo)
   }
 
-  /// - Parameter writer: `nil` if the proposal has bytes of its own.
-  func store(
-    _ proposal: ProposedResponse, _ arrival: Arrival, _ writer: (any ResponseWriting)?
+  /// Makes a response visible.
+  ///
+  /// - Parameters:
+  ///   - writer: the bytes; `nil` if there is a replacement.
+  ///   - replacement: bytes that are stored in the place of those.
+  private func store(
+    _ arrival: Arrival, _ writer: (any ResponseWriting)?, replacement: [UInt8]? = nil,
+    _ storagePolicy: StoragePolicy = .allowed, userInfo: [String: String] = [:]
   ) async -> CachedResponse? {
     defer { writer?.discard() }
-    var fields = proposal.response.headerFields
+    var fields = arrival.fields
     var extent = arrival.extent
-    if let replacement = proposal.replacement {
+    if let replacement {
       extent = .whole(Int64(replacement.count))
       if fields[.contentLength] != nil { fields[.contentLength] = String(replacement.count) }
     }
-    let count = proposal.replacement.map { Int64($0.count) } ?? writer?.count
-    guard proposal.storagePolicy != .notAllowed, count == extent.count,
+    let count = replacement.map { Int64($0.count) } ?? writer?.count
+    guard storagePolicy != .notAllowed, count == extent.count,
       let vary = VaryKey(vary: fields, request: arrival.request.headerFields)
     else { return nil }
     let head = head(
-      status: proposal.response.status.code, fields: fields, times: arrival.times, vary: vary, extent: extent,
-      userInfo: proposal.userInfo)
+      status: arrival.status, fields: fields, times: arrival.times, vary: vary, extent: extent, userInfo: userInfo)
     let replaced = await responses(for: arrival.key, fields: arrival.request.headerFields).filter {
       $0.stored.vary.matches(arrival.request.headerFields)
     }
-    if proposal.storagePolicy == .allowed,
-      let stored = await storeOnDisk(proposal, head, arrival.key, writer, replacing: replaced)
+    if storagePolicy == .allowed,
+      let stored = await storeOnDisk(head, arrival.key, writer, replacement, replacing: replaced)
     {
       return stored
     }
     return await storeInMemory(
-      head, arrival, memoryBytes(of: proposal, writer, upTo: Int64(memory.capacity / 4)), replacing: replaced,
-      isMeant: proposal.storagePolicy == .memoryOnly)
+      head, arrival, memoryBytes(writer, replacement, upTo: Int64(memory.capacity / 4)), replacing: replaced,
+      isMeant: storagePolicy == .memoryOnly)
   }
 
   private func storeOnDisk(
-    _ proposal: ProposedResponse, _ head: ResponseMetadata, _ key: CacheKey, _ writer: (any ResponseWriting)?,
+    _ head: ResponseMetadata, _ key: CacheKey, _ writer: (any ResponseWriting)?, _ replacement: [UInt8]?,
     replacing replaced: [CachedResponse]
   ) async -> CachedResponse? {
     tellUses()
-    let bytes = memoryBytes(of: proposal, writer, upTo: memoryLimit)
+    let bytes = memoryBytes(writer, replacement, upTo: memoryLimit)
     let ids = Set(replaced.map(\.entry.id))
     do {
-      guard let source = try proposal.replacement.map({ try spool($0) }) ?? writer else { return nil }
+      guard let source = try replacement.map({ try spool($0) }) ?? writer else { return nil }
       memory.remove(key, ids: ids)
       let epoch = memory.epoch(of: key)
       guard let entry = try await store.commit(source, head: head, for: key, replacing: replaced.map(\.entry)) else {
         return nil
       }
-      noteWritten()
+      recordWritten()
       let response = CachedResponse(entry, bytes: bytes, policy: policy)
       // Others may have read the former ones meanwhile.
       if bytes != nil { memory.insert(response, replacing: ids, since: epoch) } else { memory.remove(key, ids: ids) }
@@ -132,12 +136,12 @@ extension ResponseCache {
     _ = try? await store.remove(.entries(ids))
     memory.remove(arrival.key, ids: Set(replaced.map(\.entry.id)))
     guard let bytes, let digest = try? ContentDigests(of: bytes).sha256 else { return nil }
-    // Below zero are the names of what is in memory only.
+    // Negative ids: responses that are only in memory.
     let entry = ResponseEntry(
       id: -Int64(UniqueNumber.next() >> 1) - 1, key: arrival.key, head: head, digest: digest, isKept: false,
       storedAt: Double(arrival.times.response.secondsSinceEpoch))
     let response = CachedResponse(entry, bytes: bytes, policy: policy)
-    // It is nowhere else.
+    // It is not on disk.
     return memory.insert(response, isUse: true) ? response : nil
   }
 
@@ -149,9 +153,9 @@ extension ResponseCache {
 
   /// - Returns: `nil` if there are more.
   private func memoryBytes(
-    of proposal: ProposedResponse, _ writer: (any ResponseWriting)?, upTo limit: Int64
+    _ writer: (any ResponseWriting)?, _ replacement: [UInt8]?, upTo limit: Int64
   ) -> [UInt8]? {
-    if let bytes = proposal.replacement { return Int64(bytes.count) <= limit ? bytes : nil }
+    if let replacement { return Int64(replacement.count) <= limit ? replacement : nil }
     guard let writer, writer.count <= limit else { return nil }
     return try? writer.read(at: 0, upTo: Int(writer.count))
   }
@@ -200,8 +204,8 @@ extension ResponseCache {
     return result
   }
 
-  /// A response with the fields that confirmed its bytes, for the request that they answer alone: what is stored stays
-  /// as it is.
+  /// A response with the fields that confirmed its bytes, for the request that they answer alone: the stored response
+  /// stays as it is.
   ///
   /// - Parameter vary: whom it is for; `nil` for the same as before.
   func confirmed(
@@ -222,7 +226,7 @@ extension ResponseCache {
     return CachedResponse(entry, bytes: bytes, policy: policy, epoch: epoch)
   }
 
-  /// Marks what is stored for the keys: from now on it may not be used without asking.
+  /// Marks the stored responses of the keys: from now on they may not be used without asking.
   package func invalidate(_ keys: [CacheKey]) async {
     func forget() { for key in keys { memory.remove(key) } }
     do {
@@ -256,11 +260,7 @@ extension ResponseCache {
       request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), status: 200,
       fields: [.date: now.description, .contentLength: String(bytes.count)],
       times: ExchangeTimes(request: now, response: now), extent: .whole(Int64(bytes.count)))
-    let proposal = ProposedResponse(
-      request: arrival.request, body: BytesBody(bytes),
-      response: HTTPResponse(status: .ok, headerFields: arrival.fields), replacement: bytes,
-      storagePolicy: storagePolicy, userInfo: userInfo)
-    return await store(proposal, arrival, nil)
+    return await store(arrival, nil, replacement: bytes, storagePolicy, userInfo: userInfo)
   }
 
   /// Returns the bytes that were stored under a name. They are in its `bytes`, or ``content(of:)`` reads them from the disk.

@@ -22,7 +22,7 @@ public final class ResponseCache: Sendable {
   /// The store behind the memory.
   package let store: any ResponseStoring
   /// The rules of RFC 9111 by which it stores and answers.
-  package let policy: CachePolicy
+  public let policy: CachePolicy
   /// How long everything in it is fresh, where no rule of the loader says otherwise.
   package let lifetime: LifetimeRule
   let memory: MemoryTier
@@ -77,7 +77,7 @@ public final class ResponseCache: Sendable {
   }
 
   deinit {
-    let ids = takeUses()
+    let ids = removeUses()
     if !ids.isEmpty { store.touch(ids) }
   }
 
@@ -104,7 +104,7 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// The stores of all regions, also of those that nobody has opened; and the caches of those that are open.
+  /// The stores of all regions, open or not; and the caches of those that are open.
   func regions() throws -> [(cache: ResponseCache?, store: any ResponseStoring)] {
     let open = state.withLock(\.regions)
     let closed = try regionNames().filter { open[$0] == nil }
@@ -120,7 +120,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// Records that a response was stored.
-  func noteWritten() {
+  func recordWritten() {
     if writing.ends() { logger.notice("responses are stored again") }
   }
 
@@ -174,7 +174,7 @@ public final class ResponseCache: Sendable {
   package func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
     noticeForeignChanges()
     let found = memory.variants(for: key).last { $0.stored.answers(fields) }
-    if let found { noteUse(found.entry.id) }
+    if let found { recordUse(found.entry.id) }
     return found
   }
 
@@ -251,7 +251,7 @@ public final class ResponseCache: Sendable {
   /// The stored bytes of a response that are in memory, or were read together with it; `nil` if the disk has to be
   /// asked.
   func bodyAtOnce(of response: CachedResponse) -> BytesBody? {
-    noteUse(response.entry.id)
+    recordUse(response.entry.id)
     if let bytes = response.bytes { return BytesBody(bytes) }
     guard let bytes = response.readAhead else { return nil }
     keep(bytes, of: response)
@@ -273,8 +273,8 @@ public final class ResponseCache: Sendable {
   /// Returns `true` if others' changes were looked for less than a second ago; the next request looks for them.
   var isWatched: Bool { foreignChanges.areKnown }
 
-  /// Lets go of what is in memory, in the regions too: what is stored is read from the disk again, and what is in
-  /// memory only is gone.
+  /// Empties the memory, that of the regions too: stored responses are read from the disk again, and responses that are
+  /// only in memory are gone.
   public func releaseMemory() {
     memory.removeAll { _ in true }
     for region in state.withLock({ Array($0.regions.values) }) { region.releaseMemory() }
@@ -282,15 +282,15 @@ public final class ResponseCache: Sendable {
 
   // MARK: Uses
 
-  /// Notes now and then the use of a response that is given again and again.
-  func noteUse(of validity: CacheValidity, at now: HTTPDate) {
+  /// Records the use of a response that is given again and again, now and then.
+  func recordUse(of validity: CacheValidity, at now: HTTPDate) {
     guard validity.isNews(at: now.secondsSinceEpoch) else { return }
     memory.use(validity.key)
-    noteUse(validity.id)
+    recordUse(validity.id)
   }
 
-  private func noteUse(_ id: Int64) {
-    // Below zero are the names of what is in memory only.
+  private func recordUse(_ id: Int64) {
+    // Negative ids: responses that are only in memory.
     guard id > 0 else { return }
     let areMany = state.withLock { state in
       state.useCount += 1
@@ -302,7 +302,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// The last one last.
-  private func takeUses() -> [Int64] {
+  private func removeUses() -> [Int64] {
     state.withLock { state in
       defer { state.uses = [:] }
       return state.uses.sorted { $0.value < $1.value }.map(\.key)
@@ -311,7 +311,7 @@ public final class ResponseCache: Sendable {
 
   /// Before the store gives way it has to know what was used.
   func tellUses() {
-    let ids = takeUses()
+    let ids = removeUses()
     if !ids.isEmpty { store.touch(ids) }
   }
 }

@@ -30,14 +30,14 @@ package protocol ResponseStoring: Sendable {
   /// Everything stored, most recently used first.
   func list() async throws -> [ResponseEntry]
 
-  /// A part of what is stored, in the order of the ids.
+  /// A part of the stored entries, in the order of the ids.
   ///
   /// - Returns: the entries behind an id, with the last id that was looked at; `nil` if there are no more behind it.
   func page(after id: Int64, limit: Int) async throws -> (entries: [ResponseEntry], last: Int64?)
 
   func usage() async throws -> ResponseUsage
 
-  /// A number that changes when another process has changed what is stored; cheap.
+  /// A number that changes when another process has changed the store; cheap.
   func changeCount() -> Int64
 
   // MARK: Writing
@@ -50,7 +50,7 @@ package protocol ResponseStoring: Sendable {
   /// - Parameter replaced: entries to remove. Entries with the same key and the same values of `Vary` are removed too,
   ///   but a part never removes a whole response. Of more than ``ResponseCache/variantLimit`` variants of a key the least
   ///   recently used are evicted, unless they are kept.
-  /// - Returns: `nil` if it is too large for the store, or for what is left on the file system.
+  /// - Returns: `nil` if it is too large for the store, or for the room on the file system.
   /// - Throws: ``StoreError``, also where bytes are missing.
   func commit(
     _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
@@ -60,14 +60,14 @@ package protocol ResponseStoring: Sendable {
   /// Gives an entry another head: its bytes were confirmed. Nil where it has gone meanwhile.
   func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry?
 
-  /// Marks what is stored for the keys as not to be used without asking.
+  /// Marks the entries of the keys as not to be used without asking.
   func invalidate(_ keys: [CacheKey]) async throws
 
   /// Records that entries were used, the most recent one last: eviction begins with the least recently used. It waits for
   /// nothing: the uses are recorded before what is asked of the store next, and may be in memory for a while.
   func touch(_ ids: [Int64])
 
-  /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.
+  /// Keeps the entries of a key, also later ones, from being evicted, and makes them durable; or ends that.
   ///
   /// - Returns: whether anything is stored for the key.
   func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool
@@ -91,21 +91,16 @@ package protocol ResponseStoring: Sendable {
   /// Returns when everything that was changed is on the disk.
   ///
   /// - Throws: ``StoreError``.
-  func settle() async throws
+  func synchronize() async throws
 }
 
-/// A stored response that was looked up.
-package struct FoundResponse: Sendable {
-  package let entry: ResponseEntry
-  /// The bytes, checked against their digest, if they were read with the entry.
-  package let bytes: [UInt8]?
-
-  package init(_ entry: ResponseEntry, bytes: [UInt8]? = nil) { (self.entry, self.bytes) = (entry, bytes) }
-}
+/// A stored response that was looked up: its entry, and its bytes, checked against their digest, if they were read with
+/// the entry.
+package typealias FoundResponse = (entry: ResponseEntry, bytes: [UInt8]?)
 
 extension ResponseStoring {
   package func responses(for key: CacheKey, fields: HTTPFields) async throws -> [FoundResponse] {
-    try await entries(for: key).map { FoundResponse($0) }
+    try await entries(for: key).map { ($0, nil) }
   }
 
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? { nil }
@@ -118,14 +113,14 @@ extension ResponseStoring {
     return (entries, behind.count > limit ? entries.last?.id : nil)
   }
 
-  package func settle() async throws {}
+  package func synchronize() async throws {}
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.
 package protocol ResponseWriting: StoredBody {
   /// - Throws: ``StoreError``; what was written before can still be read.
   func append(_ bytes: [UInt8]) throws
-  /// Lets go of what is not to be stored.
+  /// Removes bytes that are not to be stored.
   func discard()
 }
 
@@ -242,7 +237,7 @@ public struct ResponseUsage: Hashable, Sendable {
 
 /// A store that keeps nothing, for a cache where no disk can be used.
 package struct NoResponseStore: ResponseStoring {
-  /// A store that takes nothing.
+  /// A store that accepts nothing.
   package init() {}
 
   package func entries(for key: CacheKey) async throws -> [ResponseEntry] { [] }

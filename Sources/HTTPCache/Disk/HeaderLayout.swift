@@ -88,12 +88,12 @@ struct HeaderWriter {
 
 /// Reads the front of a response's file, in time that grows with its length.
 struct HeaderReader {
-  private let bytes: UnsafeRawBufferPointer
+  private let front: UnsafeRawBufferPointer
   private var position = 0
 
   /// Reads a front; `nil` if it is not one, or its values contradict each other.
   static func header(_ bytes: UnsafeRawBufferPointer, isKept: Bool) -> ResponseFileHeader? {
-    var reader = HeaderReader(bytes: bytes)
+    var reader = HeaderReader(front: bytes)
     return reader.header(isKept: isKept)
   }
 
@@ -103,9 +103,9 @@ struct HeaderReader {
       let receivedAt = number(Int64.self), let staleSince = number(Int64.self), let staleAt = number(Int64.self),
       let storedAt = number(UInt64.self).map(Double.init(bitPattern:)), storedAt.isFinite,
       let first = number(Int64.self), let size = number(Int64.self), let count = number(Int64.self),
-      let digest = take(SHA256Digest.byteCount).flatMap({ SHA256Digest(bytes: $0) }),
+      let digest = bytes(SHA256Digest.byteCount).flatMap({ SHA256Digest(bytes: $0) }),
       let key = text().flatMap({ CacheKey(text: $0) }), let fields = fields(), let vary = vary(),
-      let userInfo = words(), position == bytes.count,
+      let userInfo = words(), position == front.count,
       let extent = Extent(
         first: flags.contains(.isPart) ? first : nil, count: count, size: flags.contains(.hasSize) ? size : nil)
     else { return nil }
@@ -159,17 +159,17 @@ struct HeaderReader {
   }
 
   private mutating func text() -> String? {
-    number(UInt32.self).flatMap { take(Int($0)) }.map { String(decoding: $0, as: UTF8.self) }
+    number(UInt32.self).flatMap { bytes(Int($0)) }.map { String(decoding: $0, as: UTF8.self) }
   }
 
   private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
-    take(MemoryLayout<Number>.size).map { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
+    bytes(MemoryLayout<Number>.size).map { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
   }
 
-  private mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
-    guard count >= 0, count <= bytes.count - position else { return nil }
+  private mutating func bytes(_ count: Int) -> UnsafeRawBufferPointer? {
+    guard count >= 0, count <= front.count - position else { return nil }
     defer { position += count }
-    return UnsafeRawBufferPointer(rebasing: bytes[position..<(position + count)])
+    return UnsafeRawBufferPointer(rebasing: front[position..<(position + count)])
   }
 }
 

@@ -9,16 +9,10 @@ import SystemPackage
 ///
 /// `@unchecked Sendable`: ``PromptReaders`` gives it to one caller at a time.
 final class PromptReader: @unchecked Sendable {
-  /// The columns of a row that makes a ``ResponseRow``, and the bytes that it holds.
-  struct Found {
-    let front: [UInt8]
-    let isKept: Bool
-    let id: Int64
-    let storedAt: Double
-    let usedAt: Int64
-    /// `nil` if they are in a file.
-    let bytes: [UInt8]?
-  }
+  /// The columns of a row that makes a ``ResponseRow``, and the bytes that it holds; `nil` if they are in a file.
+  typealias Columns = (
+    front: [UInt8], isKept: Bool, id: Int64, storedAt: Double, usedAt: Int64, bytes: [UInt8]?
+  )
 
   /// The memory for pages of one connection, in KiB: enough for the inner pages of a large index.
   private static let pageMemory = 4_096
@@ -61,7 +55,7 @@ final class PromptReader: @unchecked Sendable {
   /// Reads the rows of a key, in any order.
   ///
   /// - Returns: `nil` if the disk or another writer would have to be waited for, or if anything is wrong with the rows.
-  func rows(of key: CacheKey) -> [Found]? {
+  func rows(of key: CacheKey) -> [Columns]? {
     pk_sqlite_read_promptly(1)
     defer { pk_sqlite_read_promptly(0) }
     defer { sqlite3_reset(statement) }
@@ -72,16 +66,17 @@ final class PromptReader: @unchecked Sendable {
       }
     }
     guard isBound == SQLITE_OK else { return nil }
-    var found: [Found] = []
+    var found: [Columns] = []
     while true {
       switch sqlite3_step(statement) {
       case SQLITE_DONE: return found
       case SQLITE_ROW where found.count < Self.variantLimit:
         guard let front = blob(0), number(1), number(2), number(4), isReal(3) else { return nil }
         found.append(
-          Found(
-            front: front, isKept: sqlite3_column_int64(statement, 1) != 0, id: sqlite3_column_int64(statement, 2),
-            storedAt: sqlite3_column_double(statement, 3), usedAt: sqlite3_column_int64(statement, 4), bytes: blob(5)))
+          (
+            front, sqlite3_column_int64(statement, 1) != 0, sqlite3_column_int64(statement, 2),
+            sqlite3_column_double(statement, 3), sqlite3_column_int64(statement, 4), blob(5)
+          ))
       default: return nil
       }
     }
@@ -121,7 +116,7 @@ final class PromptReaders: Sendable {
   ///
   /// - Parameter later: runs work that may wait.
   /// - Returns: `nil` if the rows cannot be read without waiting.
-  func rows(of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void) -> [PromptReader.Found]? {
+  func rows(of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void) -> [PromptReader.Columns]? {
     let (reader, isMissing) = state.withLock { state -> (PromptReader?, Bool) in
       if let reader = state.free.popLast() { return (reader, false) }
       guard state.count < limit, !state.isOpening, !state.hasFailed else { return (nil, false) }

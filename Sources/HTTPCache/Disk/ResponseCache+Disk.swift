@@ -11,26 +11,14 @@ extension ResponseCache {
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
   ///   - diskCapacity: in bytes; responses that are kept do not count.
   ///   - directory: `nil` for the folders of the app: ``StoreDirectory/app(_:environment:)``.
+  ///   - allowingNone: pass `true` for a cache without memory.
+  ///   - policy: the rules of a private cache, or of a shared one. RFC 9111 §1.
+  ///   - logger: gets warnings of the store.
   /// - Throws: ``ResponseCacheError/noMemory`` if `memoryCapacity` is 0 and `allowingNone` is `false`; `StoreError`.
   public convenience init(
     memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory? = nil,
-    allowingNone: Bool = false, logger: Logger = Logger(label: "pagekit.cache")
-  ) throws {
-    try self.init(
-      memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory, allowingNone: allowingNone,
-      policy: CachePolicy(mode: .private), logger: logger)
-  }
-
-  /// A cache in memory and in a folder.
-  ///
-  /// - Parameters:
-  ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
-  ///   - diskCapacity: in bytes; responses that are kept do not count.
-  ///   - policy: the rules of a private cache, or of a shared one.
-  /// - Throws: ``ResponseCacheError``, ``StoreError``.
-  package convenience init(
-    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory? = nil,
-    allowingNone: Bool = false, policy: CachePolicy, logger: Logger = Logger(label: "pagekit.cache")
+    allowingNone: Bool = false, policy: CachePolicy = CachePolicy(mode: .private),
+    logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
     let directory = directory ?? ResponseDirectory(beside: .app())
     let store = try ResponseStore(at: directory, options: .init(capacity: diskCapacity), logger: logger)

@@ -81,7 +81,7 @@ public struct ResponseDirectory: Hashable, Sendable {
 
   private func root(isKept: Bool) -> StorePath { isKept ? durable.appending("kept") : cache.appending("responses") }
 
-  /// Makes the folders that are missing. What is in them is nobody else's to read: cookies and credentials may be
+  /// Makes the folders that are missing. Only their owner may read what they contain: cookies and credentials may be
   /// among it.
   func create() throws {
     let all = [false, true].map { files(isKept: $0) }

@@ -25,14 +25,14 @@ final class ResponseIndex: Sendable {
   /// Tells its own changes from those of other processes.
   private let name = Int64.random(in: .min ... .max)
 
-  /// - Parameter readsPromptly: allows ``promptRows(of:later:)``.
-  init(_ directory: ResponseDirectory, readsPromptly: Bool = false, logger: Logger) throws {
+  /// - Parameter readsAtOnce: allows ``promptRows(of:later:)``.
+  init(_ directory: ResponseDirectory, readsAtOnce: Bool = false, logger: Logger) throws {
     let opening = ResponseIndexOpening(directory: directory, logger: logger)
     self.opening = opening
     // It is opened or made when it is first used: many launches use no response.
     keeper = DatabaseKeeper(of: directory.database) { _ in
       let pool = try opening.open()
-      return Opened(pool, readers: readsPromptly ? PromptReaders(directory.database.string) : nil)
+      return Opened(pool, readers: readsAtOnce ? PromptReaders(directory.database.string) : nil)
     }
     if !directory.hasStore { try directory.create() }
     if !directory.mayBeWritten { _ = try keeper.current() }
@@ -49,7 +49,7 @@ final class ResponseIndex: Sendable {
   /// - Returns: `nil` if they cannot be read so.
   func promptRows(
     of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void
-  ) -> [PromptReader.Found]? {
+  ) -> [PromptReader.Columns]? {
     keeper.present?.readers?.rows(of: key, later: later)
   }
 

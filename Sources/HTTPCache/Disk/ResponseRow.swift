@@ -43,16 +43,16 @@ struct ResponseRow {
   ///
   /// - Throws: if a row or those bytes are not what was written.
   static func responses(
-    _ rows: [PromptReader.Found], of key: CacheKey, for fields: HTTPFields
+    _ rows: [PromptReader.Columns], of key: CacheKey, for fields: HTTPFields
   ) throws -> [FoundResponse] {
     let rows = rows.sorted { ($0.storedAt, $0.usedAt) < ($1.storedAt, $1.usedAt) }
-    return try rows.compactMap { row in
+    return try rows.compactMap { row -> FoundResponse? in
       let made = try ResponseRow(front: row.front, isKept: row.isKept, id: row.id, usedAt: row.usedAt)
       guard let entry = made?.entry, entry.key == key else { return nil }
-      guard entry.isInRow, entry.head.vary.matches(fields) else { return FoundResponse(entry) }
+      guard entry.isInRow, entry.head.vary.matches(fields) else { return (entry, nil) }
       // No bytes are NULL to SQLite.
       let bytes = row.bytes ?? (entry.head.extent.count == 0 ? [] : nil)
-      return FoundResponse(entry, bytes: try bytes.map { try StoredResponseBody.checked($0, of: entry) })
+      return (entry, try bytes.map { try StoredResponseBody.checked($0, of: entry) })
     }
   }
 

@@ -41,7 +41,7 @@ extension ResponseStore {
     do {
       return try insert([response], durably: false, hasRoom: hasRoom).first ?? nil
     } catch is MustBeDurable {
-      // While nobody waits for it.
+      // While no other writer waits for it.
       try response.spool.synchronise()
       return try insert([response], durably: true, hasRoom: hasRoom).first ?? nil
     }
@@ -111,7 +111,7 @@ extension ResponseStore {
   private func insert(
     _ entry: ResponseEntry, _ response: NewResponse, usedAt: Int64, _ db: Database, _ unneeded: inout RemovedResponses
   ) throws {
-    // Somebody else may have stored the same meanwhile.
+    // Another process may have stored the same meanwhile.
     let only = try ResponseRow.only(db, key: entry.key)
     let found = try only ?? ResponseRow.fetch(db, key: entry.key, chosenBy: entry.head.vary)
     let same = found.filter {
@@ -187,7 +187,7 @@ extension ResponseStore {
 
 /// A response whose bytes are all there, with its header.
 struct NewResponse: Sendable {
-  /// Its `isKept` is settled when it is stored.
+  /// Its `isKept` is set when it is stored.
   let entry: ResponseEntry
   /// The header: seal and front.
   let sealed: [UInt8]

@@ -210,7 +210,7 @@ extension ResponseStore {
     if (try? index.shrink()) == true { queues.background { [weak self] in self?.shrink() } }
   }
 
-  /// Removes files that a killed process has left: those the index does not name, and bytes nobody is writing.
+  /// Removes files that a killed process has left: those the index does not name, and bytes that no process is writing.
   ///
   /// - Parameter seconds: 0 for all of them.
   func sweep(olderThan seconds: Double) {
@@ -218,7 +218,7 @@ extension ResponseStore {
     func isOld(_ path: StorePath) -> Bool {
       seconds <= 0 || FileSystem.status(path).map { Double($0.modified) / 1e9 <= limit } ?? false
     }
-    // While the index is locked nobody else gives names to files.
+    // While the index is locked no other process gives names to files.
     try? index.write(isChange: false) { db in
       for isKept in [false, true] {
         let files = directory.files(isKept: isKept)
@@ -254,7 +254,7 @@ extension ResponseStore {
 }
 
 extension ResponseStore {
-  /// Entries of one transaction: a few milliseconds, for which nobody else writes.
+  /// Entries of one transaction: a few milliseconds, for which no other process writes.
   private static let stepSize = 128
 
   /// Does something with the entries that are chosen now, a few at a time.

@@ -25,7 +25,7 @@ package final class ResponseStore: ResponseStoring {
     /// that answers many requests. What another process stores is then found a second later.
     package var remembersKeys = false
     /// Keeps connections to the index that read without waiting, for ``ResponseStoring/responsesAtOnce(for:fields:)``.
-    package var answersAtOnce = false
+    package var readsAtOnce = false
     /// How many bytes are free.
     package var availableBytes: @Sendable (_ path: String) -> Int64
     /// Seconds since 1970.
@@ -90,7 +90,7 @@ package final class ResponseStore: ResponseStoring {
     self.options = options
     self.logger = logger
     capacity = Atomic(options.capacity)
-    index = try ResponseIndex(directory, readsPromptly: options.answersAtOnce, logger: logger)
+    index = try ResponseIndex(directory, readsAtOnce: options.readsAtOnce, logger: logger)
     uses = UseRecord(index, queues)
     commits = Batcher(on: queues.writes, limit: 64) { $0.commit($1) }
     sweepDaily()
@@ -125,13 +125,13 @@ package final class ResponseStore: ResponseStoring {
       {
         bytes = try? body.read(at: 0, upTo: Int(body.count))
       }
-      return entries.map { FoundResponse($0, bytes: $0.id == likely?.id ? bytes : nil) }
+      return entries.map { ($0, $0.id == likely?.id ? bytes : nil) }
     }
   }
 
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? {
     guard keys.mayContain(key) else { return [] }
-    // What is wrong with the rows is found, and mended, by those who wait for them.
+    // Damaged rows are found, and mended, by readers that wait for them.
     return index.promptRows(of: key) { queues.background($0) }.flatMap {
       try? ResponseRow.responses($0, of: key, for: fields)
     }
@@ -216,7 +216,7 @@ package final class ResponseStore: ResponseStoring {
     guard !ids.isEmpty else { return }
     let now = microseconds()
     // What cannot be recorded makes room earlier than others.
-    queues.background { [uses] in try? uses.note(ids, at: now) }
+    queues.background { [uses] in try? uses.record(ids, at: now) }
   }
 
   package func setCapacity(_ bytes: Int64) async throws {
@@ -228,7 +228,7 @@ package final class ResponseStore: ResponseStoring {
   }
 
   /// Gives a time of use that is later than every other, whatever the clock does.
-  package func settle() async throws {
+  package func synchronize() async throws {
     // A commit that is synchronised takes those before it along.
     try await queues.write { [index] in
       try index.write(isChange: false, durably: true) { try $0.execute(sql: "UPDATE change SET number = number") }
@@ -264,7 +264,7 @@ struct StoreQueues: Sendable {
     try await writes.result(body)
   }
 
-  /// Runs work of the same kind that nobody waits for.
+  /// Runs work of the same kind without waiting for it.
   func background(_ body: @escaping @Sendable () -> Void) { writes.async(execute: body) }
 
   /// Runs work that reads an entry of a key.

@@ -42,7 +42,7 @@ struct ResponseUses: Sendable {
   ///   - now: microseconds since 1970.
   /// - Returns: the responses whose time in the index may be too early by more than the tolerance, with the times of
   ///   their uses; none if it is not yet time to look.
-  mutating func note(_ ids: [Int64], at now: Int64) -> [(id: Int64, time: Int64)] {
+  mutating func record(_ ids: [Int64], at now: Int64) -> [(id: Int64, time: Int64)] {
     if checked == nil { checked = now }
     for id in ids {
       let time = max(now, (latest ?? .min) &+ 1)
@@ -101,11 +101,11 @@ final class UseRecord: Sendable {
   ///
   /// - Parameter now: microseconds since 1970.
   /// - Throws: ``StoreError`` if the index cannot be read.
-  func note(_ ids: [Int64], at now: Int64) throws {
+  func record(_ ids: [Int64], at now: Int64) throws {
     if uses.withLock({ $0.latest }) == nil {
       advance(to: try index.read { try ResponseRow.nextUse($0, at: .min) })
     }
-    let late = uses.withLock { $0.note(ids, at: now) }
+    let late = uses.withLock { $0.record(ids, at: now) }
     guard !late.isEmpty else { return }
     queues.background { [self] in
       Self.write(late[...], index, queues) { [weak self] id, time in self?.uses.withLock { $0.found(time, for: id) } }
@@ -142,7 +142,7 @@ final class UseRecord: Sendable {
         if let time, use.time &- time >= ResponseUses.tolerance { changes.append(use) } else { found(use.id, time) }
       }
       if !changes.isEmpty {
-        // Nobody else has to look again for that.
+        // No other process has to look again for that.
         try index.write(isChange: false) { [changes] db in
           let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ? AND usedAt < ?")
           for use in changes { try statement.execute(arguments: [use.time, use.id, use.time]) }

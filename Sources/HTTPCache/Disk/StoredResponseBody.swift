@@ -1,8 +1,8 @@
 import Blobs
+import Containers
 import Dispatch
 import HTTPCaching
 import HTTPTransport
-import Synchronization
 import SystemPackage
 
 /// The bytes of a stored response, read from its file after they were checked against their digest.
@@ -136,11 +136,7 @@ final class SharedBodies: Sendable {
     let isKept: Bool
   }
 
-  private struct Reference: Sendable {
-    weak let body: StoredResponseBody?
-  }
-
-  private let open = Mutex<[Name: Reference]>([:])
+  private let open = WeakTable<Name, StoredResponseBody>()
   /// Serial, so that the next reader of the same bytes finds them checked. Reading and checking take a millisecond for
   /// each MiB, which would hold up the threads that all tasks share.
   private let queue = DispatchQueue(label: "pagekit.responses.checking")
@@ -152,16 +148,13 @@ final class SharedBodies: Sendable {
     return try await queue.result { [self] in
       if let body = openBody(name) { return body }
       let body = try StoredResponseBody(entry, in: files)
-      open.withLock { open in
-        open = open.filter { $0.value.body != nil }
-        open[name] = Reference(body: body)
-      }
+      open.insert(body, for: name)
       return body
     }
   }
 
   private func openBody(_ name: Name) -> StoredResponseBody? {
-    guard let body = open.withLock({ $0[name]?.body }), body.isUnchanged else { return nil }
+    guard let body = open[name], body.isUnchanged else { return nil }
     return body
   }
 }

@@ -2,10 +2,10 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Finds what is stored for a request, and decides what is to be done. Nothing is done here, so that
+/// Finds the stored responses for a request, and decides what is to be done. Nothing is done here, so that
 /// ``ResourceLoader/explain(_:)`` says what ``ResourceLoader/response(for:)`` does.
 final class CacheLookup: Sendable {
-  enum Answer: Sendable {
+  enum Outcome: Sendable {
     /// A file of the release that the page sees.
     case releaseFile(Resource)
     /// - Parameter found: the responses that the decision was made among.
@@ -34,7 +34,9 @@ final class CacheLookup: Sendable {
   ///   - gone: ids of stored responses whose bytes have turned out to be missing.
   ///   - mayFetch: the network may be asked for a release's file that is not stored.
   /// - Throws: if a file of the release that the page sees cannot be had.
-  func answer(to hop: OutgoingRequest, without gone: Set<Int64> = [], mayFetch: Bool) async throws -> Answer {
+  func outcome(
+    for hop: OutgoingRequest, without gone: Set<Int64> = [], mayFetch: Bool
+  ) async throws -> Outcome {
     // Whatever the behaviour, a page never gets another release's bytes than its own.
     if gone.isEmpty, hop.origin == nil, hop.method == .get, hop.snapshot != nil || hop.behavior.cacheRead != .never,
       let file = try await releaseFile(at: hop.url, in: hop.snapshot, mayFetch: mayFetch)
@@ -53,7 +55,7 @@ final class CacheLookup: Sendable {
   }
 
   /// The same, if nothing has to be waited for; `nil` if something has to be.
-  func answerAtOnce(to hop: OutgoingRequest) -> (decision: CacheDecision, found: [CachedResponse])? {
+  func decisionAtOnce(for hop: OutgoingRequest) -> (decision: CacheDecision, found: [CachedResponse])? {
     guard files == nil, hop.origin == nil, !hop.hasBody,
       let found = cache.responsesAtOnce(for: hop.key, fields: hop.request.headerFields)
     else { return nil }
@@ -95,14 +97,14 @@ final class CacheLookup: Sendable {
     if use != .unlimited, hop.method == .get || hop.method == .head,
       case .serve(let fresh, _, because: .fresh) = hop.behavior.decision(
         for: hop.request, among: stored, at: now, policy: hop.policy, lifetime: hop.lifetime, isOnline: true),
-      use.mayFallBack(fresh), let cached = found.first(holding: fresh)
+      use.mayFallBack(fresh), let cached = found.first(of: fresh)
     {
       return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: "cut-off"), isStale: true)
     }
-    let answer = hop.behavior.answerAfterFailure(
+    let fallback = hop.behavior.responseAfterFailure(
       to: hop.request, among: stored, at: now, policy: hop.policy, lifetime: hop.lifetime)
-    if let (stored, _) = answer, use.mayFallBack(stored) {
-      guard let cached = found.first(holding: stored) else { return nil }
+    if let (stored, _) = fallback, use.mayFallBack(stored) {
+      guard let cached = found.first(of: stored) else { return nil }
       return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: detail))
     }
     guard hop.method == .get, hop.behavior.fallback != .never, hop.snapshot == nil else { return nil }
@@ -124,7 +126,7 @@ final class CacheLookup: Sendable {
   }
 }
 
-/// The answer to "what would be done with this request now, and why?" Durations are seconds, times seconds since 1970.
+/// What the loader would do with a request now, and why. Durations are seconds, times seconds since 1970.
 package struct Explanation: Hashable, Sendable {
   /// A decision of the loader.
   package enum Decision: String, Hashable, Sendable {
@@ -141,7 +143,7 @@ package struct Explanation: Hashable, Sendable {
   package let clause: String?
   /// `nil` if nothing is stored that the request could be answered with.
   package let storedAt: Double?
-  /// Seconds since the origin made what is stored; `nil` if nothing is. RFC 9111 §4.2.3.
+  /// Seconds since the origin made the stored response; `nil` if there is none. RFC 9111 §4.2.3.
   package let age: Int64?
   /// Seconds it stays fresh; nil once it is stale.
   package let freshFor: Int64?
@@ -155,7 +157,7 @@ package struct Explanation: Hashable, Sendable {
   package let vary: [String]
   /// The partition that is looked in.
   package let partition: String
-  /// No eviction takes what is stored.
+  /// No eviction removes the stored response.
   package let isKept: Bool
   /// The behaviour's name.
   package let behavior: String
@@ -169,14 +171,14 @@ extension ResourceLoader {
     guard let hop = try requests.prepare(request).outgoing else {
       throw LoadError.invalidReference(request.reference)
     }
-    let answer = try await lookup.answer(to: hop, mayFetch: false)
+    let outcome = try await lookup.outcome(for: hop, mayFetch: false)
     let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     let now = configuration.now()
-    let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
-    let entry = stored.flatMap { found.first(holding: $0) }?.entry
+    let stored = cache.policy.selectedResponse(for: hop.request, among: found.map(\.stored))
+    let entry = stored.flatMap { found.first(of: $0) }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
     let (decision, rule, clause): (Explanation.Decision, String, String?) =
-      switch answer {
+      switch outcome {
       case .releaseFile: (.serve, "it is a file of the current release", nil)
       case .decided(let decision, _): decision.explained
       }

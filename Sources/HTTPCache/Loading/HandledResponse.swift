@@ -85,7 +85,7 @@ extension HandledResponse {
   func head(at date: String) -> HTTPResponse {
     var head = HTTPResponse(status: .init(code: (200...599).contains(status) ? status : 500), headerFields: fields)
     // The bytes are decoded, and may be others than those that came.
-    for name in Self.namesOfBytes + AnswerDigest.fieldNames { head.headerFields[name] = nil }
+    for name in Self.namesOfBytes + ResponseDigest.fieldNames { head.headerFields[name] = nil }
     head.headerFields[.contentLength] = String(bytes.count)
     let control: String
     switch storage {

@@ -19,7 +19,7 @@ public struct LoadBehavior: Hashable, Sendable {
     case never
     /// If nothing stored answers.
     case onMiss
-    /// Always, on condition that what is stored has changed.
+    /// Always, on condition that the stored response has changed.
     case revalidating
     /// Always, as though nothing were stored.
     case reloading
@@ -164,7 +164,7 @@ extension LoadBehavior {
 }
 
 extension LoadBehavior {
-  /// Decides what to do with a request, by what is stored and what the caller wants.
+  /// Decides what to do with a request, by the stored responses and the caller's wish.
   ///
   /// - Parameter isOnline: whether the origin is thought to be reachable.
   func decision(
@@ -175,7 +175,7 @@ extension LoadBehavior {
     if case .fetch(_, because: .method) = byProtocol {
       return network == .never ? .gatewayTimeout(because: .method) : byProtocol
     }
-    let anything = policy.anyAnswer(to: request, among: stored)
+    let anything = policy.selectedResponse(for: request, among: stored)
     let isYielding = yieldsOffline && !isOnline && anything != nil
     switch isYielding ? .any : cacheRead {
     case .any:
@@ -214,17 +214,17 @@ extension LoadBehavior {
   }
 
   /// The stored response that answers after the network has failed; `nil` if none may.
-  func answerAfterFailure(
+  func responseAfterFailure(
     to request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, policy: CachePolicy,
     lifetime: LifetimeRule
   ) -> (StoredResponse, ServeReason)? {
     guard request.method == .get || request.method == .head,
-      let anything = policy.anyAnswer(to: request, among: stored)
+      let anything = policy.selectedResponse(for: request, among: stored)
     else { return nil }
     switch fallback {
     case .never: return nil
     case .permitted:
-      return policy.staleAnswer(to: request, from: anything, at: now, lifetime: lifetime).map { (anything, $0) }
+      return policy.fallback(to: anything, for: request, at: now, lifetime: lifetime).map { (anything, $0) }
     case .any: return (anything, .anyAge)
     }
   }

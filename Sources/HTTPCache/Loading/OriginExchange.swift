@@ -247,7 +247,7 @@ final class OriginExchange: Sendable {
           let detail = if case .nothing(because: .tags) = storage { "tags" } else { nil as String? }
           return .single(UnsharedResponse(response, to: hop.request, generation: generation, detail: detail))
         }
-        validator.noteConditions(of: request, response.head, validating: cached, hop)
+        validator.recordConditions(of: request, response.head, validating: cached, hop)
         isHandedOn = true
         return .incoming(
           recorder.take(response.body, response.head, pending, spool, key, to: hop.request, generation))

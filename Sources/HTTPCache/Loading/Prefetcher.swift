@@ -63,7 +63,7 @@ package struct Prefetcher: Sendable {
   private func fetch(_ reference: String, _ base: PageURL?) async -> Result<Bool, any Error> {
     guard loader.saver.allowsIdleWork else { return .success(false) }
     do {
-      // What is spent is what comes over the wire.
+      // Only bytes that come over the wire are spent.
       let loaded = try await loader.response(
         for: ResourceRequest(
           reference, base: base, behavior: .protocolCache, priority: .idle, keepsContentEncoding: true))

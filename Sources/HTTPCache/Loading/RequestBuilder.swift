@@ -142,7 +142,7 @@ final class RequestBuilder: Sendable {
     if !fields.contains(.accept) { fields[.accept] = "*/*" }
     if !fields.contains(.userAgent) { fields[.userAgent] = configuration.userAgent }
     if !fields.contains(.acceptEncoding) {
-      // RFC 9110 §14.2: a range is one of the encoded bytes, which nobody wants a piece of.
+      // RFC 9110 §14.2: a range is one of the encoded bytes, and a piece of those is of no use.
       fields[.acceptEncoding] = fields.contains(.range) ? "identity" : ContentDecoder.acceptEncoding
     }
     if !fields.contains(.cookie), let cookie = cookies(of: partition)?.cookieHeader(for: url) {

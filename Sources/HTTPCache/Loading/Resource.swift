@@ -168,7 +168,7 @@ extension ResourceLoader {
   }
 }
 
-/// A stored answer that stays the one to the same request for as long as it is fresh and nothing changes what is stored.
+/// A stored response that answers the same request again for as long as it is fresh and nothing is stored or removed.
 package struct ReplayableResponse: Sendable {
   /// The request fields that answers of the URL are chosen by, in small letters.
   package let chosenBy: Set<String>
@@ -198,14 +198,14 @@ package struct ReplayableResponse: Sendable {
   package func age() -> Int64? {
     let now = now()
     let age = now.secondsSinceEpoch &- made.secondsSinceEpoch
-    guard age >= 0, age < remaining, validity.holds, cache.isWatched, storedUse(now).mayAnswer(times) else {
+    guard age >= 0, age < remaining, validity.isCurrent, cache.isWatched, storedUse(now).mayAnswer(times) else {
       return nil
     }
     return age
   }
 
   /// It was given again: what was used goes last.
-  package func use() { cache.noteUse(of: validity, at: now()) }
+  package func use() { cache.recordUse(of: validity, at: now()) }
 }
 
 extension Resource {

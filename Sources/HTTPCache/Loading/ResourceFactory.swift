@@ -34,9 +34,9 @@ final class ResourceFactory: Sendable {
     _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
     generation: UInt64 = 0, freshAmong found: [CachedResponse] = [], isStale: Bool = false
   ) async -> Resource? {
-    let made = answer(to: hop, from: cached)
+    let made = response(to: hop, from: cached)
     var body = Body([])
-    if case .bytes(let range) = made.answer.body {
+    if let range = made.bytes {
       guard let stored = await cache.body(of: cached) else { return nil }
       body = Body(stored, range)
     }
@@ -49,37 +49,37 @@ final class ResourceFactory: Sendable {
   func storedAtOnce(
     _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, freshAmong found: [CachedResponse]
   ) -> Resource? {
-    let made = answer(to: hop, from: cached)
+    let made = response(to: hop, from: cached)
     var body = Body([])
-    if case .bytes(let range) = made.answer.body {
+    if let range = made.bytes {
       guard let stored = cache.bodyAtOnce(of: cached) else { return nil }
       body = Body(stored, range)
     }
     return resource(made, body, of: cached, for: hop, status, freshAmong: found)
   }
 
-  /// The answer of a stored response, and when it was made.
-  private typealias MadeAnswer = (now: HTTPDate, freshness: Freshness, answer: StoredAnswer)
+  /// The response from a stored one, with the positions of its bytes there, and when it was made.
+  private typealias MadeResponse = (now: HTTPDate, freshness: Freshness, head: HTTPResponse, bytes: Range<Int64>?)
 
-  private func answer(to hop: OutgoingRequest, from cached: CachedResponse) -> MadeAnswer {
+  private func response(to hop: OutgoingRequest, from cached: CachedResponse) -> MadeResponse {
     let now = now()
     let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
-    return (now, freshness, StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age))
+    let (head, bytes) = cached.stored.response(to: hop.request, age: freshness.age)
+    return (now, freshness, head, bytes)
   }
 
-  /// - Parameter body: the bytes of the answer, as they are stored.
+  /// - Parameter body: the bytes of the response, as they are stored.
   private func resource(
-    _ made: MadeAnswer, _ body: Body, of cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus,
+    _ made: MadeResponse, _ body: Body, of cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus,
     source: Resource.Source? = nil, generation: UInt64 = 0, freshAmong found: [CachedResponse], isStale: Bool = false
   ) -> Resource {
-    let (answer, freshness) = (made.answer, made.freshness)
+    let (head, freshness) = (made.head, made.freshness)
     var status = status
     status.timeToLive = isStale ? min(0, freshness.remaining) : freshness.remaining
-    let hasBody = if case .bytes = answer.body { true } else { false }
     var resource = Resource(
       url: hop.url,
-      response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
-      body: hasBody ? decoded(body, of: answer.head, hop) : body,
+      response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
+      body: made.bytes == nil ? body : decoded(body, of: head, hop),
       source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
     if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(hop) {
@@ -92,8 +92,7 @@ final class ResourceFactory: Sendable {
     return resource
   }
 
-  /// Returns `true` if nothing but the age of what is stored can change the answer, and nothing else has to be done for
-  /// it.
+  /// Returns `true` if the response depends only on its age, and nothing else has to be done for it.
   private func isReplayable(_ hop: OutgoingRequest) -> Bool {
     // RFC 9111 §5.2.1, §5.4: these may set bounds of their own to the age.
     hop.behavior.refresh == .never && !hop.request.headerFields.contains(.cacheControl)

@@ -119,8 +119,8 @@ public final class ResourceLoader: Sendable {
   /// disk, nor the network, nor another request; `nil` in every other case, in which nothing has been done.
   package func responseAtOnce(for request: ResourceRequest) -> Resource? {
     guard request.origin == nil, let prepared = try? requests.prepare(request),
-      case .network(let hop, _) = prepared, let (decision, found) = lookup.answerAtOnce(to: hop),
-      case .serve(let stored, _, let reason) = decision, let cached = found.first(holding: stored),
+      case .network(let hop, _) = prepared, let (decision, found) = lookup.decisionAtOnce(for: hop),
+      case .serve(let stored, _, let reason) = decision, let cached = found.first(of: stored),
       let resource = resources.storedAtOnce(
         cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : []),
       refresh(of: prepared, after: resource) == nil,
@@ -166,7 +166,7 @@ public final class ResourceLoader: Sendable {
     return (.network(hop, request), FlightKey(hop, hop.request))
   }
 
-  /// Lets a response come in that nobody reads, if it is being stored.
+  /// Reads a response to its end if it is being stored, without a caller that wants it.
   func drain(_ resource: Resource) async throws {
     guard resource.incoming != nil else { return }
     for try await _ in resource.body {}
@@ -181,13 +181,13 @@ public final class ResourceLoader: Sendable {
     case .network(var hop, let request):
       var visited: [PageURL] = []
       while true {
-        let resource = try await answer(hop)
+        let resource = try await resource(for: hop)
         guard request.followsRedirects, resource.response.headerFields.contains(.location) else { return resource }
         switch RedirectDecision(for: resource.response, at: hop.url, visited: visited, ignoring: []) {
-        case .take: return resource
+        case .use: return resource
         case .refuse(let fault): throw fault
         case .follow(let target):
-          // It is stored when it is there whole; a body that does not end holds nobody up.
+          // It is stored when it is there whole; a body that does not end delays the caller for a second.
           _ = try? await within(.seconds(1)) { try await self.drain(resource) }
           visited.append(hop.url)
           hop = requests.redirected(hop, to: target, status: resource.status, request)
@@ -196,15 +196,15 @@ public final class ResourceLoader: Sendable {
     }
   }
 
-  /// The answer to one request: what the lookup decides is done here, and nowhere else.
-  private func answer(_ hop: OutgoingRequest) async throws -> Resource {
+  /// The response to one request: the decisions of the lookup are acted on here, and nowhere else.
+  private func resource(for hop: OutgoingRequest) async throws -> Resource {
     var hop = hop
     var gone: Set<Int64> = []
     var hasWaited = false
     while true {
       let found: [CachedResponse]
       let decision: CacheDecision
-      switch try await lookup.answer(to: hop, without: gone, mayFetch: hop.behavior.network != .never) {
+      switch try await lookup.outcome(for: hop, without: gone, mayFetch: hop.behavior.network != .never) {
       case .releaseFile(let file): return file
       case .decided(let made, let among): (decision, found) = (made, among)
       }
@@ -216,7 +216,7 @@ public final class ResourceLoader: Sendable {
       configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {
       case .serve(let stored, _, let reason):
-        if let cached = found.first(holding: stored),
+        if let cached = found.first(of: stored),
           let resource = await resources.stored(
             cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : [])
         {
@@ -224,7 +224,7 @@ public final class ResourceLoader: Sendable {
         }
         gone.insert(stored.id)
       case .serveStale(let stored, _, let request):
-        if let cached = found.first(holding: stored),
+        if let cached = found.first(of: stored),
           let resource = await resources.stored(cached, for: hop, CacheStatus(.hit))
         {
           revalidate(hop, request, cached)
@@ -232,11 +232,11 @@ public final class ResourceLoader: Sendable {
         }
         gone.insert(stored.id)
       case .revalidate(let stored, let request, let reason):
-        return try await ask(hop, request, validating: found.first(holding: stored), found, reason)
+        return try await ask(hop, request, validating: found.first(of: stored), found, reason)
       case .complete(let stored, let request):
-        return try await ask(hop, request, validating: found.first(holding: stored), found, .partial)
+        return try await ask(hop, request, validating: found.first(of: stored), found, .partial)
       case .fetch(let request, let reason):
-        return try await ask(hop, request, validating: errorAnswer(to: hop, among: found, reason), found, reason)
+        return try await ask(hop, request, validating: errorFallback(for: hop, among: found, reason), found, reason)
       case .gatewayTimeout(let reason):
         guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason: reason.rawValue) }
         return resources.gatewayTimeout(hop, generation: inFlight.currentGeneration)
@@ -246,13 +246,13 @@ public final class ResourceLoader: Sendable {
 
   /// Returns the stored response that may answer instead of an error of the server, if it has no validator and the
   /// request is therefore unconditional. RFC 5861 §4.
-  private func errorAnswer(to hop: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason)
-    -> CachedResponse?
-  {
+  private func errorFallback(
+    for hop: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason
+  ) -> CachedResponse? {
     guard reason != .precondition,
-      let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
+      let stored = hop.policy.selectedResponse(for: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
     else { return nil }
-    return found.first(holding: stored)
+    return found.first(of: stored)
   }
 
   // MARK: The network
@@ -310,7 +310,7 @@ public final class ResourceLoader: Sendable {
     var isAway = Reachability.meansAway(error)
     if case LoadError.offline = error { isAway = true }
     guard isAway, [.get, .head].contains(hop.request.method),
-      let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)),
+      let stored = hop.policy.selectedResponse(for: hop.request, among: found.map(\.stored)),
       hop.policy.mustBeRevalidated(stored)
     else { return error }
     return LoadError.unvalidated(hop.url, because: error)

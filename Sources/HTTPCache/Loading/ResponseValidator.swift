@@ -28,8 +28,8 @@ final class ResponseValidator: Sendable {
   /// nothing new.
   func contradicts(_ head: HTTPResponse, _ cached: CachedResponse) async -> Bool {
     var fields = head.headerFields
-    for name in AnswerDigest.fieldNames where fields[name] == cached.stored.fields[name] { fields[name] = nil }
-    guard case .promised(let expected)? = AnswerDigest(fields, isEncoded: false) else { return false }
+    for name in ResponseDigest.fieldNames where fields[name] == cached.stored.fields[name] { fields[name] = nil }
+    guard case .promised(let expected)? = ResponseDigest(fields, isEncoded: false) else { return false }
     return await differs(cached, from: expected)
   }
 
@@ -63,7 +63,7 @@ final class ResponseValidator: Sendable {
   ) -> Bool {
     let promises = [
       sent.flatMap { FieldDigests($0, .contentDigest) },
-      arrival.extent.isWhole ? FieldDigests(arrival.fields, AnswerDigest.reprDigest) : nil,
+      arrival.extent.isWhole ? FieldDigests(arrival.fields, ResponseDigest.reprDigest) : nil,
     ].compactMap(\.self)
     guard !promises.isEmpty else { return true }
     let (found, sha512): (ContentDigests, SHA512Digest)
@@ -146,7 +146,7 @@ final class ResponseValidator: Sendable {
   // MARK: Servers that ignore conditions
 
   /// Remembers servers that answer a conditional request with what it was asked about.
-  func noteConditions(
+  func recordConditions(
     of request: HTTPRequest, _ head: HTTPResponse, validating cached: CachedResponse?, _ hop: OutgoingRequest
   ) {
     guard let cached, hop.origin == nil, head.status == .ok, request.isConditional,

@@ -1,10 +1,10 @@
 import HTTPTypes
 
 /// Sends requests to origins, for responses and for bundles: asks whether a request may go out, lets so many run at
-/// once, and notes which origins answer.
+/// once, and records which origins answer.
 ///
-/// It follows no redirects and does not retry: callers do, with ``RedirectDecision`` and ``RetryPolicy``, since each hop
-/// and each try is a request of its own.
+/// It follows no redirects and does not retry: callers do, with ``RedirectDecision`` and ``RetryPolicy``, since each
+/// redirect and each try is a request of its own.
 package final class OriginSender: Sendable {
   package let reachability: Reachability
   /// `nil` if callers bound their transfers themselves.
@@ -44,7 +44,7 @@ package final class OriginSender: Sendable {
     guard let gate else { return try await transmit(request, to: url) }
     let pass = try await gate.enter(number ?? gate.number(), priority: priority)
     let response = try await transmit(request, to: url)
-    return TransportResponse(head: response.head, body: pass.held(by: response.body), version: response.version)
+    return TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version)
   }
 
   private func transmit(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {

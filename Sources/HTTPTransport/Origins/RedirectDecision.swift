@@ -3,7 +3,7 @@ import HTTPTypes
 /// The decision about a response that may be a redirect. RFC 9110 §15.4.
 package enum RedirectDecision: Equatable {
   /// The response is not a redirect.
-  case take
+  case use
   case follow(PageURL)
   case refuse(RedirectFault)
 
@@ -15,7 +15,7 @@ package enum RedirectDecision: Equatable {
     ignoring ignored: Set<String> = PageURL.ignoredParameters
   ) {
     guard [301, 302, 303, 307, 308].contains(response.status.code) else {
-      self = .take
+      self = .use
       return
     }
     guard let location = response.headerFields[.location] else {

@@ -146,7 +146,7 @@ package final class TransferGate: Sendable {
 
 extension TransferGate.Pass {
   /// The body, which gives the place back at its end.
-  func held(by body: Body) -> Body {
+  func occupied(by body: Body) -> Body {
     if body.bytesInMemory != nil { return body }
     let reading = Reading(body, self)
     return Body(next: { try await reading.next() }, summary: { await body.transferSummary() })

@@ -184,11 +184,11 @@ public struct TransferSummary: Hashable, Sendable {
 public final class RequestStream: Sendable {
   /// The length in bytes; `nil` if it is unknown until the end.
   public let length: Int64?
-  private let chunks: @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
+  private let chunks: @Sendable (_ body: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
   /// Returns the trailers after the last chunk. They are sent with HTTP/1.1 if the length is unknown, otherwise left
   /// out.
   package let trailers: (@Sendable () async throws -> HTTPFields)?
-  private let taken = Atomic(false)
+  private let used = Atomic(false)
 
   /// Makes a stream of chunks.
   ///
@@ -202,21 +202,21 @@ public final class RequestStream: Sendable {
   ) where Chunks.Element == [UInt8] {
     self.length = length
     self.trailers = trailers
-    self.chunks = { take in
-      for try await chunk in chunks { try await take(chunk) }
+    self.chunks = { body in
+      for try await chunk in chunks { try await body(chunk) }
     }
   }
 
   /// `true` if the first chunk was requested, so that the stream cannot be sent again.
-  package var isTaken: Bool { taken.load(ordering: .acquiring) }
+  package var isUsed: Bool { used.load(ordering: .acquiring) }
 
-  /// Passes the chunks to `take`, one after the other, each when `take` has returned from the one before.
+  /// Passes the chunks to `body`, one after the other, each when `body` has returned from the one before.
   ///
-  /// - Returns: `false`, without a call of `take`, if the stream was used before.
-  /// - Throws: the error of the chunks or of `take`.
-  public func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
-    guard !taken.exchange(true, ordering: .acquiringAndReleasing) else { return false }
-    try await chunks(take)
+  /// - Returns: `false`, without a call of `body`, if the stream was used before.
+  /// - Throws: the error of the chunks or of `body`.
+  public func forEach(_ body: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
+    guard !used.exchange(true, ordering: .acquiringAndReleasing) else { return false }
+    try await chunks(body)
     return true
   }
 }

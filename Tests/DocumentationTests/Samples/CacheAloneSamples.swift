@@ -1,7 +1,7 @@
 import CurlTransport
 import HTTPCache
 
-/// The sample of "Caching" for an app that uses the cache without pages. One import of the cache is enough for it.
+/// The samples of "Caching" for an app that uses the cache without pages. One import of the cache is enough for it.
 enum CacheAloneSamples {
   static func loader() async throws {
     let transport = try CurlTransport()
@@ -16,6 +16,16 @@ enum CacheAloneSamples {
 
     await loader.shutDown()
     await transport.shutDown()  // before the process exits
+  }
+
+  static func shared(_ transport: Canned) throws -> ResourceLoader {
+    let shared = try ResponseCache(
+      diskCapacity: 1 << 30, directory: ResponseDirectory("/var/cache/edge"), policy: CachePolicy(mode: .shared))
+    var settings = ResourceLoader.Configuration()
+    settings.partition = .shared  // whose responses these are: everybody's
+    settings.behavior = .protocolCache
+    let edge = ResourceLoader(cache: shared, transport: transport, configuration: settings)
+    return edge
   }
 }
 

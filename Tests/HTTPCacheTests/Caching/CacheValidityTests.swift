@@ -12,12 +12,12 @@ struct CacheValidityTests {
   /// What the tier gives now, which holds.
   private func read(_ key: CacheKey) throws -> CacheValidity {
     let validity = try #require(tier.variants(for: key).last?.validity)
-    #expect(validity.holds)
+    #expect(validity.isCurrent)
     return validity
   }
 
   @Test func whatWasNeverInMemoryDoesNotHold() {
-    #expect(!MemoryTierFixture.response(1, a).validity.holds)
+    #expect(!MemoryTierFixture.response(1, a).validity.isCurrent)
   }
 
   @Test func itHoldsUntilItsKeyIsChanged() throws {
@@ -37,9 +37,9 @@ struct CacheValidityTests {
       let before = try read(a)
       tier.insert(MemoryTierFixture.response(9, b))
       tier.removeAll { $0.entry.key == b }
-      #expect(before.holds)
+      #expect(before.isCurrent)
       change()
-      #expect(!before.holds, "\(name)")
+      #expect(!before.isCurrent, "\(name)")
     }
   }
 
@@ -52,7 +52,7 @@ struct CacheValidityTests {
     tier.insert(former)
     tier.remove(b)
     tier.insert(former)
-    #expect(!former.validity.holds)
+    #expect(!former.validity.isCurrent)
     _ = try read(b)
   }
 

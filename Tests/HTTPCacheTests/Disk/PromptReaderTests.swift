@@ -16,7 +16,7 @@ struct PromptReaderTests {
 
   /// A store with a connection that reads at once.
   private static func ready() async throws -> ResponseFixture {
-    let fixture = try ResponseFixture(answersAtOnce: true)
+    let fixture = try ResponseFixture(readsAtOnce: true)
     _ = try await fixture.store.list()
     #expect(
       fixture.store.responsesAtOnce(for: CacheKey(named: "a"), fields: [:]) == nil, "the connection is opened later")
@@ -98,7 +98,7 @@ struct PromptReaderTests {
 
   @Test("pages that the system does not have in memory are not waited for")
   func pagesOnDisk() async throws {
-    let fixture = try ResponseFixture(answersAtOnce: true)
+    let fixture = try ResponseFixture(readsAtOnce: true)
     let key = CacheKey(named: "a")
     try await fixture.store(Self.short, for: key)
     let path = try fixture.disk.directory.database.string

@@ -35,23 +35,23 @@ final class ResponseFixture: Sendable {
 
   init(
     _ kind: ResponseStoreKind = .disk, capacity: Int64 = 20 << 20, now: Double = 1_000_000, remembersKeys: Bool = false,
-    answersAtOnce: Bool = false
+    readsAtOnce: Bool = false
   ) throws {
     folder = try TemporaryDirectory()
     let world = Surroundings(now: now)
     self.world = world
     switch kind {
     case .memory: store = InMemoryResponseStore(capacity: capacity, now: { world.now.withLock(\.self) })
-    case .disk: store = try Self.open(folder, capacity: capacity, world, log, remembersKeys, answersAtOnce)
+    case .disk: store = try Self.open(folder, capacity: capacity, world, log, remembersKeys, readsAtOnce)
     }
   }
 
   private static func open(
     _ folder: TemporaryDirectory, capacity: Int64, _ world: Surroundings, _ log: LogLines, _ remembersKeys: Bool,
-    _ answersAtOnce: Bool = false
+    _ readsAtOnce: Bool = false
   ) throws -> ResponseStore {
     var options = ResponseStore.Options(capacity: capacity, lowSpace: 1_000)
-    (options.remembersKeys, options.answersAtOnce) = (remembersKeys, answersAtOnce)
+    (options.remembersKeys, options.readsAtOnce) = (remembersKeys, readsAtOnce)
     options.now = { world.now.withLock(\.self) }
     options.availableBytes = { _ in world.available.withLock(\.self) }
     return try ResponseStore(

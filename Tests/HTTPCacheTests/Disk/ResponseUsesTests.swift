@@ -16,8 +16,8 @@ struct ResponseUsesTests {
   func order() {
     var uses = ResponseUses()
     uses.advance(to: 500)
-    _ = uses.note([1, 2], at: 100)
-    _ = uses.note([3, 1], at: 50)
+    _ = uses.record([1, 2], at: 100)
+    _ = uses.record([3, 1], at: 50)
     #expect([1, 2, 3].map { uses.time(of: $0) } == [504, 502, 503])
     #expect(uses.time(of: 4) == nil)
     #expect(uses.latest == 504)
@@ -26,9 +26,9 @@ struct ResponseUsesTests {
   @Test("times in the index are looked at once a minute, and count as too early after an hour")
   func lateness() {
     var uses = ResponseUses()
-    #expect(uses.note([1, 2, 3, 4], at: 0).isEmpty)
-    #expect(uses.note([1], at: Self.minute - 1).isEmpty)
-    #expect(uses.note([1], at: Self.minute).map(\.id) == [1, 2, 3, 4], "nothing is known of the index")
+    #expect(uses.record([1, 2, 3, 4], at: 0).isEmpty)
+    #expect(uses.record([1], at: Self.minute - 1).isEmpty)
+    #expect(uses.record([1], at: Self.minute).map(\.id) == [1, 2, 3, 4], "nothing is known of the index")
     uses.found(Self.minute, for: 1)
     uses.found(-Self.hour, for: 2)
     uses.found(3 - Self.hour, for: 3)
@@ -38,15 +38,15 @@ struct ResponseUsesTests {
     uses.found(nil, for: 2)
     #expect(uses.late().isEmpty)
     #expect(uses.time(of: 2) == nil)
-    #expect(uses.note([1], at: Self.minute + Self.hour - 1).isEmpty)
-    #expect(uses.note([1], at: 2 * Self.minute + Self.hour).map(\.id) == [1])
+    #expect(uses.record([1], at: Self.minute + Self.hour - 1).isEmpty)
+    #expect(uses.record([1], at: 2 * Self.minute + Self.hour).map(\.id) == [1])
   }
 
   @Test("the number of responses whose uses are known has a limit, and those used last stay")
   func limit() {
     var uses = ResponseUses(limit: 10)
-    #expect(uses.note(Array(1...10), at: 0).isEmpty)
-    #expect(uses.note([1, 11], at: 0).map(\.id) == Array(1...11))
+    #expect(uses.record(Array(1...10), at: 0).isEmpty)
+    #expect(uses.record([1, 11], at: 0).map(\.id) == Array(1...11))
     #expect((1...11).filter { uses.time(of: $0) != nil } == [1, 8, 9, 10, 11])
   }
 

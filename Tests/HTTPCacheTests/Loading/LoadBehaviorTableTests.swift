@@ -107,12 +107,12 @@ struct LoadBehaviorTableTests {
   func afterAFailureEveryBehaviourAnswersAsTheTableSays(_ row: Row) throws {
     let behavior = try #require(LoadBehavior(named: row.name))
     let found = Stored.allCases.map { stored -> Character in
-      behavior.answerAfterFailure(
+      behavior.responseAfterFailure(
         to: request(), among: stored.responses, at: Self.now, policy: Self.policy, lifetime: .server) == nil
         ? "X" : "S"
     }
     #expect(String(found) == row.failed)
-    let posted = behavior.answerAfterFailure(
+    let posted = behavior.responseAfterFailure(
       to: request(.post), among: Stored.fresh.responses, at: Self.now, policy: Self.policy, lifetime: .server)
     #expect(posted == nil)
   }

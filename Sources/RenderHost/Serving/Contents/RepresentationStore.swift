@@ -17,10 +17,6 @@ final class RepresentationStore: Sendable {
     let coding: ContentCoding
   }
 
-  private struct Box: Sendable {
-    weak let representation: Representation?
-  }
-
   private let store: BundleStore
   private let downloader: BundleDownloader
   private let variants: VariantDirectory
@@ -29,7 +25,7 @@ final class RepresentationStore: Sendable {
   private let memory: LRUCache<Key, Representation?>
   private let flights = SingleFlight<Key, Representation?>()
   /// The representations that are being sent: requests for one that is too large for the memory share it.
-  private let inUse = Mutex<[Key: Box]>([:])
+  private let inUse = WeakTable<Key, Representation>()
   /// The bytes of the smallest encodings that were made.
   private let smallest = Mutex<[SHA256Digest: Int]>([:])
   private static let smallestLimit = 10_000
@@ -56,7 +52,7 @@ final class RepresentationStore: Sendable {
         guard let known else { continue }
         return known
       }
-      if let shared = inUse.withLock({ $0[key]?.representation }) { return shared }
+      if let shared = inUse[key] { return shared }
       if let made = try await flights.value(for: key, { try await self.make(key, of: content) }) { return made }
     }
     return nil
@@ -94,12 +90,7 @@ final class RepresentationStore: Sendable {
       if let size = representation?.size, !content.isMade { record(size, of: key.content) }
     }
     memory.insert(representation, for: key, cost: representation.map { $0.size + 512 } ?? 128)
-    if let representation {
-      inUse.withLock { inUse in
-        inUse = inUse.filter { $0.value.representation != nil }
-        inUse[key] = Box(representation: representation)
-      }
-    }
+    if let representation { inUse.insert(representation, for: key) }
     return representation
   }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPTransport
 
-struct AnswerDigestTests {
+struct ResponseDigestTests {
   private static let md5 = "900150983cd24fb0d6963f7d28e17f72"
 
   private static func fields(_ name: String, _ value: String) throws -> HTTPFields {
@@ -17,7 +17,7 @@ struct AnswerDigestTests {
       ("Repr-Digest", "unixsum=30637, md5=:kAFQmDzST7DWlj99KOF/cg==:;x=1"),
     ])
   func promisedDigests(_ name: String, _ value: String) throws {
-    let found = AnswerDigest(try Self.fields(name, value), isEncoded: false)
+    let found = ResponseDigest(try Self.fields(name, value), isEncoded: false)
     #expect(found?.expected?.md5?.hex == Self.md5)
   }
 
@@ -25,7 +25,7 @@ struct AnswerDigestTests {
   func hintedDigest() throws {
     let md5 = try #require(MD5Digest(hex: Self.md5))
     for etag in ["\"\(Self.md5)\"", "W/\"\(Self.md5.uppercased())\""] {
-      #expect(AnswerDigest(try Self.fields("ETag", etag), isEncoded: false) == .hinted(md5))
+      #expect(ResponseDigest(try Self.fields("ETag", etag), isEncoded: false) == .hinted(md5))
     }
   }
 
@@ -36,11 +36,11 @@ struct AnswerDigestTests {
       ("ETag", "\"v1\""), ("ETag", "900150983cd24fb0d6963f7d28e17f72"),
     ])
   func otherFields(_ name: String, _ value: String) throws {
-    #expect(AnswerDigest(try Self.fields(name, value), isEncoded: false) == nil)
+    #expect(ResponseDigest(try Self.fields(name, value), isEncoded: false) == nil)
   }
 
   @Test("the digest of encoded bytes is not the content's")
   func encodedBytes() throws {
-    #expect(AnswerDigest(try Self.fields("Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="), isEncoded: true) == nil)
+    #expect(ResponseDigest(try Self.fields("Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="), isEncoded: true) == nil)
   }
 }

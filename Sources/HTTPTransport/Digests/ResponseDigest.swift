@@ -4,7 +4,7 @@ import HTTPTypes
 import RawStructuredFieldValues
 
 /// The digest of the content in a response's fields, and its reliability.
-package enum AnswerDigest: Equatable, Sendable {
+package enum ResponseDigest: Equatable, Sendable {
   /// The digest in `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530).
   case promised(ExpectedContent)
   /// An `ETag` that looks like an MD5: many servers use MD5s as ETags, but none has to.
