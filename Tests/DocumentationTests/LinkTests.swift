@@ -63,6 +63,16 @@ struct LinkTests {
     for (name, path) in paths { #expect(listed.contains(name), "no topics list \(path)") }
   }
 
+  @Test("the README's figures are those of the article about benchmarks")
+  func figures() throws {
+    let table = try #require(
+      try Document("README.md").lines.joined(separator: "\n").firstMatch(of: /## Measured\n\n((?:\|.*\n)+)/))
+    let figures = table.1.matches(of: /[\d.,]+(?: ms| µs|\/s)/).map { $0.0.filter { $0 != "," } }
+    #expect(figures.count >= 10)
+    let article = try Document("\(Document.articles)/Benchmarks.md").lines.joined(separator: "\n")
+    for figure in figures { #expect(article.contains(" \(figure) "), "\(figure)") }
+  }
+
   @Test("every source file that Architecture.md and the decisions name exists")
   func everyNamedFileExists() throws {
     let sources = Set(
