@@ -7,7 +7,7 @@ OPTIONS = -Xswiftc -enable-testing -Xswiftc -index-ignore-clang-modules
 BUILD = -c $(CONFIGURATION) $(OPTIONS)
 # Where `make install` puts things; DESTDIR is put before it.
 PREFIX = /usr/local
-.PHONY: demo demo-fleet test soak soak-fleet fuzz lint format examples bench perf-check release install deb clean
+.PHONY: demo demo-fleet test docs soak soak-fleet fuzz lint format examples bench perf-check release install deb clean
 
 demo:
 	@scripts/setup
@@ -45,6 +45,15 @@ lint:
 	swift format lint --strict --parallel --recursive Package.swift Plugins Sources Tests Benchmarks Examples
 	@scripts/documentation
 	@scripts/module-graph >/dev/null
+
+# The website: articles, commands and the API, in .build/documentation.
+docs:
+	@scripts/setup
+	swift build $(BUILD) --target PageKit
+	swift build $(BUILD) --target HTTPCacheFoundation
+	swift build $(BUILD) --target PageTesting
+	@scripts/documentation --symbols "$$(swift build $(BUILD) --show-bin-path)" .build/documentation
+	@echo "To read it: python3 -m http.server --directory .build/documentation --bind 127.0.0.1 8000"
 
 format:
 	swift format --in-place --parallel --recursive Package.swift Plugins Sources Tests Benchmarks Examples

@@ -46,13 +46,31 @@ struct LinkTests {
     }
   }
 
-  @Test("every article is in the topics of the first page")
+  @Test("every article is in the topics of the first page, or of an article that is")
   func everyArticleIsListed() throws {
-    let first = try Document("\(Document.articles)/PageKit.md").prose
-    for path in try Document.paths(in: Document.articles, ending: ".md") where !path.hasSuffix("/PageKit.md") {
-      let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
-      #expect(first.contains("<doc:\(name)>"), "PageKit.md does not list \(name)")
+    var listed: Set<String> = ["PageKit"]
+    var waiting = ["PageKit"]
+    let paths = Dictionary(
+      uniqueKeysWithValues: try Document.paths(in: Document.articles, ending: ".md").map {
+        (URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent, $0)
+      })
+    while let name = waiting.popLast() {
+      let path = try #require(paths[name], "there is no article \(name)")
+      let topics = try Document(path).prose.components(separatedBy: "\n## Topics\n").dropFirst().joined()
+      let links = topics.matches(of: /<doc:([^>]*)>|\]\((?:\w+\/)?([\w-]+)\.md\)/).map { String($0.1 ?? $0.2 ?? "") }
+      waiting += links.filter { listed.insert($0).inserted }
     }
+    for (name, path) in paths { #expect(listed.contains(name), "no topics list \(path)") }
+  }
+
+  @Test("the README's figures are those of the article about benchmarks")
+  func figures() throws {
+    let table = try #require(
+      try Document("README.md").lines.joined(separator: "\n").firstMatch(of: /## Measured\n\n((?:\|.*\n)+)/))
+    let figures = table.1.matches(of: /[\d.,]+(?: ms| µs|\/s)/).map { $0.0.filter { $0 != "," } }
+    #expect(figures.count >= 10)
+    let article = try Document("\(Document.articles)/Benchmarks.md").lines.joined(separator: "\n")
+    for figure in figures { #expect(article.contains(" \(figure) "), "\(figure)") }
   }
 
   @Test("every source file that Architecture.md and the decisions name exists")

@@ -108,6 +108,8 @@ public struct ReleaseReports: Sendable {
   /// A `renderhost` takes a JSON Web Token that the app's server has signed for this install.
   public var authorization: @Sendable () async throws -> String?
 
+  /// Makes the settings of reports to a URL.
+  ///
   /// - Parameters:
   ///   - url: the URL to which each report is posted; an `https` one, since the authorization is a secret.
   ///   - authorization: returns the value of the field `Authorization`. What it throws counts as a failed attempt.
@@ -115,6 +117,8 @@ public struct ReleaseReports: Sendable {
     (self.url, self.authorization) = (url, authorization)
   }
 
+  /// Makes the settings of reports to the URL in a text.
+  ///
   /// - Parameters:
   ///   - text: the URL to which each report is posted.
   ///   - authorization: returns the value of the field `Authorization`.

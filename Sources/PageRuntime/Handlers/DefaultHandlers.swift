@@ -68,6 +68,8 @@ public struct DefaultConfiguration: Sendable {
   /// The language tag that `locale.getLanguage` gives.
   public let language: String
 
+  /// Makes a configuration with the default environment, changed.
+  ///
   /// - Parameters:
   ///   - values: members of `WXEnvironment`; they replace the default ones of the same name.
   ///   - language: a language tag (RFC 5646).

@@ -97,6 +97,8 @@ public struct RequestTransform: ResourceRequestHandling {
   private let changeRequest: RequestChange?
   private let changeResponse: ResponseChange?
 
+  /// Makes a transform of requests, of responses, or of both.
+  ///
   /// - Parameters:
   ///   - request: if it throws, nothing is sent and the page gets the error as the request's failure.
   ///   - response: gets the whole body in memory. If it throws, the page gets the error instead of the answer.
