@@ -1,34 +1,86 @@
 import HTTPTypes
 
+/// What a cache writes down of a response, beside the bytes.
+public struct ResponseMetadata: Hashable, Sendable {
+  /// The status as received, which has three digits; 200 for a response that was stored from a 206.
+  public var status: Int
+  /// The stored fields, as ``StorageDecision`` gave them. RFC 9111 §3.1.
+  public var fields: HTTPFields
+  /// The times of the exchange that the response came from, or that confirmed it last. RFC 9111 §4.2.3.
+  public var times: ExchangeTimes
+  /// The request fields that selected the response. RFC 9111 §4.1.
+  public var vary: VaryKey
+  /// The stored bytes.
+  public var extent: Extent
+  /// `true` if the response must be validated before its next use, because the resource was changed. RFC 9111 §4.4.
+  public var isInvalidated: Bool
+  /// The time since which the response counts as stale, whatever its lifetime; `nil` if it was never marked so.
+  public var staleSince: HTTPDate?
+  /// The end of its freshness in seconds since 1970, by which responses are evicted.
+  package var staleAt: Int64 = 0
+  /// Metadata that the app's storage hook attached.
+  package var userInfo: [String: String] = [:]
+
+  /// Creates the metadata of a response.
+  ///
+  /// - Parameters:
+  ///   - status: the status to answer with, of three digits; 200 for a part.
+  ///   - fields: the fields as ``StorageDecision`` gave them.
+  ///   - times: the times of the exchange.
+  ///   - vary: the request fields that the response's `Vary` names.
+  ///   - extent: the stored bytes.
+  ///   - isInvalidated: `true` if the response must be validated before its next use.
+  ///   - staleSince: a time since which the response counts as stale; `nil` for none.
+  public init(
+    status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
+    isInvalidated: Bool = false, staleSince: HTTPDate? = nil
+  ) {
+    (self.status, self.fields, self.times, self.vary, self.extent) = (status, fields, times, vary, extent)
+    (self.isInvalidated, self.staleSince) = (isInvalidated, staleSince)
+  }
+
+  /// - Parameter staleAt: seconds since 1970.
+  package init(
+    status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, isInvalidated: Bool = false,
+    staleAt: Int64, userInfo: [String: String] = [:]
+  ) {
+    self.init(
+      status: status, fields: fields, times: times, vary: vary, extent: extent, isInvalidated: isInvalidated)
+    (self.staleAt, self.userInfo) = (staleAt, userInfo)
+  }
+}
+
 /// A stored response without its body, with everything that decisions need, computed once.
-///
-/// A cache keeps what the initializer takes, beside the body's bytes. Two values are equal if all of that is equal.
 ///
 ///     if case .store(let status, let fields) = policy.storage(of: response, to: request, received: now),
 ///       let vary = VaryKey(vary: fields, request: request.headerFields)
 ///     {
 ///       let times = ExchangeTimes(request: sent, response: now)
-///       let stored = StoredResponse(
-///         id: 1, status: status, fields: fields, times: times, vary: vary, extent: .whole(bytes), policy: policy)
+///       let metadata = ResponseMetadata(
+///         status: status, fields: fields, times: times, vary: vary, extent: .whole(bytes))
+///       let stored = StoredResponse(id: 1, metadata, policy: policy)
 ///       print(stored.lifetime.seconds, stored.lifetime.source.rawValue)
 ///     }
 public struct StoredResponse: Hashable, Sendable {
   /// The cache's identifier for the response.
   public let id: Int64
+  /// What a cache writes down of the response.
+  public let metadata: ResponseMetadata
+
   /// The status as received; 200 for a response that was stored from a 206.
-  public let status: Int
+  @inlinable public var status: Int { metadata.status }
   /// The stored fields. RFC 9111 §3.1.
-  public let fields: HTTPFields
+  @inlinable public var fields: HTTPFields { metadata.fields }
   /// The times of the exchange that the response came from, or that confirmed it last.
-  public let times: ExchangeTimes
+  @inlinable public var times: ExchangeTimes { metadata.times }
   /// The request fields that selected the response. RFC 9111 §4.1.
-  public let vary: VaryKey
+  @inlinable public var vary: VaryKey { metadata.vary }
   /// The stored bytes.
-  public let extent: Extent
+  @inlinable public var extent: Extent { metadata.extent }
   /// `true` if the response must be validated before its next use, because the resource was changed. RFC 9111 §4.4.
-  public let isInvalidated: Bool
+  @inlinable public var isInvalidated: Bool { metadata.isInvalidated }
   /// The time since which the response counts as stale, whatever its lifetime; `nil` if it was never marked so.
-  public let staleSince: HTTPDate?
+  @inlinable public var staleSince: HTTPDate? { metadata.staleSince }
 
   /// The directives that apply to this cache.
   public let control: CacheControl
@@ -49,26 +101,11 @@ public struct StoredResponse: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - id: an identifier that is unique among the responses of one URL; with equal dates, the larger one is newer.
-  ///   - status: the status to answer with; 200 for a part.
-  ///   - fields: the fields as ``StorageDecision`` gave them.
-  ///   - times: the times of the exchange.
-  ///   - vary: the request fields that the response's `Vary` names.
-  ///   - extent: the stored bytes.
-  ///   - isInvalidated: `true` if the response must be validated before its next use.
-  ///   - staleSince: a time since which the response counts as stale; `nil` for none.
+  ///   - metadata: what was written down of it.
   ///   - policy: the rules of the cache; they determine which directives apply.
-  public init(
-    id: Int64, status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
-    isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
-  ) {
-    self.id = id
-    self.status = status
-    self.fields = fields
-    self.times = times
-    self.vary = vary
-    self.extent = extent
-    self.isInvalidated = isInvalidated
-    self.staleSince = staleSince
+  public init(id: Int64, _ metadata: ResponseMetadata, policy: CachePolicy) {
+    (self.id, self.metadata) = (id, metadata)
+    let (status, fields, times) = (metadata.status, metadata.fields, metadata.times)
     let control = policy.control(of: fields)
     self.control = control.directives
     lifetime = FreshnessLifetime(
@@ -80,6 +117,19 @@ public struct StoredResponse: Hashable, Sendable {
     areTagsKept = CacheTags.areAllKept(fields)
     isSelectable = !VaryKey.isUnmatchable(fields)
   }
+
+  package init(
+    id: Int64, status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
+    isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
+  ) {
+    self.init(
+      id: id,
+      ResponseMetadata(
+        status: status, fields: fields, times: times, vary: vary, extent: extent, isInvalidated: isInvalidated,
+        staleSince: staleSince), policy: policy)
+  }
+
+  /// The cache's own metadata do not count.
 
   public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
     left.id == right.id && left.status == right.status && left.times == right.times && left.fields == right.fields

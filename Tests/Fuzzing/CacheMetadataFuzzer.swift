@@ -83,9 +83,7 @@ enum CacheMetadataFuzzer: Fuzzer {
   }
 
   private static func stored(_ head: ResponseMetadata, _ policy: CachePolicy) -> StoredResponse {
-    StoredResponse(
-      id: 1, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
-      isInvalidated: head.isInvalidated, staleSince: head.staleSince, policy: policy)
+    StoredResponse(id: 1, head, policy: policy)
   }
 
   // MARK: Fields

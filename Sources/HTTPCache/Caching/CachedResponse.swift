@@ -25,11 +25,8 @@ public final class CachedResponse: Sendable {
     self.readAhead = readAhead
     self.epoch = epoch
     validity = CacheValidity(entry)
-    let head = entry.head
-    tags = head.tags
-    stored = StoredResponse(
-      id: entry.id, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
-      isInvalidated: head.isInvalidated, staleSince: head.staleSince, policy: policy)
+    tags = entry.head.tags
+    stored = StoredResponse(id: entry.id, entry.head, policy: policy)
   }
 
   /// The same, with the bytes that were read together with the entry as those in memory.

@@ -165,8 +165,7 @@ extension ResponseCache {
   ) -> ResponseMetadata {
     var head = ResponseMetadata(
       status: status, fields: fields, times: times, vary: vary, extent: extent, staleAt: 0, userInfo: userInfo)
-    let stored = StoredResponse(
-      id: 0, status: status, fields: fields, times: times, vary: vary, extent: extent, policy: policy)
+    let stored = StoredResponse(id: 0, head, policy: policy)
     head.staleAt =
       times.response.secondsSinceEpoch + Freshness(of: stored, at: times.response, rule: lifetime).remaining
     return head

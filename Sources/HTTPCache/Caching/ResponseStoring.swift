@@ -124,44 +124,7 @@ package protocol ResponseWriting: StoredBody {
   func discard()
 }
 
-/// Metadata of a stored response: status, fields, times, and the request fields that it was chosen by.
-package struct ResponseMetadata: Hashable, Sendable {
-  /// The response's status.
-  package var status: Int
-  /// Those that may be stored.
-  package var fields: HTTPFields
-  /// When it was asked for, and when its head came. RFC 9111 §4.2.3.
-  package var times: ExchangeTimes
-  /// The request fields that it was chosen by. RFC 9111 §4.1.
-  package var vary: VaryKey
-  /// Which bytes of the representation there are.
-  package var extent: Extent
-  /// It may not be used without asking. RFC 9111 §4.4.
-  package var isInvalidated: Bool
-  /// The time from which it counts as stale whatever its fields say; `nil` if it was not marked.
-  package var staleSince: HTTPDate?
-  /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
-  package var staleAt: Int64
-  /// Metadata that the app's storage hook attached.
-  package var userInfo: [String: String]
-
-  /// - Parameters:
-  ///   - fields: those that may be stored.
-  ///   - staleAt: seconds since 1970.
-  package init(
-    status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, isInvalidated: Bool = false,
-    staleAt: Int64, userInfo: [String: String] = [:]
-  ) {
-    self.status = status
-    self.fields = fields
-    self.times = times
-    self.vary = vary
-    self.extent = extent
-    self.isInvalidated = isInvalidated
-    self.staleAt = staleAt
-    self.userInfo = userInfo
-  }
-
+extension ResponseMetadata {
   /// The tags by which its origin wants it to be purged.
   package var tags: [String] { CacheTags.of(fields) }
 

@@ -7,9 +7,10 @@ enum DecisionSamples {
 
   static func served(_ now: HTTPDate) {
     let policy = CachePolicy(mode: .private)
-    let stored = StoredResponse(
-      id: 1, status: 200, fields: [.cacheControl: "max-age=60", .eTag: "\"v1\"", .date: now.description],
-      times: ExchangeTimes(request: now, response: now), vary: VaryKey(), extent: .whole(5), policy: policy)
+    let metadata = ResponseMetadata(
+      status: 200, fields: [.cacheControl: "max-age=60", .eTag: "\"v1\"", .date: now.description],
+      times: ExchangeTimes(request: now, response: now), vary: VaryKey(), extent: .whole(5))
+    let stored = StoredResponse(id: 1, metadata, policy: policy)
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/news")
     let later = HTTPDate(secondsSinceEpoch: now.secondsSinceEpoch + 30)
 
@@ -36,9 +37,10 @@ enum DecisionSamples {
     switch policy.storage(of: response, to: request, received: now) {
     case .store(let status, let fields):
       guard let vary = VaryKey(vary: fields, request: request.headerFields) else { return nil }
-      return StoredResponse(
-        id: 1, status: status, fields: fields, times: ExchangeTimes(request: sent, response: now), vary: vary,
-        extent: .whole(count), policy: policy)
+      let metadata = ResponseMetadata(
+        status: status, fields: fields, times: ExchangeTimes(request: sent, response: now), vary: vary,
+        extent: .whole(count))
+      return StoredResponse(id: 1, metadata, policy: policy)
     case .storePart: return nil  // a cache may leave parts alone
     case .refuse(let rule):
       print("not stored:", rule.rawValue, rule.clause)
@@ -52,9 +54,9 @@ enum DecisionSamples {
   ) -> StoredResponse? {
     switch policy.decision(on: received, to: conditional, for: request, validating: stored, at: now) {
     case .freshen(let stored, let fields):  // a 304: the stored bytes stay
-      return StoredResponse(
-        id: stored.id, status: stored.status, fields: fields, times: ExchangeTimes(request: sent, response: now),
-        vary: stored.vary, extent: stored.extent, policy: policy)
+      var metadata = stored.metadata
+      (metadata.fields, metadata.times) = (fields, ExchangeTimes(request: sent, response: now))
+      return StoredResponse(id: stored.id, metadata, policy: policy)
     case .use: return nil  // a new response: answer with it, and ask policy.storage(of:to:received:)
     case .serveStale: return stored  // a 5xx that stale-if-error covers
     case .askAgain, .append: return nil  // a 304 or 206 that does not fit; the rest of a stored part
@@ -127,8 +129,9 @@ enum DecisionSamples {
       let vary = VaryKey(vary: fields, request: request.headerFields)
     {
       let times = ExchangeTimes(request: sent, response: now)
-      let stored = StoredResponse(
-        id: 1, status: status, fields: fields, times: times, vary: vary, extent: .whole(bytes), policy: policy)
+      let metadata = ResponseMetadata(
+        status: status, fields: fields, times: times, vary: vary, extent: .whole(bytes))
+      let stored = StoredResponse(id: 1, metadata, policy: policy)
       print(stored.lifetime.seconds, stored.lifetime.source.rawValue)
     }
   }
