@@ -63,14 +63,53 @@ struct LinkTests {
     for (name, path) in paths { #expect(listed.contains(name), "no topics list \(path)") }
   }
 
-  @Test("the README's figures are those of the article about benchmarks")
+  /// A cell of the article about benchmarks: the name of its row, and the heading of its column.
+  private typealias Cell = (row: String, column: String)
+
+  /// Where the article has the figures of the README's rows whose names are other ones there.
+  private static let cells: [String: (own: Cell, other: Cell)] = [
+    "open a page whose bundle ran before": (("hot: the bundle ran before", "time"), ("cold", "time")),
+    "1 KiB from the gateway, one core": (("hits of 1 KiB", "renderhost"), ("hits of 1 KiB", "nginx")),
+  ]
+
+  /// The cells of a table's line.
+  private static func cells(_ line: String) -> [String] {
+    line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+  }
+
+  /// The first figure of a text, without commas.
+  private static func figure(_ text: String?) -> String? {
+    text?.firstMatch(of: /[\d.,]+(?: ms| µs|\/s)/).map { $0.0.filter { $0 != "," } }
+  }
+
+  @Test("the README's figures are those of the article about benchmarks, row by row")
   func figures() throws {
     let table = try #require(
       try Document("README.md").lines.joined(separator: "\n").firstMatch(of: /## Measured\n\n((?:\|.*\n)+)/))
-    let figures = table.1.matches(of: /[\d.,]+(?: ms| µs|\/s)/).map { $0.0.filter { $0 != "," } }
-    #expect(figures.count >= 10)
-    let article = try Document("\(Document.articles)/Benchmarks.md").lines.joined(separator: "\n")
-    for figure in figures { #expect(article.contains(" \(figure) "), "\(figure)") }
+    var values: [String: String] = [:]
+    var headings: [String] = []
+    for line in try Document("\(Document.articles)/Benchmarks.md").lines {
+      guard line.hasPrefix("|") else {
+        headings = []
+        continue
+      }
+      let cells = Self.cells(line)
+      if headings.isEmpty { headings = cells }
+      for (heading, cell) in zip(headings, cells).dropFirst() where values["\(cells[0]) | \(heading)"] == nil {
+        values["\(cells[0]) | \(heading)"] = cell
+      }
+    }
+    // Behind the headings and the line below them.
+    let rows = table.1.split(separator: "\n").dropFirst(2).map { Self.cells(String($0)) }
+    #expect(rows.count >= 5)
+    for row in rows {
+      try #require(row.count == 3, "\(row)")
+      let (own, other) = Self.cells[row[0]] ?? ((row[0], "PageKit"), (row[0], "beside it"))
+      for (text, cell) in [(row[1], own), (row[2], other)] {
+        let figure = try #require(Self.figure(text), "\(row[0]): \(text)")
+        #expect(figure == Self.figure(values["\(cell.row) | \(cell.column)"]), "\(row[0]): \(text)")
+      }
+    }
   }
 
   @Test("every source file that Architecture.md and the decisions name exists")
