@@ -121,7 +121,7 @@ extension CachePolicy {
     guard case .part(let held, let size) = stored.extent,
       let range = ContentRange(new[.contentRange]), range.first == held.upperBound,
       size == nil || range.size == nil || range.size == size,
-      let total = range.size ?? size, range.last == total - 1,
+      let total = range.size ?? size, range.last + 1 == total,
       let etag = stored.validators.strongETag, let other = new[.eTag], EntityTag.matchesStrongly(etag, other),
       new[.contentEncoding] ?? stored.fields[.contentEncoding] == stored.fields[.contentEncoding]
     else { return nil }

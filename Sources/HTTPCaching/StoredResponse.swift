@@ -15,7 +15,7 @@ import HTTPTypes
 public struct StoredResponse: Hashable, Sendable {
   /// The cache's identifier for the response.
   public let id: Int64
-  /// The status as received; 200 for a response that was stored from a 206.
+  /// The status as received, from 100 to 999; 200 for a response that was stored from a 206.
   public let status: Int
   /// The stored fields. RFC 9111 §3.1.
   public let fields: HTTPFields
@@ -49,11 +49,11 @@ public struct StoredResponse: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - id: an identifier that is unique among the responses of one URL; with equal dates, the larger one is newer.
-  ///   - status: the status to answer with; 200 for a part.
+  ///   - status: the status to answer with; 200 for a part. A number that is not from 100 to 999 counts as 500.
   ///   - fields: the fields as ``StorageDecision`` gave them.
   ///   - times: the times of the exchange.
   ///   - vary: the request fields that the response's `Vary` names.
-  ///   - extent: the stored bytes.
+  ///   - extent: the stored bytes. Negative numbers are of no bytes, and a size below the end of a part is unknown.
   ///   - isInvalidated: `true` if the response must be validated before its next use.
   ///   - staleSince: a time since which the response counts as stale; `nil` for none.
   ///   - policy: the rules of the cache; they determine which directives apply.
@@ -62,17 +62,18 @@ public struct StoredResponse: Hashable, Sendable {
     isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
   ) {
     self.id = id
-    self.status = status
+    // RFC 9110 §15: an invalid status counts as an error of the server.
+    self.status = (100...999).contains(status) ? status : 500
     self.fields = fields
     self.times = times
     self.vary = vary
-    self.extent = extent
+    self.extent = extent.valid
     self.isInvalidated = isInvalidated
     self.staleSince = staleSince
     let control = policy.control(of: fields)
     self.control = control.directives
     lifetime = FreshnessLifetime(
-      of: HTTPResponse(status: .init(code: status), headerFields: fields), control: control,
+      of: HTTPResponse(status: .init(code: self.status), headerFields: fields), control: control,
       isShared: policy.mode == .shared, received: times.response)
     age = Age(of: fields, times: times)
     validators = Validators(of: fields)
@@ -173,7 +174,7 @@ extension StoredResponse {
   /// The 206 with these positions of the representation.
   private func part(_ range: Range<Int64>, _ fields: HTTPFields) -> (head: HTTPResponse, bytes: Range<Int64>?) {
     var fields = fields
-    fields[.contentRange] = ContentRange(range, size: extent.size).description
+    fields[.contentRange] = ContentRange(range, size: extent.size)?.description
     fields[.contentLength] = String(range.upperBound - range.lowerBound)
     // RFC 9530 §2: the stored one is of the whole content.
     if let digest = HTTPField.Name.contentDigest { fields[digest] = nil }
