@@ -299,7 +299,6 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageRuntime", "PageTesting",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: relaxed),
     .testTarget(name: "SigningTests", dependencies: ["Signing", "PageTesting"], swiftSettings: relaxed),

@@ -1,5 +1,4 @@
 import HTTPCaching
-import HTTPTypes
 
 /// The samples of "RFC 9111 as values", and the examples in the documentation of `HTTPCaching`.
 enum DecisionSamples {
