@@ -117,6 +117,18 @@ extension StoredResponse {
     }
   }
 
+  /// Returns the key that the response is stored with after the origin has confirmed it: its own, or the request's if
+  /// its own does not answer the request, or `Vary` names other fields now. RFC 9111 §4.1, §4.3.4.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields of ``ResponseDecision/freshen(_:fields:)``, or of a HEAD.
+  ///   - request: the fields of the client's request that the origin's 304 is for.
+  public func varyKey(confirmedBy fields: HTTPFields, for request: HTTPFields) -> VaryKey {
+    // With Vary: *, no request selects the response, whatever its key.
+    guard let new = VaryKey(vary: fields, request: request) else { return vary }
+    return new.values.keys == vary.values.keys && answers(request) ? vary : new
+  }
+
   private func differsInCodings(
     from request: HTTPFields, _ compare: (_ offered: AcceptedCodings, _ accepted: AcceptedCodings) -> Bool
   ) -> Bool {

@@ -53,7 +53,8 @@ enum DecisionSamples {
     case .freshen(let stored, let fields):  // a 304: the stored bytes stay
       return StoredResponse(
         id: stored.id, status: stored.status, fields: fields, times: ExchangeTimes(request: sent, response: now),
-        vary: stored.vary, extent: stored.extent, policy: policy)
+        vary: stored.varyKey(confirmedBy: fields, for: request.headerFields),
+        extent: stored.extent, policy: policy)
     case .use: return nil  // a new response: answer with it, and ask policy.storage(of:to:received:)
     case .serveStale: return stored  // a 5xx that stale-if-error covers
     case .askAgain, .append: return nil  // a 304 or 206 that does not fit; the rest of a stored part
