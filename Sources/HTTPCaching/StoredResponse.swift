@@ -2,7 +2,8 @@ import HTTPTypes
 
 /// A stored response without its body, with everything that decisions need, computed once.
 ///
-/// A cache keeps what the initializer takes, beside the body's bytes. Two values are equal if all of that is equal.
+/// A cache keeps what the initializer takes, beside the body's bytes. Two values are equal if all of that is equal, apart
+/// from the policy: what is computed with it does not count.
 ///
 ///     if case .store(let status, let fields) = policy.storage(of: response, to: request, received: now),
 ///       let vary = VaryKey(vary: fields, request: request.headerFields)
@@ -153,11 +154,12 @@ extension StoredResponse {
   ///
   /// - Parameters:
   ///   - request: the client's request, which selects this response: ``CacheDecision``.
-  ///   - age: the age of the stored response in seconds, for the `Age` field. RFC 9111 §5.1.
+  ///   - age: the age of the stored response in seconds, for the `Age` field. RFC 9111 §5.1. Numbers below 0 and above
+  ///     ``CacheControl/longestSeconds`` count as these.
   /// - Returns: the head, and the positions of its content in the stored bytes; `nil` for no content.
   public func response(to request: HTTPRequest, age: Int64) -> (head: HTTPResponse, bytes: Range<Int64>?) {
     var fields = self.fields
-    fields[.age] = String(age)
+    fields[.age] = String(min(max(0, age), CacheControl.longestSeconds))
     let isSuccess = (200..<300).contains(status)
     if isSuccess, isNotModified(for: request.headerFields) {
       let kept = fields.filter { Self.notModifiedFields.contains($0.name) || $0.name == .age }

@@ -200,7 +200,7 @@ struct TargetedFieldTests {
     return nil
   }
 
-  /// RFC 9213 §2.2, §3.1.
+  /// RFC 9213 §2.2, §3.
   @Test(
     "a targeted field decides what is stored",
     arguments: [
