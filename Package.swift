@@ -287,7 +287,6 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageRuntime", "PageTesting",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: relaxed),
     .testTarget(

@@ -1,7 +1,7 @@
 // One import is all that an app needs which uses the cache without pages: the cache's own types give and take those of
 // these modules.
 
-// Dates, lifetimes and the cache status of responses.
+// The rules of RFC 9111: policies, decisions, stored responses, dates and the cache status.
 @_exported import HTTPCaching
 // URLs, bodies and the transport protocol.
 @_exported import HTTPTransport

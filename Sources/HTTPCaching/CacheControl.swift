@@ -142,7 +142,7 @@ extension CacheControl {
 
 extension CachePolicy {
   /// The directives of a response that apply to this cache: those of its targeted field, or of `Cache-Control`.
-  /// RFC 9213 §2.2.
+  /// RFC 9213 §2.2. A targeted field with more than 1,024 members and parameters counts as invalid.
   ///
   /// - Parameter fields: the fields of the response.
   /// - Returns: the directives; and `true` if they come from a targeted field, which disables `Cache-Control` and
@@ -156,10 +156,18 @@ extension CachePolicy {
 }
 
 extension CacheControl {
-  /// Returns `nil` if the field is absent, empty or invalid, which count the same. RFC 9213 §2.1.
+  /// The limit of members and parameters in a targeted field, together: every parser must accept so many members.
+  /// RFC 8941 §3.2.
+  private static let mostMembers = 1024
+
+  /// Returns `nil` if the field is absent, empty or invalid, which count the same. RFC 9213 §2.1. So does a field with more
+  /// than ``mostMembers``: the parser compares each name with all before it.
   fileprivate init?(targeted lines: [String]) {
     guard !lines.isEmpty else { return nil }
-    var parser = StructuredFieldValueParser(Array(lines.joined(separator: ", ").utf8))
+    let bytes = Array(lines.joined(separator: ", ").utf8)
+    let separators = bytes.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ";") }
+    guard separators < Self.mostMembers else { return nil }
+    var parser = StructuredFieldValueParser(bytes)
     guard let dictionary = try? parser.parseDictionaryFieldValue(), !dictionary.isEmpty else { return nil }
     self.init()
     for (name, member) in dictionary {

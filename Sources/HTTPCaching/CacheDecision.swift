@@ -148,7 +148,7 @@ extension CachePolicy {
     func forward(_ reason: ForwardReason) -> CacheDecision {
       asked.onlyIfCached ? .gatewayTimeout(because: reason) : .fetch(request, because: reason)
     }
-    guard request.method == .get || request.method == .head else { return .fetch(request, because: .method) }
+    guard Self.isAnswerable(request.method) else { return .fetch(request, because: .method) }
     // RFC 9111 §4.3.2: only the origin evaluates these two.
     if request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince) {
       return forward(.precondition)
@@ -197,14 +197,19 @@ extension CachePolicy {
     stored.validators.isEmpty ? nil : stored.validators.applied(to: request)
   }
 
+  /// Returns `true` for the methods that stored responses answer.
+  static func isAnswerable(_ method: HTTPRequest.Method) -> Bool { method == .get || method == .head }
+
   /// Returns the stored response that the request selects, of any age, even if the request or the response forbids its
   /// use without validation; `nil` if there is none. RFC 9111 §4.1.
   ///
   /// - Parameters:
-  ///   - request: the client's request.
+  ///   - request: the client's request. Other methods than GET and HEAD select nothing. `If-Match` and
+  ///     `If-Unmodified-Since` do not count, which RFC 9110 §13.1.1 and §13.1.4 leave to caches.
   ///   - stored: all responses that are stored for the request's URL.
   public func selectedResponse(for request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
-    if case .found(let found) = selection(for: request, among: stored) { found } else { nil }
+    guard Self.isAnswerable(request.method) else { return nil }
+    return if case .found(let found) = selection(for: request, among: stored) { found } else { nil }
   }
 
   /// Returns `true` if nothing forbids the use of the response when it is stale. A rule that permits it is necessary

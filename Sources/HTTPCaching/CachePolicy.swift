@@ -21,7 +21,7 @@ public struct CachePolicy: Hashable, Sendable {
   }
 
   /// The kind of cache that the rules are for.
-  public var mode: Mode
+  public package(set) var mode: Mode
   /// The names of the targeted fields that address this cache, the most specific first. If a response has a valid one,
   /// its directives replace `Cache-Control` and `Expires`. RFC 9213 §2.2.
   public let targets: [HTTPField.Name]
@@ -29,7 +29,7 @@ public struct CachePolicy: Hashable, Sendable {
   /// all; `false` by default. RFC 9111 §7.3 leaves this to the origin. A private cache always stores them.
   public var sharesCookies = false
 
-  /// Creates the rules of a cache. A shared cache obeys `CDN-Cache-Control` (RFC 9213 §3.1).
+  /// Creates the rules of a cache. A shared cache obeys `CDN-Cache-Control` (RFC 9213 §3).
   ///
   /// - Parameter mode: the kind of cache.
   public init(mode: Mode) {
@@ -48,7 +48,7 @@ public struct CachePolicy: Hashable, Sendable {
 }
 
 extension HTTPField.Name {
-  /// `CDN-Cache-Control`, the targeted field for shared caches of an origin's own network. RFC 9213 §3.1.
+  /// `CDN-Cache-Control`, the targeted field for shared caches of an origin's own network. RFC 9213 §3.
   package static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")
   /// `Content-Digest`, the digest of the bytes of one message. RFC 9530 §2.
   package static let contentDigest = HTTPField.Name("Content-Digest")

@@ -43,6 +43,7 @@ package enum RequestedRange: Hashable, Sendable {
 
   /// Returns the positions in a representation of this size in bytes; `nil` if it has none of them.
   package func resolved(in size: Int64) -> Range<Int64>? {
+    let size = max(0, size)
     let range: Range<Int64>
     switch self {
     case .from(let first): range = min(first, size)..<size
@@ -62,12 +63,14 @@ public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
   /// The size of the representation in bytes; `nil` if it is unknown (`*`).
   public let size: Int64?
 
-  /// Creates the value of a part.
+  /// Creates the value of a part. Returns `nil` if no field value says it: for no position, a negative one, or one that
+  /// is not below the size.
   ///
   /// - Parameters:
-  ///   - range: the positions of the part, at least one.
+  ///   - range: the positions of the part.
   ///   - size: the size of the representation in bytes; `nil` if it is unknown.
-  public init(_ range: Range<Int64>, size: Int64?) {
+  public init?(_ range: Range<Int64>, size: Int64?) {
+    guard range.lowerBound >= 0, !range.isEmpty, range.upperBound <= size ?? .max else { return nil }
     first = range.lowerBound
     last = range.upperBound - 1
     self.size = size
@@ -115,11 +118,27 @@ public enum Extent: Hashable, Sendable {
   /// These positions; `of` is the size of the representation in bytes, `nil` if it is unknown.
   case part(Range<Int64>, of: Int64?)
 
-  /// The number of stored bytes.
+  /// The number of stored bytes, from 0.
   public var count: Int64 {
     switch self {
-    case .whole(let size): size
-    case .part(let range, _): range.upperBound - range.lowerBound
+    case .whole(let size): return max(0, size)
+    case .part(let range, _):
+      let (count, overflows) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
+      return overflows ? .max : count
+    }
+  }
+
+  /// The extent without negative numbers and without a size below its end. An extent whose positions cannot be becomes a
+  /// part without bytes, which answers no request.
+  var valid: Extent {
+    switch self {
+    case .whole(let size): size < 0 ? .part(0..<0, of: nil) : self
+    case .part(let range, let size):
+      if range.lowerBound < 0 {
+        .part(0..<0, of: nil)
+      } else {
+        .part(range, of: size.flatMap { $0 < range.upperBound ? nil : $0 })
+      }
     }
   }
 

@@ -33,7 +33,7 @@ extension CachePolicy {
   /// - Parameters:
   ///   - response: the head of the origin's response.
   ///   - sent: the request as it went to the origin.
-  ///   - original: the client's request.
+  ///   - original: the client's request. Only for GET and HEAD a stored response may replace an error.
   ///   - stored: the stored response that `sent` validates or completes, or that may replace an error; `nil` for none.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
@@ -75,14 +75,15 @@ extension CachePolicy {
   ///
   /// - Parameters:
   ///   - stored: the stored response that the request selects.
-  ///   - request: the client's request.
+  ///   - request: the client's request. No rule permits an answer to other methods than GET and HEAD. `If-Match` and
+  ///     `If-Unmodified-Since` do not count, which RFC 9110 §13.1.1 and §13.1.4 leave to caches.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
   /// - Returns: the rule that permits it; `nil` if none does.
   public func fallback(
     to stored: StoredResponse, for request: HTTPRequest, at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> ServeReason? {
-    guard stored.extent.isWhole else { return nil }
+    guard Self.isAnswerable(request.method), stored.extent.isWhole else { return nil }
     if mayAnswerError(stored, request, now, rule) { return .ifError }
     let asked = CacheControl(request: request.headerFields)
     // RFC 5861 §4: stale-if-error is a limit, and it was exceeded.
@@ -97,7 +98,7 @@ extension CachePolicy {
   private func mayAnswerError(
     _ stored: StoredResponse, _ request: HTTPRequest, _ now: HTTPDate, _ rule: LifetimeRule
   ) -> Bool {
-    guard mayBeStale(stored), stored.extent.isWhole else { return false }
+    guard Self.isAnswerable(request.method), mayBeStale(stored), stored.extent.isWhole else { return false }
     let window = CacheControl(request: request.headerFields).staleIfError ?? stored.control.staleIfError
     return window.map { -Freshness(of: stored, at: now, rule: rule).remaining <= $0 } ?? false
   }
@@ -121,7 +122,7 @@ extension CachePolicy {
     guard case .part(let held, let size) = stored.extent,
       let range = ContentRange(new[.contentRange]), range.first == held.upperBound,
       size == nil || range.size == nil || range.size == size,
-      let total = range.size ?? size, range.last == total - 1,
+      let total = range.size ?? size, range.last + 1 == total,
       let etag = stored.validators.strongETag, let other = new[.eTag], EntityTag.matchesStrongly(etag, other),
       new[.contentEncoding] ?? stored.fields[.contentEncoding] == stored.fields[.contentEncoding]
     else { return nil }

@@ -52,6 +52,9 @@ public struct ResponseMetadata: Hashable, Sendable {
 
 /// A stored response without its body, with everything that decisions need, computed once.
 ///
+/// A cache keeps what the initializer takes, beside the body's bytes. Two values are equal if all of that is equal, apart
+/// from the policy: what is computed with it does not count.
+///
 ///     if case .store(let status, let fields) = policy.storage(of: response, to: request, received: now),
 ///       let vary = VaryKey(vary: fields, request: request.headerFields)
 ///     {
@@ -67,7 +70,7 @@ public struct StoredResponse: Hashable, Sendable {
   /// What a cache writes down of the response.
   public let metadata: ResponseMetadata
 
-  /// The status as received; 200 for a response that was stored from a 206.
+  /// The status as received, from 100 to 999; 200 for a response that was stored from a 206.
   @inlinable public var status: Int { metadata.status }
   /// The stored fields. RFC 9111 §3.1.
   @inlinable public var fields: HTTPFields { metadata.fields }
@@ -101,9 +104,14 @@ public struct StoredResponse: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - id: an identifier that is unique among the responses of one URL; with equal dates, the larger one is newer.
-  ///   - metadata: what was written down of it.
+  ///   - metadata: what was written down of it. A status that is not from 100 to 999 counts as 500. Negative numbers of the
+  ///     extent are of no bytes, and a size below the end of a part is unknown.
   ///   - policy: the rules of the cache; they determine which directives apply.
   public init(id: Int64, _ metadata: ResponseMetadata, policy: CachePolicy) {
+    var metadata = metadata
+    // RFC 9110 §15: an invalid status counts as an error of the server.
+    if !(100...999).contains(metadata.status) { metadata.status = 500 }
+    metadata.extent = metadata.extent.valid
     (self.id, self.metadata) = (id, metadata)
     let (status, fields, times) = (metadata.status, metadata.fields, metadata.times)
     let control = policy.control(of: fields)
@@ -129,8 +137,7 @@ public struct StoredResponse: Hashable, Sendable {
         staleSince: staleSince), policy: policy)
   }
 
-  /// The cache's own metadata do not count.
-
+  /// The policy and the cache's own metadata do not count.
   public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
     left.id == right.id && left.status == right.status && left.times == right.times && left.fields == right.fields
       && left.extent == right.extent && left.isInvalidated == right.isInvalidated && left.vary == right.vary
@@ -166,6 +173,18 @@ extension StoredResponse {
     }
   }
 
+  /// Returns the key that the response is stored with after the origin has confirmed it: its own, or the request's if
+  /// its own does not answer the request, or `Vary` names other fields now. RFC 9111 §4.1, §4.3.4.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields of ``ResponseDecision/freshen(_:fields:)``, or of a HEAD.
+  ///   - request: the fields of the client's request that the origin's 304 is for.
+  public func varyKey(confirmedBy fields: HTTPFields, for request: HTTPFields) -> VaryKey {
+    // With Vary: *, no request selects the response, whatever its key.
+    guard let new = VaryKey(vary: fields, request: request) else { return vary }
+    return new.values.keys == vary.values.keys && answers(request) ? vary : new
+  }
+
   private func differsInCodings(
     from request: HTTPFields, _ compare: (_ offered: AcceptedCodings, _ accepted: AcceptedCodings) -> Bool
   ) -> Bool {
@@ -190,11 +209,12 @@ extension StoredResponse {
   ///
   /// - Parameters:
   ///   - request: the client's request, which selects this response: ``CacheDecision``.
-  ///   - age: the age of the stored response in seconds, for the `Age` field. RFC 9111 §5.1.
+  ///   - age: the age of the stored response in seconds, for the `Age` field. RFC 9111 §5.1. Numbers below 0 and above
+  ///     ``CacheControl/longestSeconds`` count as these.
   /// - Returns: the head, and the positions of its content in the stored bytes; `nil` for no content.
   public func response(to request: HTTPRequest, age: Int64) -> (head: HTTPResponse, bytes: Range<Int64>?) {
     var fields = self.fields
-    fields[.age] = String(age)
+    fields[.age] = String(min(max(0, age), CacheControl.longestSeconds))
     let isSuccess = (200..<300).contains(status)
     if isSuccess, isNotModified(for: request.headerFields) {
       let kept = fields.filter { Self.notModifiedFields.contains($0.name) || $0.name == .age }
@@ -223,7 +243,7 @@ extension StoredResponse {
   /// The 206 with these positions of the representation.
   private func part(_ range: Range<Int64>, _ fields: HTTPFields) -> (head: HTTPResponse, bytes: Range<Int64>?) {
     var fields = fields
-    fields[.contentRange] = ContentRange(range, size: extent.size).description
+    fields[.contentRange] = ContentRange(range, size: extent.size)?.description
     fields[.contentLength] = String(range.upperBound - range.lowerBound)
     // RFC 9530 §2: the stored one is of the whole content.
     if let digest = HTTPField.Name.contentDigest { fields[digest] = nil }

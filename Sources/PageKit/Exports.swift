@@ -7,9 +7,9 @@
 @_exported import Bundles
 // The transport and the cookie jar that a host has unless told otherwise.
 @_exported import CurlTransport
-// Requests and answers of pages, and the response cache.
+// Requests and responses of pages, and the response cache.
 @_exported import HTTPCache
-// Dates and the cache status of answers.
+// The rules of RFC 9111: policies, decisions, stored responses, dates and the cache status.
 @_exported import HTTPCaching
 // URLs, digests, JSON and the transport protocol.
 @_exported import HTTPTransport

@@ -130,6 +130,49 @@ struct ArithmeticTests {
     #expect(count > 2_000)
   }
 
+  @Test(
+    "no status or extent from outside stops a decision, and none gives bytes that are not stored",
+    arguments: [
+      Extent.whole(-1), .whole(.min), .whole(.max), .part(0..<10, of: -1), .part(0..<10, of: .min),
+      .part(0..<5, of: .min),
+      .part(0..<10, of: 5), .part(8..<10, of: 5), .part(.min..<1, of: nil), .part(.min ..< .min, of: .min),
+      .part(.min ..< .max, of: .max), .part(-5..<5, of: 10), .part(5..<5, of: 10), .part(0..<Int64.max, of: .max),
+    ])
+  func hostileExtents(_ extent: Extent) {
+    let asked: [HTTPFields] = [
+      [:], [.range: "bytes=-5"], [.range: "bytes=0-"], [.range: "bytes=3-7"], [.range: "bytes=0-9223372036854775806"],
+    ]
+    #expect(extent.count >= 0)
+    for status in [200, 206, 304, 404, 999, 1000, 99, 0, -1, .max, .min] {
+      let stored = Sample.stored(status: status, extent: extent)
+      #expect((100...999).contains(stored.status) && stored.head.status.code == stored.status)
+      for request in asked.map({ Sample.request($0) }) {
+        let (head, bytes) = stored.response(to: request, age: 1)
+        #expect((bytes ?? 0..<0).clamped(to: 0..<stored.extent.count) == bytes ?? 0..<0)
+        #expect(head.headerFields[.contentRange].map { $0.hasPrefix("bytes */") || ContentRange($0) != nil } ?? true)
+        for mode in Self.modes {
+          let policy = CachePolicy(mode: mode)
+          let decision = policy.decision(for: request, among: [stored], at: Sample.time(1))
+          if case .serve = decision { #expect(stored.extent == extent || !stored.extent.isWhole) }
+          for range in ["bytes 5-9/*", "bytes 10-19/*", "bytes 0-9223372036854775806/*"] {
+            _ = policy.decision(
+              on: Sample.answer(206, [.contentRange: range, .eTag: "\"v\""]), to: Sample.request([.range: "bytes=5-"]),
+              for: Sample.request(), validating: stored, at: Sample.time(1))
+          }
+        }
+      }
+    }
+  }
+
+  @Test("a range in a representation of a negative size has no bytes")
+  func negativeSizes() {
+    for size in [Int64.min, -1] {
+      for range in [RequestedRange.from(0), .between(0, 9), .between(0, .max), .suffix(5), .suffix(.max)] {
+        #expect(range.resolved(in: size) == nil)
+      }
+    }
+  }
+
   @Test("every date with a four-digit year is read as it was written")
   func fourDigitYears() async {
     var random = SeededGenerator(seed: 1994)

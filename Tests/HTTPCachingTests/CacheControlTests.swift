@@ -145,6 +145,21 @@ struct TargetedFieldTests {
     #expect(Self.lifetime(try Self.fields(value, nil)).source == .expires)
   }
 
+  @Test(
+    "a targeted field counts up to 1,024 members and parameters",
+    arguments: [(",", 1023, true), (",", 1024, false), (";", 1023, true), (";", 1024, false), (",", 100_000, false)])
+  func manyMembers(_ separator: String, _ more: Int, _ counts: Bool) throws {
+    let field = "max-age=60" + (0..<more).map { "\(separator)a\($0)" }.joined()
+    #expect(Self.lifetime(try Self.fields(field, "max-age=7")).seconds == (counts ? 60 : 7))
+    let name = try #require(HTTPField.Name("CDN-Cache-Control"))
+    var lines = try Self.fields("max-age=60", "max-age=7")
+    for index in 0..<min(more, 2_000) { lines.append(HTTPField(name: name, value: "a\(index)")) }
+    #expect(Self.lifetime(lines).seconds == (more < 1024 ? 60 : 7))
+    // Length alone is no reason.
+    let long = "max-age=60, x=\"" + String(repeating: "a", count: 100_000) + "\""
+    #expect(Self.lifetime(try Self.fields(long, "max-age=7")).seconds == 60)
+  }
+
   @Test("several lines of a targeted field are one dictionary")
   func severalLines() throws {
     let name = try #require(HTTPField.Name("CDN-Cache-Control"))
@@ -185,7 +200,7 @@ struct TargetedFieldTests {
     return nil
   }
 
-  /// RFC 9213 §2.2, §3.1.
+  /// RFC 9213 §2.2, §3.
   @Test(
     "a targeted field decides what is stored",
     arguments: [

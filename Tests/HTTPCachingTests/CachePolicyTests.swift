@@ -99,4 +99,24 @@ struct SelectedResponseTests {
     }
     #expect(id("fr") == 2 && id("de") == 3 && id("en") == nil)
   }
+
+  /// RFC 9111 §4.1, §4.3.4.
+  @Test(
+    "a confirmation keeps the key unless it does not answer the request or Vary names other fields",
+    arguments: [
+      ("Accept-Encoding", "gzip", "Accept-Encoding", "gzip, br", "br,gzip"),
+      ("Accept-Encoding", "gzip, br", "Accept-Encoding", "gzip", "br,gzip"),
+      ("Accept-Encoding", "gzip", "accept-encoding", "gzip", "gzip"),
+      ("Accept-Encoding", "gzip", "*", "gzip, br", "gzip"),
+      ("Accept-Encoding", "gzip, br", "Accept-Encoding, Accept-Language", "gzip", "gzip de"),
+      ("", "gzip", "Accept-Language", "gzip", "de"), ("", "gzip", "", "br", ""),
+      ("Accept-Language", "gzip", "", "br", ""),
+    ])
+  func confirmedKeys(_ before: String, _ stored: String, _ vary: String, _ asked: String, _ expected: String) throws {
+    func request(_ codings: String) -> HTTPFields { [.acceptEncoding: codings, .acceptLanguage: "de"] }
+    let key = try #require(VaryKey(vary: [.vary: before], request: request(stored)))
+    let confirmed = Sample.stored("max-age=60", [.eTag: "\"v\"", .contentEncoding: "gzip"], vary: key)
+      .varyKey(confirmedBy: [.vary: vary], for: request(asked))
+    #expect(confirmed.values.sorted { $0.key < $1.key }.compactMap(\.value).joined(separator: " ") == expected)
+  }
 }

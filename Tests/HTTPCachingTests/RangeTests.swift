@@ -68,6 +68,16 @@ struct ByteRangeTests {
   func invalidContentRange(_ value: String?) {
     #expect(ContentRange(value) == nil)
   }
+
+  @Test(
+    "positions that no Content-Range has give none",
+    arguments: [
+      (5..<5, 10), (0..<0, nil), (.min ..< .min, nil), (.min..<1, nil), (-1..<5, 10), (0..<11, 10), (0..<1, 0),
+      (0..<1, -1), (0..<1, .min),
+    ] as [(Range<Int64>, Int64?)])
+  func impossiblePositions(_ range: Range<Int64>, _ size: Int64?) {
+    #expect(ContentRange(range, size: size) == nil)
+  }
 }
 
 // MARK: - Stored bytes

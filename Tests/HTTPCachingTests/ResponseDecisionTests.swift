@@ -317,6 +317,23 @@ struct FailureTests {
     }
   }
 
+  @Test("only GET and HEAD are answered from a stored response when the origin fails", arguments: [true, false])
+  func methodsOfFallbacks(_ allowsErrors: Bool) {
+    let policy = CachePolicy(mode: .private)
+    let stored = Sample.stored(allowsErrors ? "max-age=60, stale-if-error=99" : "max-age=60")
+    for method in [HTTPRequest.Method.get, .head, .post, .put, .delete, .options] {
+      let isAnswered = method == .get || method == .head
+      let request = Sample.request(method: method)
+      let decision = policy.decision(
+        on: Sample.answer(503), to: request, for: request, validating: stored, at: Sample.time(61))
+      #expect(decision == (isAnswered && allowsErrors ? .serveStale(stored, because: .ifError) : .use), "\(method)")
+      let reason: ServeReason? = allowsErrors ? .ifError : .disconnected
+      #expect(
+        policy.fallback(to: stored, for: request, at: Sample.time(61)) == (isAnswered ? reason : nil), "\(method)")
+      #expect((policy.selectedResponse(for: request, among: [stored]) != nil) == isAnswered, "\(method)")
+    }
+  }
+
   @Test("a response with neither lifetime nor validator is not used by itself")
   func unknownFreshness() {
     let policy = CachePolicy(mode: .private)

@@ -27,6 +27,19 @@ struct StoredResponseTests {
     #expect(answer.head.headerFields[.contentLength] == "100")
   }
 
+  @Test(
+    "the Age of an answer is within what an age can be",
+    arguments: [(-1, "0"), (.min, "0"), (0, "0"), (1 << 31, "2147483648"), (.max, "2147483648")] as [(Int64, String)])
+  func boundedAge(_ age: Int64, _ field: String) {
+    #expect(Self.stored.response(to: Sample.request(), age: age).head.headerFields[values: .age] == [field])
+  }
+
+  @Test("the policy does not count when stored responses are compared")
+  func equality() {
+    #expect(Sample.stored(mode: .private) == Sample.stored(mode: .shared))
+    #expect(Sample.stored(extent: .whole(1)) != Sample.stored(extent: .whole(2)))
+  }
+
   @Test("HEAD gets the same fields and no body")
   func head() {
     let answer = Self.answer([.range: "bytes=0-1"], method: .head)

@@ -12,7 +12,8 @@ extension ResponseCache {
   ///   - diskCapacity: in bytes; responses that are kept do not count.
   ///   - directory: `nil` for the folders of the app: ``StoreDirectory/app(_:environment:)``.
   ///   - allowingNone: pass `true` for a cache without memory.
-  ///   - policy: the rules of a private cache, or of a shared one. RFC 9111 §1.
+  ///   - policy: the rules of a private cache, or of a shared one. RFC 9111 §1. A shared cache needs a `directory` of its
+  ///     own: the app's folders have what a private cache stored.
   ///   - logger: gets warnings of the store.
   /// - Throws: ``ResponseCacheError/noMemory`` if `memoryCapacity` is 0 and `allowingNone` is `false`; `StoreError`.
   public convenience init(

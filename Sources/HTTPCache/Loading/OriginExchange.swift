@@ -288,7 +288,7 @@ final class OriginExchange: Sendable {
       let fields = hop.policy.freshening(of: cached.stored, byHead: response, at: times.response),
       await !validator.contradicts(response, cached)
     else { return nil }
-    return await recorder.update(cached, fields, times, generation)
+    return await recorder.update(cached, fields, times, generation, for: hop.request)
   }
 
   /// Sends one request to the origin, or to the handler that answers in its place.

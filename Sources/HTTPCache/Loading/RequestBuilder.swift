@@ -123,7 +123,7 @@ final class RequestBuilder: Sendable {
       throw LoadError.invalidReference(url.text)
     }
     var policy = cachePolicy
-    if let rule { policy.sharesCookies = rule.sharesCookies }
+    if rule?.sharesCookies == true { policy.sharesCookies = true }
     let lifetime = rule.map(\.lifetime) ?? .server
     return OutgoingRequest(
       url: url,

@@ -75,7 +75,8 @@ public struct ResourceRule: Sendable {
   public var behavior: LoadBehavior?
   /// How long their responses are fresh.
   public var lifetime: LifetimeRule
-  /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
+  /// `true` lets a shared partition store responses with their `Set-Cookie`, so that one client's cookie reaches all;
+  /// `false` leaves that to the cache's policy.
   package var sharesCookies = false
   /// Makes responses to POST storable: the text that it makes of a request's body becomes part of the key. It returns
   /// `nil` for a request whose response is not to be stored.

@@ -133,15 +133,13 @@ final class ResponseRecorder: Sendable {
 
   /// Stores that a stored response was confirmed. RFC 9111 §4.3.4.
   ///
-  /// - Parameter request: the request whose response was a 304; from now on the stored response answers it as well.
+  /// - Parameter request: the client's request, which the stored response answers from now on.
   func update(
     _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64,
-    for request: HTTPRequest? = nil
+    for request: HTTPRequest
   ) async -> CachedResponse {
     let tags = cached.tags + CacheTags.of(fields)
-    let vary = request.flatMap { request in
-      cached.stored.answers(request.headerFields) ? nil : VaryKey(vary: fields, request: request.headerFields)
-    }
+    let vary = cached.stored.varyKey(confirmedBy: fields, for: request.headerFields)
     return await inFlight.inTurn(cached.entry.key) { [cache, inFlight] in
       guard inFlight.claim(generation, for: cached.entry.key, tags: tags) else {
         // Whoever asked gets the confirmation's fields; what was purged meanwhile stays purged.
@@ -160,7 +158,8 @@ final class ResponseRecorder: Sendable {
       guard inFlight.claim(generation, for: hop.key, tags: found.flatMap(\.tags)) else { return }
       for cached in found {
         if let fields = hop.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
-          _ = await cache.update(cached, fields: fields, times: times)
+          let vary = cached.stored.varyKey(confirmedBy: fields, for: hop.request.headerFields)
+          _ = await cache.update(cached, fields: fields, times: times, vary: vary)
         } else {
           await cache.invalidate([hop.key])
         }

@@ -1,5 +1,4 @@
 import HTTPCaching
-import HTTPTypes
 
 /// The samples of "RFC 9111 as values", and the examples in the documentation of `HTTPCaching`.
 enum DecisionSamples {
@@ -56,6 +55,7 @@ enum DecisionSamples {
     case .freshen(let stored, let fields):  // a 304: the stored bytes stay
       var metadata = stored.metadata
       (metadata.fields, metadata.times) = (fields, ExchangeTimes(request: sent, response: now))
+      metadata.vary = stored.varyKey(confirmedBy: fields, for: request.headerFields)
       return StoredResponse(id: stored.id, metadata, policy: policy)
     case .use: return nil  // a new response: answer with it, and ask policy.storage(of:to:received:)
     case .serveStale: return stored  // a 5xx that stale-if-error covers

@@ -28,6 +28,7 @@ struct ResourceFixture {
     var memoryCapacity = 4 << 20
     var saver = DataSaver()
     var mode = CachePolicy.Mode.private
+    var sharesCookies = false
     /// Stands for the store that responses are kept in.
     var wrapStore: (ResponseStore) -> any ResponseStoring = { $0 }
     var configure: (inout ResourceLoader.Configuration, FaultOrigin) throws -> Void = { _, _ in }
@@ -41,9 +42,10 @@ struct ResourceFixture {
     self.time = time
     self.asked = asked
     store = try ResponseStore(at: ResponseDirectory(folder.file("responses")))
+    var policy = CachePolicy(mode: options.mode)
+    policy.sharesCookies = options.sharesCookies
     cache = try ResponseCache(
-      store: options.wrapStore(store), memoryCapacity: options.memoryCapacity, allowingNone: true,
-      policy: CachePolicy(mode: options.mode))
+      store: options.wrapStore(store), memoryCapacity: options.memoryCapacity, allowingNone: true, policy: policy)
     transport = try CurlTransport()
     var configuration = ResourceLoader.Configuration()
     configuration.now = { time.date }

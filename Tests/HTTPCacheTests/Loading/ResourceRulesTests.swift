@@ -93,6 +93,26 @@ struct ResourceRulesTests {
     }
   }
 
+  @Test(
+    "a shared cache stores responses with cookies if its policy or the rule permits that",
+    arguments: [(false, false), (false, true), (true, false), (true, true)])
+  func sharedCookies(_ policyAllows: Bool, _ ruleAllows: Bool) async throws {
+    var options = ResourceFixture.Options(mode: .shared, sharesCookies: policyAllows)
+    options.configure = { configuration, _ in
+      configuration.partition = .shared
+      var rule = ResourceRule(.glob("/rule"))
+      rule.sharesCookies = ruleAllows
+      configuration.rules = [rule]
+    }
+    try await ResourceFixture.running(options) { fixture in
+      for (path, isStored) in [("/rule", policyAllows || ruleAllows), ("/plain", policyAllows)] {
+        fixture.serve(path, "text", cacheControl: "max-age=60", headers: [.setCookie: "session=1"])
+        try await fixture.load(path)
+        #expect(try await fixture.load(path).source.isCache == isStored, "\(path)")
+      }
+    }
+  }
+
   @Test func theAgeOfAnAnswerIsThatSinceItsMaking() async throws {
     try await ResourceFixture.running { fixture in
       let age = try #require(HTTPField.Name("Age"))

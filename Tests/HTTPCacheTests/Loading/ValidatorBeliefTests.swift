@@ -29,6 +29,34 @@ struct ValidatorBeliefTests {
     }
   }
 
+  /// RFC 9111 §4.1.
+  @Test(
+    "a response that is confirmed with a Vary answers only requests like the confirmed one",
+    arguments: [HTTPRequest.Method.get, .head])
+  func varyOfAConfirmation(_ confirming: HTTPRequest.Method) async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.origin.respond("/a") { request in
+        let language = request.headers[.acceptLanguage] ?? "none"
+        var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"\(language)\""]
+        let confirms = request.headers[.ifNoneMatch] == "\"de\"" || request.method == .head
+        if confirms || language != "de" { fields[.vary] = "Accept-Language" }
+        return request.headers[.ifNoneMatch] == "\"de\""
+          ? OriginResponse(status: .notModified, headers: fields)
+          : OriginResponse(headers: fields, body: language.utf8)
+      }
+      func load(_ language: String, method: HTTPRequest.Method = .get) async throws -> Answer {
+        try await fixture.load("/a", method: method, fields: [.acceptLanguage: language])
+      }
+      #expect(try await load("de").text == "de")
+      fixture.time.advance(61)
+      try await _ = load("de", method: confirming)
+      let french = try await load("fr")
+      #expect((french.text, french.source) == ("fr", .network))
+      let german = try await load("de")
+      #expect((german.text, german.source.isCache) == ("de", true))
+    }
+  }
+
   @Test(arguments: [("Repr-Digest", wrongSHA), ("Content-MD5", wrongMD5)])
   func a304WhoseDigestIsNotThatOfTheStoredBytesIsAskedAgain(_ field: String, _ digest: String) async throws {
     try await ResourceFixture.running(.init(memoryCapacity: 0)) { fixture in

@@ -44,7 +44,7 @@ struct ContentResponse: Sendable {
       ).response(to: request)
     case .part(let range):
       describe(representation, in: &fields)
-      fields[.contentRange] = ContentRange(range, size: Int64(size)).description
+      fields[.contentRange] = ContentRange(range, size: Int64(size))?.description
       return Self.response(
         .partialContent, fields, representation.buffer, Int(range.lowerBound)..<Int(range.upperBound), to: request)
     case .whole:
