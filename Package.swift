@@ -95,7 +95,7 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
-    // What a release is, as values: the store of releases is in Bundles.
+    // What a release is and says, who trusts it, and how one is built and signed. The store of releases is in Bundles.
     .target(name: "Releases", dependencies: ["HTTPTransport", "CCrypto"], swiftSettings: strict),
     .target(
       name: "HTTPCache",
