@@ -94,6 +94,15 @@ package final class LastingProblem: Sendable {
 }
 
 extension StoreError {
+  /// The file that keeps a folder from being written, with the reason; `nil` for other errors.
+  package var obstacle: (path: String, reason: String)? {
+    switch self {
+    case .notWritable(let path, let reason): (path, reason)
+    case .foreignFile(let path): (path, "it is not a folder, but another program's file")
+    default: nil
+    }
+  }
+
   /// The reason, without the file that it concerns.
   fileprivate var cause: String {
     switch self {
