@@ -185,7 +185,7 @@ let package = Package(
     .target(
       name: "PageWorkers",
       dependencies: [
-        "HTTPTransport", "PageKit", "PageRuntime", "CLinux",
+        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PageRuntime", "Releases", "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPTypes
 import PageKit
+import PageWorkers
 
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTransport
 import Logging
 import PageKit
+import PageWorkers
 import Releases
 import ServerKit
 
