@@ -79,7 +79,7 @@ struct ReleasePublisher: Sendable {
     } catch is CancellationError where Task.isCancelled {
       return false
     } catch {
-      fail(error.sentence)
+      fail(error.message)
       return false
     }
   }
