@@ -12,7 +12,7 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   case diskFull(path: String)
   /// The database is damaged.
   case damagedDatabase(path: String, reason: String)
-  /// The folder is not a store, and has another program's file in the place of one of the store's folders.
+  /// The folder has none of a store's folders, and another program's file in the place of one.
   case foreignFile(path: String)
   /// The database belongs to another program.
   case foreignDatabase(path: String)
