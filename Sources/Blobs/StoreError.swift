@@ -12,7 +12,7 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   case diskFull(path: String)
   /// The database is damaged.
   case damagedDatabase(path: String, reason: String)
-  /// The folder is not a store, and has another program's file in the place of one of the store's folders.
+  /// The folder has none of a store's folders, and another program's file in the place of one.
   case foreignFile(path: String)
   /// The database belongs to another program.
   case foreignDatabase(path: String)
@@ -94,6 +94,15 @@ package final class LastingProblem: Sendable {
 }
 
 extension StoreError {
+  /// The file that keeps a folder from being written, with the reason; `nil` for other errors.
+  package var obstacle: (path: String, reason: String)? {
+    switch self {
+    case .notWritable(let path, let reason): (path, reason)
+    case .foreignFile(let path): (path, "it is not a folder, but another program's file")
+    default: nil
+    }
+  }
+
   /// The reason, without the file that it concerns.
   fileprivate var cause: String {
     switch self {

@@ -283,9 +283,9 @@ package enum PublishError: Error, Hashable, CustomStringConvertible {
     case .otherCopy(let url):
       "\(url): the store gives another pointer than it was given, again and again: hosts may not see the release that is current"
     case .nothingPublished(let location):
-      "\(location): nothing is published there: run \"bundlectl publish DIR \(location)\" first"
+      "\(location): nothing is published there"
     case .noRelease(let location, let name):
-      "\(location) has no release \(name.quotedForMessage): \"bundlectl releases \(location)\" shows what it has"
+      "\(location) has no release \(name.quotedForMessage)"
     case .missing(let url): "\(url) is not there, and a published release needs it"
     case .otherBytes(let url, let expected, let found):
       "\(url): the store has bytes with the SHA-256 \(found), and not \(expected)"

@@ -10,38 +10,12 @@ import NIOEmbedded
 enum FrameFuzzer: Fuzzer {
   static let name = "frames"
 
-  /// The first byte says whether the others are a socket's, in pieces of that length, or one message.
+  /// The first byte says whether the others are a socket's, in pieces of that length, or one message: those of
+  /// `frames.jsonl`, which `FrameTests` reads too.
   static var seeds: [[UInt8]] {
-    let messages = [
-      #"{"close":{"page":7}}"#, #"{"releaseMemory":{}}"#, #"{"drop":{"question":3}}"#,
-      #"{"log":{"level":"info","message":"é"}}"#, #"{"event":{"page":1,"name":"rendered"}}"#,
-      #"{"failed":{"call":1,"_1":{"script":{"_0":{"message":"m","line":3}}}}}"#,
-      #"{"failed":{"call":1,"_1":{"unknownPage":{}}}}"#, #"{"failed":{"call":1,"_1":{"refused":{"_0":"x"}}}}"#,
-      #"{"ask":{"question":1,"page":2,"_2":{"bundle":{"url":"https://a.example/b.js"}}}}"#,
-      #"{"ask":{"question":1,"page":2,"_2":{"storeValue":{"key":"k"}}}}"#,
-      """
-      {"ask":{"question":1,"page":2,"_2":{"resource":{"_0":{"reference":"a.json","base":"https://a.example/","type":"data",
-      "method":"GET","fields":[["A","b"]],"priority":1,"followsRedirects":true,"behavior":{"read":1,"network":2,"fallback":0,
-      "refresh":0,"patience":1.5,"yieldsOffline":true}}}}}}
-      """,
-      """
-      {"answer":{"question":1,"_1":{"update":{"_0":{"kind":"cached","url":"https://a.example/","status":200,"fields":
-      [["A","b"]],"source":"network","age":3,"generation":1,"hasMore":false}}}}}
-      """,
-      #"{"answer":{"question":1,"_1":{"piece":{"hasMore":true}}}}"#, #"{"answer":{"question":1,"_1":{"end":{}}}}"#,
-      """
-      {"setUp":{"_0":{"pageTime":1,"frameworks":{"Vue":"x"},"preludes":{},"environment":{"a":1},"refreshesAlways":false,
-      "entriesAtOnce":2,"memory":100}}}
-      """,
-      """
-      {"open":{"call":1,"page":2,"_2":{"url":"u","options":{"type":"Vue","config":{"a":[1]}},"data":{"b":null},
-      "wait":{"settle":1,"timers":0},"view":{"format":"json","withStyles":true},"isOnce":true}}}
-      """,
-      """
-      {"done":{"call":1,"_1":{"phase":"live","elements":3,"timings":{"a":0.5},"requests":1,"hits":1,"bytes":5,"pending":
-      {"requests":0,"images":0,"calls":0,"timers":0},"messages":[],"errors":[{"message":"m"}],"newErrors":0}}}
-      """,
-    ].map { Array($0.utf8) }
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("frames.jsonl")
+    guard let data = try? Data(contentsOf: file) else { return [] }
+    let messages = data.split(separator: UInt8(ascii: "\n")).map { Array($0) }
     let stream = messages.prefix(3).flatMap { message -> [UInt8] in
       big(message.count + 6) + big(message.count) + message + [1, 2]
     }

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOEmbedded
 import PageKit
@@ -42,6 +43,22 @@ import Testing
       return
     }
     #expect(asked.request(body: [])?.behavior == behavior)
+  }
+
+  @Test("the messages that fuzzing begins with are read")
+  func seeds() throws {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../Fuzzing/frames.jsonl")
+    let messages = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))
+    #expect(messages.count > 10)
+    for message in messages {
+      let length = withUnsafeBytes(of: UInt32(message.count).bigEndian) { Array($0) }
+      let frame = ByteBuffer(bytes: length + message)
+      let ofHost = try? Frame.decode(HostMessage.self, frame).message
+      let ofWorker = try? Frame.decode(WorkerMessage.self, frame).message
+      #expect(ofHost != nil || ofWorker != nil, "\(String(decoding: message, as: UTF8.self))")
+      if case .ask(_, _, .resource(let question)) = ofWorker { #expect(question.request(body: []) != nil) }
+    }
   }
 
   @Test("a message that is nested too deeply is refused")

@@ -40,6 +40,10 @@ struct PublishCommandTests {
       #expect(lines.count == 2 && lines[0].hasPrefix("r2  current  published "), "\(list.output)\(list.error)")
       #expect(lines.last?.hasPrefix("r1  former   published ") == true)
 
+      let unknown = try await Command.run("releases", "use", "r9", "s3://bucket/app", environment: environment)
+      #expect(
+        unknown.error.contains(#"has no release "r9": "bundlectl releases s3://bucket/app/" shows what it has"#),
+        "\(unknown.error)")
       let use = try await Command.run("releases", "use", "r1", "s3://bucket/app", environment: environment)
       #expect(use.output == "✓ release r1 is current now, in the place of r2\n")
 

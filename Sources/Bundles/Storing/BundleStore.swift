@@ -76,7 +76,8 @@ public final class BundleStore: Sendable {
     let opened: Opened
     do {
       opened = try Opened(writing: directory, logger)
-    } catch StoreError.notWritable(let path, let reason) where allowsReadOnly && directory.hasStore {
+    } catch let error as StoreError where allowsReadOnly && directory.hasStore {
+      guard let (path, reason) = error.obstacle else { throw error }
       opened = try Opened(reading: directory, because: "\(path) cannot be written: \(reason)")
       logger.warning(
         "the store \(directory.path) is read only (\(path): \(reason)): what is stored there is used, and nothing is kept"

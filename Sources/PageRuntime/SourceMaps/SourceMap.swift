@@ -177,7 +177,7 @@ extension SourceMap {
 
   private static func sum(_ a: Int32, _ b: Int32) throws -> Int32 {
     let (sum, overflows) = a.addingReportingOverflow(b)
-    guard !overflows else { throw DescribedError("the source map's mappings are damaged: an offset is out of range") }
+    guard !overflows else { throw MappingsReader.damage(0, "an offset is out of range") }
     return sum
   }
 
@@ -238,13 +238,13 @@ struct MappingsReader {
       }
       let start = position
       column += try number()
-      guard let place = Int32(exactly: column), place >= 0 else { throw damage(start, "a column is out of range") }
+      guard let place = Int32(exactly: column), place >= 0 else { throw Self.damage(start, "a column is out of range") }
       var segment = SourceMap.Segment(line: line, column: place)
       if !isAtEnd {
         source += try number()
-        guard !isAtEnd else { throw damage(start, "a segment has 2 fields") }
+        guard !isAtEnd else { throw Self.damage(start, "a segment has 2 fields") }
         sourceLine += try number()
-        guard !isAtEnd else { throw damage(start, "a segment has 3 fields") }
+        guard !isAtEnd else { throw Self.damage(start, "a segment has 3 fields") }
         sourceColumn += try number()
         // A segment whose source is not listed has no source.
         if (0..<Int64(sources)).contains(source), let line = Int32(exactly: sourceLine), line >= 0,
@@ -255,7 +255,7 @@ struct MappingsReader {
         if !isAtEnd {
           name += try number()
           if (0..<Int64(names)).contains(name) { segment.name = Int32(name) }
-          guard isAtEnd else { throw damage(start, "a segment has more than 5 fields") }
+          guard isAtEnd else { throw Self.damage(start, "a segment has more than 5 fields") }
         }
       }
       guard segments.count < room else { throw SourceMap.tooLarge("segments", limit) }
@@ -274,18 +274,18 @@ struct MappingsReader {
     var value: Int64 = 0
     var shift: Int64 = 0
     while position < bytes.count {
-      guard let digit = Self.digit(bytes[position]) else { throw damage(position, "it is not a base64 digit") }
+      guard let digit = Self.digit(bytes[position]) else { throw Self.damage(position, "it is not a base64 digit") }
       position += 1
       value |= (digit & 31) << shift
       guard digit & 32 != 0 else {
         // ECMA-426: a number that does not fit into 32 bits is an error.
-        guard value >> 1 <= Int64(Int32.max) + 1 else { throw damage(start, "a number is too large") }
+        guard value >> 1 <= Int64(Int32.max) + 1 else { throw Self.damage(start, "a number is too large") }
         return value & 1 == 0 ? value >> 1 : -(value >> 1)
       }
       shift += 5
-      guard shift <= 30 else { throw damage(start, "a number is too large") }
+      guard shift <= 30 else { throw Self.damage(start, "a number is too large") }
     }
-    throw damage(start, "a number is cut short")
+    throw Self.damage(start, "a number is cut short")
   }
 
   private static func digit(_ byte: UInt8) -> Int64? {
@@ -300,7 +300,7 @@ struct MappingsReader {
   }
 
   /// - Parameter position: of a character of `mappings`, from 0.
-  private func damage(_ position: Int, _ reason: String) -> DescribedError {
+  static func damage(_ position: Int, _ reason: String) -> DescribedError {
     DescribedError("the source map's mappings are damaged at character \(position): \(reason)")
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPTypes
 import PageKit
+import PageWorkers
 import Publishing
 import Releases
 

@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import HTTPTypes
 import PageKit
+import PageWorkers
 import Synchronization
 
 struct FetchCommand: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
+import PageWorkers
 import Releases
 
 struct ManifestBuildCommand: JSONCommand {

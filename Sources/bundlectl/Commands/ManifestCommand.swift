@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPTypes
 import PageKit
+import PageWorkers
 
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -120,7 +121,9 @@ struct ManifestDiffCommand: JSONCommand {
 struct ManifestReader: ParsableArguments {
   @Option(
     name: .long,
-    help: ArgumentHelp("A header field, sent to the manifest's origin only. Repeatable.", valueName: "field"))
+    help: ArgumentHelp(
+      "A header field, sent to the origin of each manifest that is read, and to no other. Repeatable.",
+      valueName: "field"))
   var header: [String] = []
 
   @Option(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PageKit
+import PageWorkers
 
 struct PreloadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

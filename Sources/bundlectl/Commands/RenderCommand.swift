@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
+import PageWorkers
 
 struct RenderCommand: JSONCommand {
   static let configuration = CommandConfiguration(

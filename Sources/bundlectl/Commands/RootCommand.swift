@@ -2,6 +2,7 @@ import ArgumentParser
 import CLinux
 import Foundation
 import PageKit
+import PageWorkers
 import Releases
 
 struct RootCommand: AsyncParsableCommand {

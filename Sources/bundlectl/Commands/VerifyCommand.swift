@@ -1,5 +1,6 @@
 import ArgumentParser
 import PageKit
+import PageWorkers
 
 struct VerifyCommand: JSONCommand {
   static let configuration = CommandConfiguration(

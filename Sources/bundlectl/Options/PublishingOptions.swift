@@ -2,6 +2,7 @@ import ArgumentParser
 import Fleet
 import Foundation
 import PageKit
+import PageWorkers
 import Publishing
 
 /// The place of published releases in an object store.
@@ -54,7 +55,22 @@ struct LocationOptions: ParsableArguments {
       if let journal, try await !store.supportsConditions() {
         keeper = try PointerKeeper(in: journal, of: place.description)
       }
-      return try await body(PublishedReleases(store, keeper: keeper))
+      do {
+        return try await body(PublishedReleases(store, keeper: keeper))
+      } catch let error as PublishError {
+        throw error.helpfulCommand.map { DescribedError(error.description + $0) as any Error } ?? error
+      }
+    }
+  }
+}
+
+extension PublishError {
+  /// The end of the sentence, which names the command that helps; `nil` if there is none.
+  fileprivate var helpfulCommand: String? {
+    switch self {
+    case .nothingPublished(let location): ": run \"bundlectl publish DIR \(location)\" first"
+    case .noRelease(let location, _): ": \"bundlectl releases \(location)\" shows what it has"
+    default: nil
     }
   }
 }

@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import HTTPTransport
 import PageKit
+import PageWorkers
 
 /// A file that the user names.
 enum InputFile {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import HTTPTransport
-import PageKit
+import PageWorkers
 
 /// A JSON object whose members are named where it is printed.
 ///

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PageKit
+import PageWorkers
 
 /// An event to fire, as an argument: `ref:type`, or `ref:type:data`.
 struct FiredEvent: ExpressibleByArgument, Hashable {

@@ -1,4 +1,5 @@
 import PageKit
+import PageWorkers
 
 /// An error of a rendering.
 struct RenderFault: Error {

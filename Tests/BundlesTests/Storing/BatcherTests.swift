@@ -68,5 +68,6 @@ struct BatcherTests {
       }
     }
     #expect(try await batcher.result(of: 10, from: worker) == 10)
+    #expect(worker.batches.withLock(\.self) == [[0], [1, 2, 3, 4], [5, 6, 7, 8], [9], [10]])
   }
 }

@@ -101,6 +101,20 @@ struct ReadOnlyTests {
     }
   }
 
+  @Test("a store with another program's file in the place of its folders is read only, and the file stays")
+  func foreignFile() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "A"])
+    for name in ["blobs", "partial", "views"] { try Damage.remove(fixture.folder.file(name)) }
+    let file = fixture.folder.file("blobs")
+    try Damage.overwrite(file, with: "theirs")
+    let store = try Self.opened(fixture)
+    #expect(store.readOnlyReason?.contains(file) == true)
+    #expect(try await store.source(fixture.source)?.current?.name == "r1")
+    #expect(throws: StoreError.foreignFile(path: file)) { try fixture.reopened() }
+    #expect(FileManager.default.contents(atPath: file) == Data("theirs".utf8))
+  }
+
   @Test("the folder of a process that was killed is removed by the next")
   func abandonedSessionFoldersAreRemoved() throws {
     let parent = FileManager.default.temporaryDirectory.path

@@ -128,6 +128,10 @@ struct SourceMapTests {
       (#"{"version":3,"sections":[{"offset":{"line":0,"column":0}}]}"#, "section 1"),
       (#"{"version":3,"sections":[{"offset":{"line":-1,"column":0},"map":{"version":3}}]}"#, "out of range"),
       (#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"sections":[]}}]}"#, "sections itself"),
+      (
+        #"{"version":3,"sections":[{"offset":{"line":2147483647,"column":0},"map":{"version":3,"mappings":";A"}}]}"#,
+        "damaged at character 0: an offset is out of range"
+      ),
     ])
   func invalidMaps(_ text: String, _ reason: String) {
     let error = #expect(throws: DescribedError.self) { try SourceMap(reading: Array(text.utf8)) }

@@ -132,6 +132,25 @@ struct UpstreamFollowingTests {
     }
   }
 
+  @Test("a missing status is reported with the command that makes one")
+  func missingStatus() async throws {
+    let upstream = try SignedUpstream()
+    try Data(try upstream.onlineRoot.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
+    try await FaultOrigin.running { origin in
+      let url = try #require(PageURL(origin.url(for: "/manifest.json")))
+      try upstream.publish("// one", sequence: 1, on: origin)
+      try await ServingFixture.running(
+        directory,
+        {
+          $0.manifest = url
+          $0.root = directory.file("1.root.json")
+        }
+      ) { host in
+        try await host.wait { $0.problem?.contains("asks for: make one with \"bundlectl manifest status\"") == true }
+      }
+    }
+  }
+
   @Test(
     "a root that cannot be used is reported at the start",
     arguments: [("absent.json", "cannot be read"), ("text.json", "the root cannot be read: it is not JSON")])

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTransport
 import Logging
 import PageKit
+import PageWorkers
 import Releases
 import ServerKit
 
@@ -78,7 +79,7 @@ struct ReleasePublisher: Sendable {
     } catch is CancellationError where Task.isCancelled {
       return false
     } catch {
-      fail(error.sentence)
+      fail(error.message)
       return false
     }
   }

@@ -3,7 +3,7 @@ import Bundles
 import HTTPTransport
 import Releases
 
-// The errors know neither a program nor an option. `bundlectl` and `renderhost` show them with this table.
+// The libraries' errors name neither a program nor an option. `bundlectl` and `renderhost` show them with this table.
 
 extension Error {
   /// The error in words, with the command or the option that helps.
