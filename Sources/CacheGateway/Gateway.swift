@@ -79,10 +79,11 @@ package struct Gateway: Sendable {
   ///   - socketBytes: the client's bytes over the requested web socket; `nil` if it requests none.
   ///   - note: receives the fields for the access log.
   ///   - replay: takes the offer to replay the response.
+  ///   - begun: what ``begin(_:)`` has done for the request.
   /// - Throws: ``HTTPError`` for a request that is not forwarded, ``GatewayError``.
   func respond(
     to request: Request, client: String?, version: RequestVersion, disconnection: ClientDisconnection,
-    socketBytes: BytePipe? = nil, note: AccessLogNote? = nil, replay: ReplayContext? = nil
+    socketBytes: BytePipe? = nil, note: AccessLogNote? = nil, replay: ReplayContext? = nil, begun: BegunRequest? = nil
   ) async throws -> Response {
     let limit = MaxForwards(of: request.head)
     let routes = current.routes
@@ -94,31 +95,32 @@ package struct Gateway: Sendable {
     let (path, host) = (head.path ?? "", head.host)
     let sender = ClientInfo(
       client: forwardedFields(client, host), version: version, disconnection: disconnection, note: note, replay: replay,
-      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID), current: current,
-      generation: routes.generation)
+      trace: begun?.trace ?? TraceParent(continuing: head.headerFields, newID: TraceParent.newID), current: current,
+      generation: routes.generation, begun: begun?.exchange)
     let request = Request(head: head, body: request.body)
     if let socketBytes { return try await origin.openSocket(for: request, path: path, from: sender, socketBytes) }
     return try await origin.respond(to: request, path: path, from: sender)
   }
 
-  /// Answers a request without a body at once, as ``respond(to:client:version:disconnection:socketBytes:note:replay:)``
-  /// does if a stored response answers it.
+  /// Begins the answer to a request without a body on its event loop, as
+  /// ``respond(to:client:version:disconnection:socketBytes:note:replay:begun:)`` does with a task: a stored response
+  /// answers it, or the origin is asked for a response that is passed on.
   ///
-  /// - Returns: `nil` if that is not possible without waiting.
-  func answerAtOnce(_ asked: PromptAnswers.Asked) -> PromptAnswers.Answer? {
+  /// - Returns: `nil` if anything else has to be waited for, so that nothing was done.
+  func begin(_ asked: PromptAnswers.Asked) -> PromptAnswers.Beginning? {
     let head = asked.head
     let (path, client) = (head.path ?? "", forwardedFields(asked.client, head.host))
     let routes = current.routes
     guard let origin = (try? origin(for: head, version: .http11, .unbounded, routes)) ?? nil,
       // All that follows would be done again by the long way.
-      origin.mayBeStored(head, path: path, client: client)
+      origin.mayBegin(head, path: path, client: client)
     else { return nil }
     let sender = ClientInfo(
       client: client, version: .http11,
       disconnection: asked.disconnection, note: asked.note, replay: asked.replay,
       trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID), current: current,
       generation: routes.generation)
-    return origin.answerAtOnce(head, path: path, from: sender)
+    return origin.begin(asked, path: path, from: sender)
   }
 
   private func forwardedFields(_ client: String?, _ host: String?) -> ForwardedFields {
@@ -171,6 +173,17 @@ struct ClientInfo: Sendable {
   /// The gateway's origins, and the generation of those that answer.
   let current: GatewayOrigins
   let generation: Int
+  /// What has come of the request, if it was begun on its event loop.
+  var begun: BegunExchange?
+}
+
+/// A request that was begun on its event loop, and that a task goes on with.
+final class BegunRequest: Sendable {
+  let exchange: BegunExchange
+  /// The trace that was sent to the origin.
+  let trace: TraceParent
+
+  init(_ exchange: BegunExchange, _ trace: TraceParent) { (self.exchange, self.trace) = (exchange, trace) }
 }
 
 /// Finds parts of a request's head that are ambiguous, or cannot be forwarded unchanged.

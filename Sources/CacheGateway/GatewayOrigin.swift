@@ -97,6 +97,7 @@ package final class GatewayOrigin: Sendable {
   func respond(to request: Request, path: String, from sender: ClientInfo) async throws -> Response {
     var resource = resourceRequest(request.head, path: path, from: sender)
     if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
+    resource.begun = sender.begun
     let body = ForwardedBody(request, version: sender.version)
     resource.stream = body?.stream
     do {
@@ -104,7 +105,7 @@ package final class GatewayOrigin: Sendable {
         try await loader.response(for: resource)
       }
       let result = answered(loaded, to: request.head, from: sender)
-      var response = response(loaded, to: request.head, result, sender.disconnection)
+      var response = response(loaded, to: request.head, result, sender.disconnection).response
       // RFC 9112 §9.3: the unread rest of a body would be taken for the next request.
       if body?.isWhole == false { response.headers[.connection] = "close" }
       return response
@@ -119,29 +120,46 @@ package final class GatewayOrigin: Sendable {
     }
   }
 
-  /// Answers a request without a body from what is stored, if nothing has to be waited for.
+  /// Begins the answer to a request without a body on its event loop.
   ///
   /// - Parameters:
   ///   - path: the target of the request.
   ///   - sender: the client and how the request arrived.
-  /// - Returns: `nil` in every other case.
-  func answerAtOnce(_ head: HTTPRequest, path: String, from sender: ClientInfo) -> PromptAnswers.Answer? {
-    guard let loaded = loader.responseAtOnce(for: resourceRequest(head, path: path, from: sender)),
-      loaded.status < 500, let bytes = loaded.wholeBody
-    else { return nil }
-    let result = answered(loaded, to: head, from: sender)
-    let response = response(loaded, to: head, result, sender.disconnection)
-    let hasBody = response.body.contentLength.map { $0 > 0 } ?? false
-    return (response.head, hasBody ? ByteBuffer(bytes: bytes) : nil)
+  /// - Returns: `nil` if anything but the origin has to be waited for, so that nothing was done.
+  func begin(_ asked: PromptAnswers.Asked, path: String, from sender: ClientInfo) -> PromptAnswers.Beginning? {
+    var resource = resourceRequest(asked.head, path: path, from: sender)
+    if let heads = InterimHeads(in: .http11, to: asked.line.interim) { resource.informational = { heads.take($0) } }
+    let beginning = loader.begin(resource, on: asked.line.loop) { [self] begun in
+      switch begun {
+      case .resource(let loaded): asked.receive(.answer(answer(loaded, to: asked.head, from: sender)))
+      case .unfinished(let exchange): asked.receive(.longWay(BegunRequest(exchange, sender.trace)))
+      }
+    }
+    switch beginning {
+    case .response(let loaded):
+      guard loaded.status < 500, loaded.wholeBody != nil else { return nil }
+      return .answer(answer(loaded, to: asked.head, from: sender))
+    case .asked(let cancel): return .asked(cancel: cancel)
+    case nil: return nil
+    }
   }
 
-  /// Returns `false` if no stored response can answer a GET or HEAD for certain.
+  private func answer(_ loaded: Resource, to head: HTTPRequest, from sender: ClientInfo) -> PromptAnswers.Answer {
+    let result = answered(loaded, to: head, from: sender)
+    let (response, bytes) = response(loaded, to: head, result, sender.disconnection)
+    let length = response.body.contentLength
+    return PromptAnswers.Answer(
+      head: response.head, length: length, bytes: bytes.flatMap { $0.readableBytes > 0 ? $0 : nil },
+      rest: bytes == nil && length != 0 ? loaded.body.callbacks : nil)
+  }
+
+  /// Returns `false` if ``begin(_:path:from:)`` can do nothing for a GET or HEAD for certain.
   ///
   /// - Parameters:
   ///   - path: the target of the request.
   ///   - client: the client, and the host that it requests.
-  func mayBeStored(_ head: HTTPRequest, path: String, client: ForwardedFields) -> Bool {
-    loader.mayBeStored(target(head, path: path, client))
+  func mayBegin(_ head: HTTPRequest, path: String, client: ForwardedFields) -> Bool {
+    loader.mayBegin(target(head, path: path, client))
   }
 
   /// The request by which the stored responses are looked up, and which is sent if none answers.
@@ -200,21 +218,25 @@ package final class GatewayOrigin: Sendable {
     ["forwarded", "x-real-ip", "traceparent", "tracestate"].contains(name) || name.hasPrefix("x-forwarded-")
   }
 
+  /// - Returns: the response, and all bytes of its body if they are there.
   private func response(
     _ loaded: Resource, to request: HTTPRequest, _ result: GatewayResult, _ disconnection: ClientDisconnection
-  ) -> Response {
+  ) -> (response: Response, bytes: ByteBuffer?) {
     let fields = GatewayFields.response(loaded.response.headerFields)
     let status = loaded.response.status
     if settings.tagLimit > 0, request.method == .get,
       let head = HTTPResponse(status: status, headerFields: fields).notModified(for: request.headerFields)
     {
-      return Response(status: head.status, headers: head.headerFields)
+      return (Response(status: head.status, headers: head.headerFields), ByteBuffer())
     }
     // RFC 9110 §6.4.1: these responses have no body.
-    if request.method == .head || [204, 304].contains(status.code) { return Response(status: status, headers: fields) }
-    if let bytes = loaded.wholeBody {
-      record.sent(bytes.count, result)
-      return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    if request.method == .head || [204, 304].contains(status.code) {
+      return (Response(status: status, headers: fields), ByteBuffer())
+    }
+    if let whole = loaded.wholeBody {
+      record.sent(whole.count, result)
+      let bytes = ByteBuffer(bytes: whole)
+      return (Response(status: status, headers: fields, body: ResponseBody(byteBuffer: bytes)), bytes)
     }
     let length = fields[.contentLength].flatMap { Int($0) }
     let body = ResponseBody(contentLength: length) { [record] writer in
@@ -226,7 +248,7 @@ package final class GatewayOrigin: Sendable {
       let trailers = HopByHopFields.removed(from: await loaded.body.transferSummary().trailers)
       try await writer.finish(trailers.isEmpty ? nil : trailers)
     }
-    return Response(status: status, headers: fields, body: body)
+    return (Response(status: status, headers: fields, body: body), nil)
   }
 }
 
@@ -302,20 +324,21 @@ final class InterimHeads: Sendable {
   /// The limit of interim heads for one request; more are dropped.
   private static let limit = 16
 
-  private let channel: any Channel
+  private let send: @Sendable (HTTPResponse) -> Void
   private let count = Atomic<Int>(0)
 
   /// Returns `nil` if the client's HTTP version has no interim heads.
-  init?(in version: RequestVersion, to channel: any Channel) {
+  ///
+  /// - Parameter send: writes a head to the client, on any thread.
+  init?(in version: RequestVersion, to send: @escaping @Sendable (HTTPResponse) -> Void) {
     // RFC 9110 §15.2: HTTP/1.0 has no interim heads.
     if version == .http10 { return nil }
-    self.channel = channel
+    self.send = send
   }
 
   func take(_ head: HTTPResponse) {
     guard count.wrappingAdd(1, ordering: .relaxed).newValue <= Self.limit else { return }
     let fields = GatewayFields.response(head.headerFields)
-    let part = HTTPResponsePart.head(HTTPResponse(status: head.status, headerFields: fields))
-    channel.writeAndFlush(part, promise: nil)
+    send(HTTPResponse(status: head.status, headerFields: fields))
   }
 }

@@ -5,6 +5,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTPTypes
 import NIOPosix
 import ServerKit
 import ServiceLifecycle
@@ -17,7 +18,7 @@ package struct GatewayServer: Sendable {
   let logger: Logger
   /// The recorded responses that are replayed to identical request heads.
   let answers = RecordedResponses(capacity: 64 << 20)
-  /// Answers requests on their event loops, if nothing has to be waited for.
+  /// Answers requests on their event loops, if nothing but the origin has to be waited for.
   let prompt: PromptAnswers
   private let common: HostMiddleware
   /// Called with the address that it listens on.
@@ -33,7 +34,7 @@ package struct GatewayServer: Sendable {
     self.logger = logger
     self.whenRunning = whenRunning
     common = HostMiddleware(settings, metrics: metrics, route: "gateway", clientsTakeTurns: false)
-    prompt = PromptAnswers(common, logger: logger) { gateway.answerAtOnce($0) }
+    prompt = PromptAnswers(common, logger: logger) { gateway.begin($0) }
   }
 
   /// - Parameter address: the address to listen on.
@@ -45,9 +46,7 @@ package struct GatewayServer: Sendable {
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
       ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), proxies: settings.proxies,
       readsProxyHeader: settings.readsProxyHeader(.gateway),
-      handlers: { [prompt, limits = settings.limits] in
-        [ReadableFieldsHandler(), PromptHandler(prompt, idle: limits.idle)]
-      }
+      handlers: { [ReadableFieldsHandler()] }, prompt: prompt
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: AcceptErrorHandler.backlog,
@@ -59,7 +58,8 @@ package struct GatewayServer: Sendable {
         version: await RequestVersion(of: request, on: channel),
         socketBytes: await BytePipe.ofSocket(for: request, on: channel), note: AccessLogNote())
       // Unlike the host's own responses, these have the origin's date.
-      let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
+      let heads = InterimHeads(in: context.version) { channel.writeAndFlush(HTTPResponsePart.head($0), promise: nil) }
+      let response = try await InterimHeads.$current.withValue(heads) {
         try await responder.respond(to: request, context: context)
       }
       try await writer.write(response: response.head, body: response.body)
@@ -138,7 +138,7 @@ package struct GatewayServer: Sendable {
       try await gateway.respond(
         to: request, client: context.peer, version: context.version,
         disconnection: context.disconnection, socketBytes: context.socketBytes, note: context.note,
-        replay: context.replay)
+        replay: context.replay, begun: context.begun as? BegunRequest)
     }
   }
 }

@@ -23,6 +23,20 @@ final class OriginServers: Sendable {
   /// The result of the checks for each server; `true` if it is up.
   var areUp: [Bool] { rotation.withLock { $0.health.map(\.isUp) } }
 
+  /// The scheme and authority of the only server, if requests are sent to it; `nil` for an origin with several.
+  var onlyTarget: HTTPRequest? {
+    guard urls.count == 1, rotation.withLock({ $0.health.first?.isUp }) == true else { return nil }
+    return targets[0]
+  }
+
+  /// Records how a request to the only server ended.
+  func ended(_ result: Result<TransportResponse, any Error>) {
+    switch result {
+    case .success: reachability.recordSuccess(urls[0])
+    case .failure(let error): reachability.record(error, for: urls[0])
+    }
+  }
+
   /// Records the result of a check.
   ///
   /// - Returns: `true` if the state of the server has changed.
@@ -69,8 +83,8 @@ private struct ServerBusyError: Error {}
 ///
 /// A request that changes nothing is sent to one further server if the first one closes the connection without an
 /// answer, or answers 503: one, since the request itself may be the cause.
-struct ServersTransport: HTTPTransporting {
-  let base: any HTTPTransporting
+struct ServersTransport: CallbackTransporting {
+  let base: any CallbackTransporting
   let servers: OriginServers
 
   /// The longest body of a 503 that is kept while another server is asked, in bytes, and the time for it.
@@ -100,6 +114,20 @@ struct ServersTransport: HTTPTransporting {
       if let refusal { return refusal }
       guard error is ServerBusyError else { throw error }
       throw TransportError.closedEarly(url: request.url, received: 0, reason: "it answers 503")
+    }
+  }
+
+  /// Of an origin with several servers, a task asks one after the other.
+  func begin(
+    _ request: TransportRequest, on loop: @escaping EventLoopCall,
+    _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+  ) -> (@Sendable () -> Void)? {
+    guard let target = servers.onlyTarget else { return nil }
+    var outgoing = request
+    (outgoing.head.scheme, outgoing.head.authority) = (target.scheme, target.authority)
+    return base.begin(outgoing, on: loop) { [servers] result in
+      servers.ended(result)
+      receive(result)
     }
   }
 
@@ -237,14 +265,25 @@ struct ServerChecks: Sendable {
 
 /// Measures the response times of an origin, and adds `Via` to each response, and `Date` to those without one, so that
 /// stored responses have them. RFC 9110 §6.6.1, §7.6.3.
-struct OriginTransport: HTTPTransporting {
-  let base: any HTTPTransporting
+struct OriginTransport: CallbackTransporting {
+  let base: any CallbackTransporting
   let record: GatewayRecord
   let now: @Sendable () -> HTTPDate
 
   func send(_ request: TransportRequest) async throws -> TransportResponse {
     let start = ContinuousClock.now
-    let response = try await base.send(request)
+    return completed(try await base.send(request), since: start)
+  }
+
+  func begin(
+    _ request: TransportRequest, on loop: @escaping EventLoopCall,
+    _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+  ) -> (@Sendable () -> Void)? {
+    let start = ContinuousClock.now
+    return base.begin(request, on: loop) { result in receive(result.map { completed($0, since: start) }) }
+  }
+
+  private func completed(_ response: TransportResponse, since start: ContinuousClock.Instant) -> TransportResponse {
     var head = response.head
     if !head.headerFields.contains(.date) { head.headerFields[.date] = now().description }
     GatewayFields.addWay(version: response.version ?? "1.1", to: &head.headerFields)

@@ -14,7 +14,7 @@ import HTTPTypes
 ///     let loader = ResourceLoader(cache: try .shared, transport: transport)
 ///     await loader.shutDown()
 ///     await transport.shutDown()  // before the process exits
-public final class CurlTransport: HTTPTransporting {
+public final class CurlTransport: CallbackTransporting {
   /// The configuration of a transport.
   public struct Configuration: Sendable {
     /// The path of a PEM file of certificate authorities; `nil`, the default, for the system's.
@@ -69,20 +69,46 @@ public final class CurlTransport: HTTPTransporting {
     guard request.stream?.isUsed != true else {
       throw TransportError.requestBody(url: request.url, reason: RequestFeed.Fault.sentBefore.description)
     }
+    let (transfer, cookies) = start(request, target)
+    return Self.response(try await transfer.head(), of: transfer, cookies)
+  }
+
+  package func begin(
+    _ request: TransportRequest, on loop: @escaping EventLoopCall,
+    _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+  ) -> (@Sendable () -> Void)? {
+    guard request.stream == nil, let target = RequestTarget(of: request) else { return nil }
+    let (transfer, cookies) = start(request, target)
+    transfer.receiveHead { head in
+      loop { receive(head.map { Self.response($0, of: transfer, cookies) }) }
+    }
+    return { transfer.abandon() }
+  }
+
+  /// The store that gets the cookies of a response, and their URL.
+  private typealias CookieReceiver = (store: any CookieStoring, url: PageURL)
+
+  private func start(_ request: TransportRequest, _ target: RequestTarget) -> (Transfer, CookieReceiver?) {
     var request = request
     let cookies = request.addCookies()
     let transfer = Transfer(request: request, target: target, mailbox: mailbox)
     mailbox.post(.start(transfer))
-    let head = try await transfer.head()
+    return (transfer, cookies)
+  }
+
+  private static func response(
+    _ head: HTTPResponse, of transfer: Transfer, _ cookies: CookieReceiver?
+  ) -> TransportResponse {
     if let (store, url) = cookies, head.headerFields[.setCookie] != nil { store.receive(head.headerFields, from: url) }
-    return TransportResponse(head: head, body: Self.body(of: transfer), version: transfer.version)
+    return TransportResponse(head: head, body: body(of: transfer), version: transfer.version)
   }
 
   private static func body(of transfer: Transfer) -> Body {
     if let bytes = transfer.removeWholeBody() { return Body(bytes, summary: transfer.summary) }
     // Releasing the body ends a transfer that is no longer read.
     let lease = TransferLease(transfer)
-    var body = Body(next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
+    var body = Body(
+      next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary }, callbacks: lease)
     body.url = transfer.request.url
     return body
   }
@@ -100,10 +126,16 @@ public final class CurlTransport: HTTPTransporting {
 }
 
 /// Cancels its transfer when its last reader is released.
-private final class TransferLease: Sendable {
+private final class TransferLease: CallbackReading {
   let transfer: Transfer
 
+  var summary: TransferSummary { transfer.summary }
+
   init(_ transfer: Transfer) { self.transfer = transfer }
+
+  func next(on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void) {
+    transfer.receiveChunk { chunk in loop { receive(chunk) } }
+  }
 
   deinit { transfer.abandon() }
 }

@@ -2,7 +2,7 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// One request and its response, between the curl thread, which fills it, and the task that reads it.
+/// One request and its response, between the curl thread, which fills it, and the task or event loop that reads it.
 ///
 /// The reader takes all bytes that have arrived since its last call. When more than `highWater` bytes wait for it, the
 /// curl thread pauses the transfer until they are taken. Readers are woken when libcurl has done all that it can do at
@@ -28,8 +28,8 @@ final class Transfer: Sendable {
     var isPaused = false
     var end: Result<Void, any Error>?
     var summary = TransferSummary()
-    var headWaiter: CheckedContinuation<HTTPResponse, any Error>?
-    var chunkWaiter: CheckedContinuation<[UInt8]?, any Error>?
+    var headWaiter: (@Sendable (Result<HTTPResponse, any Error>) -> Void)?
+    var chunkWaiter: (@Sendable (Result<[UInt8]?, any Error>) -> Void)?
 
     /// The body's next bytes or its end; `nil` if the reader must wait.
     mutating func removeChunk() -> Result<[UInt8]?, any Error>? {
@@ -59,34 +59,44 @@ final class Transfer: Sendable {
   func head() async throws -> HTTPResponse {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let known = state.withLock { state in
-          let known = state.knownHead(of: request.url)
-          if known == nil { state.headWaiter = continuation }
-          return known
-        }
-        if let known { continuation.resume(with: known) }
+        receiveHead { continuation.resume(with: $0) }
       }
     } onCancel: {
       cancel()
     }
   }
 
+  /// Calls a function once with the head, in this call or on the curl thread.
+  func receiveHead(_ receive: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void) {
+    let known = state.withLock { state in
+      let known = state.knownHead(of: request.url)
+      if known == nil { state.headWaiter = receive }
+      return known
+    }
+    if let known { receive(known) }
+  }
+
   /// Returns the next bytes, `nil` at the end.
   func nextChunk() async throws -> [UInt8]? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let (known, wasPaused) = state.withLock { state in
-          let known = state.removeChunk()
-          if known == nil { state.chunkWaiter = continuation }
-          defer { state.isPaused = false }
-          return (known, state.isPaused)
-        }
-        if wasPaused { mailbox.post(.resume(self)) }
-        if let known { continuation.resume(with: known) }
+        receiveChunk { continuation.resume(with: $0) }
       }
     } onCancel: {
       cancel()
     }
+  }
+
+  /// Calls a function once with the next bytes, `nil` at the end, in this call or on the curl thread.
+  func receiveChunk(_ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void) {
+    let (known, wasPaused) = state.withLock { state in
+      let known = state.removeChunk()
+      if known == nil { state.chunkWaiter = receive }
+      defer { state.isPaused = false }
+      return (known, state.isPaused)
+    }
+    if wasPaused { mailbox.post(.resume(self)) }
+    if let known { receive(known) }
   }
 
   /// The whole body, if all of it has come and it is short; then there is no further chunk.
@@ -176,8 +186,8 @@ final class Transfer: Sendable {
       return (head, chunk, chunk != nil && state.isPaused)
     }
     if wasPaused { mailbox.post(.resume(self)) }
-    if let (waiter, known) = head { waiter.resume(with: known) }
-    if let (waiter, known) = chunk { waiter.resume(with: known) }
+    if let (waiter, known) = head { waiter(known) }
+    if let (waiter, known) = chunk { waiter(known) }
   }
 }
 

@@ -1,4 +1,5 @@
 import PageTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -128,5 +129,43 @@ struct TransferGateTests {
       try await group.waitForAll()
     }
     #expect(gauge.most <= 3)
+  }
+
+  @Test("who has no task is let through in turn with those who have one")
+  func callbacks() async throws {
+    let gate = TransferGate(width: 1, waitingLimit: 2)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    let task = try await queue("task", .normal, at: gate, log)
+    let passes = Mutex<[TransferGate.Pass]>([])
+    gate.enter(gate.number(), priority: .high) { admission in
+      log.append("callback")
+      if let pass = try? admission.get() { passes.withLock { $0.append(pass) } }
+    }
+    gate.enter(gate.number(), priority: .high) { admission in
+      if case .failure(let error) = admission, error is TransferGate.Full { log.append("full") }
+    }
+    #expect(pass != nil && log.all == ["full"])
+    pass = nil
+    #expect(log.all == ["full", "callback"])
+    passes.withLock { $0 = [] }
+    try await task.value
+    #expect(log.all == ["full", "callback", "task"])
+  }
+
+  @Test("who has no task and leaves the queue is told so, and takes no place")
+  func leavingQueue() async throws {
+    let gate = TransferGate(width: 1)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    let number = gate.number()
+    gate.enter(number, priority: .normal) { admission in
+      if case .failure(let error) = admission, error is CancellationError { log.append("left") }
+    }
+    gate.leaveQueue(number)
+    #expect(pass != nil && log.all == ["left"])
+    pass = nil
+    _ = try await gate.enter(gate.number(), priority: .normal)
+    #expect(log.all == ["left"] && gate.counts.waiting == 0 && gate.counts.expected == 0)
   }
 }

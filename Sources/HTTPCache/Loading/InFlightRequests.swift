@@ -114,6 +114,11 @@ final class InFlightRequests: Sendable {
     await stored(table.withLock { $0.arriving[key] ?? [] }.filter(\.isComplete))
   }
 
+  /// Returns `true` if responses for a key are being stored whose bytes have all come.
+  func hasCompleted(_ key: CacheKey) -> Bool {
+    table.withLock { $0.arriving[key] ?? [] }.contains(where: \.isComplete)
+  }
+
   /// Waits until these responses are stored, but not longer than the patience.
   ///
   /// - Returns: `false` if there are none.

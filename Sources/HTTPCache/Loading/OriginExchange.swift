@@ -3,6 +3,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Logging
+import Synchronization
 
 /// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
 final class OriginExchange: Sendable {
@@ -45,7 +46,8 @@ final class OriginExchange: Sendable {
     }
     let epoch = inFlight.epoch(of: hop.key)
     var sharing = ExchangeSharing(
-      isShared: !uncacheable.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
+      // One that was begun has its place at the gate, which no other may wait for meanwhile.
+      isShared: hop.begun == nil && !uncacheable.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
     var waited: [IncomingResponse] = []
     var seen: IncomingResponse?
     var gone: Set<Int64> = []
@@ -189,17 +191,26 @@ final class OriginExchange: Sendable {
       gate.forget(number)
       inFlight.endWait(key, by: number)
     }
-    var generation = inFlight.begin(hop.key)
+    var begun = hop.begun?.take(for: request, of: hop.key, in: inFlight)
+    var generation = begun?.generation ?? inFlight.begin(hop.key)
     var isHandedOn = false
     defer { if !isHandedOn { inFlight.end(hop.key) } }
     var (request, cached) = (request, cached)
-    if let confirmed = try await confirmedByHead(hop, request, cached, generation) {
+    if begun == nil,
+      let confirmed = try await confirmedByHead(hop, request, cached, generation)
+    {
       return .confirmed(confirmed, status: 200, generation: generation)
     }
     while true {
-      let timer = ExchangeTimer(configuration.now)
-      let response = try await send(hop, request, number: number)
-      let times = timer.taken()
+      let (response, times): (TransportResponse, ExchangeTimes)
+      if let came = begun {
+        begun = nil
+        (response, times) = (try came.result.get(), came.times)
+      } else {
+        let timer = ExchangeTimer(configuration.now)
+        response = try await send(hop, request, number: number)
+        times = timer.taken()
+      }
       // What a handler answers is as new as its end.
       if hop.origin != nil {
         inFlight.end(hop.key)
@@ -297,6 +308,15 @@ final class OriginExchange: Sendable {
   func send(_ hop: OutgoingRequest, _ request: HTTPRequest, number: UInt64? = nil) async throws -> TransportResponse {
     // A handler may ask others in turn: it takes up no place.
     if let origin = hop.origin { return try await origin.respond().transported(at: configuration.now().description) }
+    do {
+      return try await sender.send(
+        transportRequest(hop, request), to: hop.url, number: number, priority: hop.priority)
+    } catch let full as TransferGate.Full {
+      throw LoadError.busy(hop.url, limit: full.limit)
+    }
+  }
+
+  private func transportRequest(_ hop: OutgoingRequest, _ request: HTTPRequest) -> TransportRequest {
     var limits = configuration.limits
     limits.bodyBytes = configuration.bodyLimit
     var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
@@ -304,11 +324,115 @@ final class OriginExchange: Sendable {
     outgoing.stream = hop.stream
     outgoing.informational = hop.informational
     outgoing.addsNothing = configuration.addsNothing
-    do {
-      return try await sender.send(outgoing, to: hop.url, number: number, priority: hop.priority)
-    } catch let full as TransferGate.Full {
-      throw LoadError.busy(hop.url, limit: full.limit)
+    return outgoing
+  }
+
+  // MARK: Without a task
+
+  /// Returns `true` if responses for a key were not to be stored lately: requests for it are not shared.
+  func passesOn(_ key: CacheKey) -> Bool { uncacheable.contains(key, at: configuration.now()) }
+
+  /// Asks the origin as ``resource(for:_:validating:_:)`` does, without a task, if the response would not be shared.
+  ///
+  /// - Parameter receive: is called once, on the event loop.
+  /// - Returns: cancels the request until there is a response; `nil` if a task is needed, so that nothing was done.
+  func begin(
+    _ hop: OutgoingRequest, _ request: HTTPRequest, _ reason: ForwardReason, on loop: @escaping EventLoopCall,
+    _ receive: @escaping @Sendable (BegunResponse) -> Void
+  ) -> (@Sendable () -> Void)? {
+    guard hop.method == .get, hop.request.method == .get, hop.isStored, !hop.hasBody, hop.origin == nil,
+      passesOn(hop.key)
+    else { return nil }
+    let begun = BegunExchange(hop.key, request, in: inFlight, at: configuration.now())
+    return sender.begin(
+      transportRequest(hop, request), to: hop.url, priority: hop.priority, on: loop
+    ) { [self] result in
+      receive(arrived(result, of: begun, for: hop, request, reason))
     }
+  }
+
+  private func arrived(
+    _ result: Result<TransportResponse, any Error>, of begun: BegunExchange, for hop: OutgoingRequest,
+    _ request: HTTPRequest, _ reason: ForwardReason
+  ) -> BegunResponse {
+    let times = begun.times(endingAt: configuration.now())
+    guard case .success(let response) = result, mayPassOn(response, to: request),
+      case .use = hop.policy.decision(
+        on: response.head, to: request, for: hop.request, validating: nil, at: times.response, lifetime: hop.lifetime),
+      case .refuse(let refusal) = hop.storagePolicy.storage(
+        of: response.head, to: hop.request, received: times.response)
+    else {
+      begun.finish(
+        result.mapError { error in
+          (error as? TransferGate.Full).map { LoadError.busy(hop.url, limit: $0.limit) } ?? error
+        }, times)
+      return .unfinished(begun)
+    }
+    note(.nothing(because: refusal), of: response.head, hop, times)
+    return .resource(
+      resources.unshared(
+        response, for: hop, reason, generation: begun.generation, detail: refusal == .tags ? "tags" : nil))
+  }
+
+  /// Returns `false` for a response that something else than passing it on may have to be done for.
+  private func mayPassOn(_ response: TransportResponse, to request: HTTPRequest) -> Bool {
+    response.head.status.code < 500 && (response.head.status != .notModified || request.isConditional)
+      && (response.body.bytesInMemory != nil || response.body.callbacks != nil)
+  }
+}
+
+/// What becomes of a request that was begun without a task.
+package enum BegunResponse: Sendable {
+  /// The origin's response.
+  case resource(Resource)
+  /// Only a task can do the rest: ``ResourceLoader/response(for:)`` goes on with the exchange, which is handed to it in
+  /// ``ResourceRequest/begun``.
+  case unfinished(BegunExchange)
+}
+
+/// An exchange that was begun without a task, with the response or the error that it has brought.
+package final class BegunExchange: Sendable {
+  /// The order of the request among all others.
+  let generation: UInt64
+  private let key: CacheKey
+  private let request: HTTPRequest
+  private let inFlight: InFlightRequests
+  private let epoch: UInt64
+  private let sent: HTTPDate
+  private let state = Mutex<(result: Result<TransportResponse, any Error>, times: ExchangeTimes)?>(nil)
+  private let isTaken = Atomic(false)
+
+  fileprivate init(_ key: CacheKey, _ request: HTTPRequest, in inFlight: InFlightRequests, at now: HTTPDate) {
+    (self.key, self.request, self.inFlight, sent) = (key, request, inFlight, now)
+    epoch = inFlight.epoch(of: key)
+    generation = inFlight.begin(key)
+  }
+
+  deinit { if !isTaken.load(ordering: .relaxed) { inFlight.end(key) } }
+
+  fileprivate func times(endingAt now: HTTPDate) -> ExchangeTimes { ExchangeTimes(request: sent, response: now) }
+
+  /// - Parameter result: counts as nothing if the request was not sent.
+  fileprivate func finish(_ result: Result<TransportResponse, any Error>, _ times: ExchangeTimes) {
+    if case .failure(let error) = result, error is OriginSender.NotBegun { return }
+    state.withLock { $0 = (result, times) }
+  }
+
+  /// Takes over the exchange for an equal request, if it has brought something and the resource was not changed
+  /// meanwhile. Its generation is ended by whoever has taken it over.
+  fileprivate func take(
+    for request: HTTPRequest, of key: CacheKey, in inFlight: InFlightRequests
+  ) -> (generation: UInt64, result: Result<TransportResponse, any Error>, times: ExchangeTimes)? {
+    // What is not taken over is let go of, with its place at the gate.
+    let state = state.withLock { state in
+      defer { state = nil }
+      return state
+    }
+    guard let (result, times) = state, inFlight === self.inFlight, key == self.key, request == self.request,
+      inFlight.epoch(of: key) == epoch
+    else { return nil }
+    isTaken.store(true, ordering: .relaxed)
+    return (generation, result, times)
   }
 }
 

@@ -79,7 +79,7 @@ final class RequestBuilder: Sendable {
     // Where its response redirects to is a server's matter.
     hop.origin = request.origin
     (hop.stream, hop.target, hop.informational) = (request.stream, request.target, request.informational)
-    (hop.host, hop.clientHost) = (request.host, request.clientHost)
+    (hop.host, hop.clientHost, hop.begun) = (request.host, request.clientHost, request.begun)
     return .network(hop, request)
   }
 
@@ -180,6 +180,8 @@ struct OutgoingRequest: Sendable {
   var host: String?
   var clientHost: String?
   var informational: (@Sendable (HTTPResponse) -> Void)?
+  /// What has come of it, if it was begun on an event loop.
+  var begun: BegunExchange?
   /// The client's own fields, without those that must not be sent to this origin.
   var fields: HTTPFields
   var behavior: LoadBehavior

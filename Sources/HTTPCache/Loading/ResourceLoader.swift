@@ -110,24 +110,50 @@ public final class ResourceLoader: Sendable {
     return resource
   }
 
-  /// Returns `false` if no stored response can answer a GET or HEAD for certain, whatever its fields say.
-  package func mayBeStored(_ request: ResourceRequest) -> Bool {
-    requests.key(forGetting: request).map { cache.mayHold($0) } ?? true
+  /// Returns `false` if ``begin(_:on:_:)`` can do nothing for a GET or HEAD for certain, whatever its fields say.
+  package func mayBegin(_ request: ResourceRequest) -> Bool {
+    requests.key(forGetting: request).map { cache.mayHold($0) || exchange.passesOn($0) } ?? true
   }
 
-  /// Returns the same as ``response(for:)`` if a stored response answers and nothing has to be waited for: neither the
-  /// disk, nor the network, nor another request; `nil` in every other case, in which nothing has been done.
-  package func responseAtOnce(for request: ResourceRequest) -> Resource? {
+  /// What ``begin(_:on:_:)`` has done for a request.
+  package enum Beginning: Sendable {
+    /// A stored response answers it.
+    case response(Resource)
+    /// The origin is asked; the function ends that until there is a response.
+    case asked(cancel: @Sendable () -> Void)
+  }
+
+  /// Does what ``response(for:)`` does, without a task, where nothing has to be waited for but the origin: neither the
+  /// disk nor another request. A stored response answers, or the origin is asked for a response that will probably not
+  /// be stored.
+  ///
+  /// - Parameter receive: is called once, on the event loop, if the origin is asked.
+  /// - Returns: `nil` in every other case, in which nothing has been done.
+  package func begin(
+    _ request: ResourceRequest, on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (BegunResponse) -> Void
+  ) -> Beginning? {
     guard request.origin == nil, let prepared = try? requests.prepare(request),
-      case .network(let hop, _) = prepared, let (decision, found) = lookup.decisionAtOnce(for: hop),
-      case .serve(let stored, _, let reason) = decision, let cached = found.first(of: stored),
-      let resource = resources.storedAtOnce(
-        cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : []),
-      refresh(of: prepared, after: resource) == nil,
-      !request.followsRedirects || !resource.response.headerFields.contains(.location)
+      case .network(let hop, _) = prepared, let (decision, found) = lookup.decisionAtOnce(for: hop)
     else { return nil }
+    let beginning: Beginning
+    switch decision {
+    case .serve(let stored, _, let reason):
+      guard let cached = found.first(of: stored),
+        let resource = resources.storedAtOnce(
+          cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : []),
+        refresh(of: prepared, after: resource) == nil,
+        !request.followsRedirects || !resource.response.headerFields.contains(.location)
+      else { return nil }
+      beginning = .response(resource)
+    case .fetch(let outgoing, let reason):
+      guard found.isEmpty, !request.followsRedirects, hop.behavior.patience == nil, !inFlight.hasCompleted(hop.key),
+        let cancel = exchange.begin(hop, outgoing, reason, on: loop, receive)
+      else { return nil }
+      beginning = .asked(cancel: cancel)
+    default: return nil
+    }
     configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
-    return resource
+    return beginning
   }
 
   /// The behaviour by which a request is loaded: its own, its rule's, or the loader's.
@@ -267,7 +293,7 @@ public final class ResourceLoader: Sendable {
   ) async throws -> Resource {
     // A behaviour that reloads tries even an origin that counts as unreachable.
     let insists = [.reloading, .reloadingPastAllCaches].contains(hop.behavior.network)
-    guard try hop.origin != nil || sender.admits(hop.url, insists: insists) else {
+    guard try hop.origin != nil || hop.begun != nil || sender.admits(hop.url, insists: insists) else {
       if let resource = await lookup.afterFailure(hop, found, detail: "offline") { return resource }
       throw failure(LoadError.offline(hop.url), hop, found)
     }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Synchronization
 
 /// Sends requests to origins, for responses and for bundles: asks whether a request may go out, lets so many run at
 /// once, and records which origins answer.
@@ -10,6 +11,8 @@ package final class OriginSender: Sendable {
   /// `nil` if callers bound their transfers themselves.
   package let gate: TransferGate?
   private let transport: any HTTPTransporting
+  /// The transport, if it also serves event loops.
+  private let callbacks: (any CallbackTransporting)?
   private let permission: @Sendable (PageURL) throws -> Void
 
   /// - Parameters:
@@ -21,6 +24,7 @@ package final class OriginSender: Sendable {
     permission: @escaping @Sendable (PageURL) throws -> Void = { _ in }
   ) {
     (self.transport, self.reachability, self.gate, self.permission) = (transport, reachability, gate, permission)
+    callbacks = transport as? any CallbackTransporting
   }
 
   /// Returns `true` if a request may go to the URL's origin now.
@@ -45,6 +49,70 @@ package final class OriginSender: Sendable {
     let pass = try await gate.enter(number ?? gate.number(), priority: priority)
     let response = try await transmit(request, to: url)
     return TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version)
+  }
+
+  /// Sends one request as ``send(_:to:number:priority:)`` does, for an event loop, if the origin may be asked.
+  ///
+  /// - Parameter receive: is called once, on the event loop: also with ``NotBegun``.
+  /// - Returns: cancels the request until there is a response; `nil` if only a task can send it, so that nothing was
+  ///   done.
+  package func begin(
+    _ request: TransportRequest, to url: PageURL, priority: LoadPriority = .normal,
+    on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+  ) -> (@Sendable () -> Void)? {
+    // Whether an origin that has failed is tried again is decided when the request is sent by a task.
+    guard let transport = callbacks, let gate, !reachability.isAway(url),
+      (try? admits(url)) == true
+    else { return nil }
+    let (number, cancellation) = (gate.number(), Cancellation())
+    cancellation.set { gate.leaveQueue(number) }
+    gate.enter(number, priority: priority) { [reachability] admission in
+      let pass: TransferGate.Pass
+      switch admission {
+      case .success(let admitted): pass = admitted
+      case .failure(let error): return loop { receive(.failure(error)) }
+      }
+      let cancel = transport.begin(request, on: loop) { result in
+        switch result {
+        case .success(let response):
+          reachability.recordSuccess(url)
+          receive(
+            .success(
+              TransportResponse(head: response.head, body: pass.held(by: response.body), version: response.version)))
+        case .failure(let error):
+          reachability.record(error, for: url)
+          receive(.failure(error))
+        }
+      }
+      if let cancel { cancellation.set(cancel) } else { loop { receive(.failure(NotBegun())) } }
+    }
+    return { cancellation.cancel() }
+  }
+
+  /// The request was not sent: only a task can send it.
+  package struct NotBegun: Error {}
+
+  /// Cancels the present step of a request.
+  private final class Cancellation: Sendable {
+    private let state = Mutex<(isCancelled: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
+
+    /// Another step has begun. It is cancelled at once if the request was cancelled before.
+    func set(_ cancel: @escaping @Sendable () -> Void) {
+      let isCancelled = state.withLock { state in
+        state.cancel = state.isCancelled ? nil : cancel
+        return state.isCancelled
+      }
+      if isCancelled { cancel() }
+    }
+
+    func cancel() {
+      let cancel = state.withLock { state in
+        state.isCancelled = true
+        defer { state.cancel = nil }
+        return state.cancel
+      }
+      cancel?()
+    }
   }
 
   private func transmit(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {

@@ -28,7 +28,7 @@ package final class TransferGate: Sendable {
   }
 
   /// Given the admission, or the reason of a refusal.
-  private typealias Turn = CheckedContinuation<Result<Void, any Error>, Never>
+  private typealias Turn = @Sendable (Result<Void, any Error>) -> Void
 
   private struct Ticket: Comparable {
     let priority: LoadPriority
@@ -89,27 +89,48 @@ package final class TransferGate: Sendable {
   /// - Throws: ``Full``, `CancellationError`.
   package func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
     let admission = await withTaskCancellationHandler {
-      await withCheckedContinuation { (turn: Turn) in
-        let known: Result<Void, any Error>? = state.withLock { state in
-          let priority = max(priority, state.reservedPriorities.removeValue(forKey: number) ?? .idle)
-          if Task.isCancelled { return .failure(CancellationError()) }
-          if state.free > 0 {
-            state.free -= 1
-            return .success(())
-          }
-          guard state.waiting.count < waitingLimit else { return .failure(Full(limit: waitingLimit)) }
-          state.waiting[number] = (priority, turn)
-          state.insert(Ticket(priority: priority, number: number))
-          return nil
-        }
-        if let known { turn.resume(returning: known) }
+      await withCheckedContinuation { (waiter: CheckedContinuation<Result<Void, any Error>, Never>) in
+        let known = enter(number, priority: priority) { waiter.resume(returning: $0) }
+        if let known { waiter.resume(returning: known) }
       }
     } onCancel: {
-      state.withLock { $0.waiting.removeValue(forKey: number) }?.turn
-        .resume(returning: .failure(CancellationError()))
+      leaveQueue(number)
     }
     try admission.get()
     return Pass(self)
+  }
+
+  /// The same without a task.
+  ///
+  /// - Parameter receive: is called once, in this call or on another thread.
+  package func enter(
+    _ number: UInt64, priority: LoadPriority, _ receive: @escaping @Sendable (Result<Pass, any Error>) -> Void
+  ) {
+    let turn: Turn = { [self] admission in receive(admission.map { Pass(self) }) }
+    if let known = enter(number, priority: priority, turn) { turn(known) }
+  }
+
+  /// Ends the wait of a transfer with `CancellationError`.
+  package func leaveQueue(_ number: UInt64) {
+    state.withLock { $0.waiting.removeValue(forKey: number) }?.turn(.failure(CancellationError()))
+  }
+
+  /// - Returns: the admission, or the reason of a refusal; `nil` if it waits for its turn.
+  private func enter(
+    _ number: UInt64, priority: LoadPriority, _ turn: @escaping Turn
+  ) -> Result<Void, any Error>? {
+    state.withLock { state in
+      let priority = max(priority, state.reservedPriorities.removeValue(forKey: number) ?? .idle)
+      if Task.isCancelled { return .failure(CancellationError()) }
+      if state.free > 0 {
+        state.free -= 1
+        return .success(())
+      }
+      guard state.waiting.count < waitingLimit else { return .failure(Full(limit: waitingLimit)) }
+      state.waiting[number] = (priority, turn)
+      state.insert(Ticket(priority: priority, number: number))
+      return nil
+    }
   }
 
   /// Returns `true` if a transfer waits by this number.
@@ -140,7 +161,7 @@ package final class TransferGate: Sendable {
       state.free += 1
       return nil
     }
-    next?.resume(returning: .success(()))
+    next?(.success(()))
   }
 }
 
@@ -149,16 +170,30 @@ extension TransferGate.Pass {
   func occupied(by body: Body) -> Body {
     if body.bytesInMemory != nil { return body }
     let reading = Reading(body, self)
-    return Body(next: { try await reading.next() }, summary: { await body.transferSummary() })
+    return Body(
+      next: { try await reading.next() }, summary: { await body.transferSummary() },
+      callbacks: body.callbacks == nil ? nil : reading)
   }
 
-  private final class Reading: Sendable {
+  private final class Reading: CallbackReading {
     private let body: BodyReader
+    private let callbacks: (any CallbackReading)?
     private let pass: Mutex<TransferGate.Pass?>
+
+    var summary: TransferSummary { callbacks?.summary ?? TransferSummary() }
 
     init(_ body: Body, _ pass: TransferGate.Pass) {
       self.body = body.reader()
+      callbacks = body.callbacks
       self.pass = Mutex(pass)
+    }
+
+    func next(on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void) {
+      guard let callbacks else { return loop { receive(.success(nil)) } }
+      callbacks.next(on: loop) { [weak self] result in
+        if case .success(.some) = result {} else { self?.pass.withLock { $0 = nil } }
+        receive(result)
+      }
     }
 
     func next() async throws -> [UInt8]? {

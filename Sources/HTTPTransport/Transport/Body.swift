@@ -18,7 +18,8 @@ public struct Body: AsyncSequence, Sendable {
     case bytes([UInt8], TransferSummary)
     case stored(any StoredBody, Range<Int64>)
     case stream(
-      next: @Sendable () async throws -> [UInt8]?, summary: @Sendable () async -> TransferSummary)
+      next: @Sendable () async throws -> [UInt8]?, summary: @Sendable () async -> TransferSummary,
+      callbacks: (any CallbackReading)?)
   }
 
   private let storage: Storage
@@ -49,10 +50,12 @@ public struct Body: AsyncSequence, Sendable {
   /// - Parameters:
   ///   - next: returns the next chunk, `nil` at the end; throws ``TransportError``.
   ///   - summary: returns the timings and trailers.
+  ///   - callbacks: reads the same stream without a task; `nil` if only tasks can read it.
   package init(
-    next: @escaping @Sendable () async throws -> [UInt8]?, summary: @escaping @Sendable () async -> TransferSummary
+    next: @escaping @Sendable () async throws -> [UInt8]?, summary: @escaping @Sendable () async -> TransferSummary,
+    callbacks: (any CallbackReading)? = nil
   ) {
-    storage = .stream(next: next, summary: summary)
+    storage = .stream(next: next, summary: summary, callbacks: callbacks)
   }
 
   /// Makes a body of a stream.
@@ -65,10 +68,15 @@ public struct Body: AsyncSequence, Sendable {
   /// The whole body if it is in memory, otherwise `nil`.
   public var bytesInMemory: [UInt8]? { if case .bytes(let bytes, _) = storage { bytes } else { nil } }
 
+  /// Reads the stream without a task; `nil` if the body is not a stream, or if only tasks can read it.
+  package var callbacks: (any CallbackReading)? {
+    if case .stream(_, _, let callbacks) = storage { callbacks } else { nil }
+  }
+
   /// Returns a reader that begins at the first byte, or continues the stream.
   package func reader() -> BodyReader {
     switch storage {
-    case .stream(let next, _): return BodyReader(next: next)
+    case .stream(let next, _, _): return BodyReader(next: next)
     case .bytes(let bytes, _):
       let rest = Mutex(bytes[...])
       return BodyReader {
@@ -133,7 +141,7 @@ public struct Body: AsyncSequence, Sendable {
     switch storage {
     case .bytes(_, let summary): summary
     case .stored: TransferSummary()
-    case .stream(_, let summary): await summary()
+    case .stream(_, let summary, _): await summary()
     }
   }
 }
@@ -148,6 +156,20 @@ package final class BodyReader: Sendable {
   ///
   /// - Throws: ``TransportError``, ``ContentError``, ``StoreError``.
   package func nextChunk() async throws -> [UInt8]? { try await next() }
+}
+
+/// Calls a function on an event loop, a moment later.
+package typealias EventLoopCall = @Sendable (_ function: @escaping @Sendable () -> Void) -> Void
+
+/// A stream of bytes for readers on event loops, which have no task.
+package protocol CallbackReading: AnyObject, Sendable {
+  /// Reads the next chunk, `nil` at the end. The next call may follow when `receive` has been called.
+  ///
+  /// - Parameter receive: is called once, on the event loop: with `CancellationError` if the body is released before.
+  func next(on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void)
+
+  /// The timings and trailers, complete at the end.
+  var summary: TransferSummary { get }
 }
 
 /// The stored bytes of a response. They can be read repeatedly and by several readers at once.

@@ -27,6 +27,19 @@ extension HTTPTransporting {
   public func shutDown() async {}
 }
 
+/// A transport that also serves event loops, which have no task.
+package protocol CallbackTransporting: HTTPTransporting {
+  /// Sends a request as ``HTTPTransporting/send(_:)`` does.
+  ///
+  /// - Parameter receive: is called once, on the event loop. The body has ``Body/callbacks``, or all its bytes.
+  /// - Returns: cancels the transfer until there is a response; `nil` if the request can only be sent by a task, so that
+  ///   nothing was done.
+  func begin(
+    _ request: TransportRequest, on loop: @escaping EventLoopCall,
+    _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+  ) -> (@Sendable () -> Void)?
+}
+
 /// A request for a transport, with the limits of its transfer.
 public struct TransportRequest: Sendable {
   /// The method, URL and fields. The path is the request target: a path with its query, sent byte for byte, or another

@@ -18,11 +18,12 @@ extension HTTPServerBuilder {
   ///   - proxies: the proxies that are trusted.
   ///   - readsProxyHeader: `true` if their connections begin with a PROXY header.
   ///   - handlers: makes the handlers after those of HTTP, for each connection or each stream of HTTP/2.
+  ///   - prompt: answers requests of connections of HTTP/1 on their event loops; `nil` to answer all with tasks.
   package static func guarded(
     _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
     memory: RecordedResponses = RecordedResponses(), ownFields: HTTPFields = [:],
     proxies: TrustedProxies = TrustedProxies(), readsProxyHeader: Bool = false,
-    handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
+    handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }, prompt: PromptAnswers? = nil
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
       additionalChannelHandlers: [
@@ -37,11 +38,32 @@ extension HTTPServerBuilder {
           base: base, isPlain: tls == nil, limits: limits, connections: connections, metrics: metrics, memory: memory,
           ownFields: ownFields, proxies: proxies, readsProxyHeader: readsProxyHeader)
       }
-      let channel = HTTP1Channel(responder: responder, configuration: http1)
+      let channel = PromptChannel(http1: HTTP1Channel(responder: responder, configuration: http1), prompt: prompt)
       guard let tls else { return guarding(channel) }
       return guarding(SecureChannel(tls, channel, idle: limits.idle))
     }
   }
+}
+
+/// Sets up a connection of HTTP/1, some of whose requests are answered on its event loop.
+struct PromptChannel: ServerChildChannel {
+  let http1: HTTP1Channel
+  let prompt: PromptAnswers?
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
+    http1.setup(channel: channel, logger: logger).flatMapThrowing { value in
+      let pipeline = channel.pipeline.syncOperations
+      // A connection that is refused has none.
+      if let prompt, let connection = try? pipeline.handler(type: ConnectionHandler.self) {
+        // Before it: a connection with a request that is answered here is not idle, and is not closed at a shutdown.
+        let state = try pipeline.handler(type: HTTPConnectionStateHandler.self)
+        try pipeline.addHandler(PromptHandler(prompt, on: connection.common), position: .after(state))
+      }
+      return value
+    }
+  }
+
+  func handle(value: HTTP1Channel.Value, logger: Logger) async { await http1.handle(value: value, logger: logger) }
 }
 
 /// Wraps another channel set-up: counts connections, refuses those over the limit, and watches each.

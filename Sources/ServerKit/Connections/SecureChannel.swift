@@ -31,13 +31,13 @@ struct SecureChannel: ServerChildChannel {
   private typealias Negotiation = NIOTypedApplicationProtocolNegotiationHandler<Chosen>
 
   private let tls: TLSReloader
-  private let http1: HTTP1Channel
+  private let http1: PromptChannel
   private let idle: Duration
 
   /// - Parameters:
   ///   - http1: sets up connections of HTTP/1.1, and answers requests.
   ///   - idle: the time after which a connection of HTTP/2 without requests is closed.
-  init(_ tls: TLSReloader, _ http1: HTTP1Channel, idle: Duration) {
+  init(_ tls: TLSReloader, _ http1: PromptChannel, idle: Duration) {
     (self.tls, self.http1, self.idle) = (tls, http1, idle)
   }
 
@@ -98,7 +98,7 @@ struct SecureChannel: ServerChildChannel {
   private func setUpStream(_ stream: any Channel, _ logger: Logger) throws -> HTTP1Channel.Value {
     let pipeline = stream.pipeline.syncOperations
     try pipeline.addHandler(HTTP2FramePayloadToHTTPServerCodec())
-    try pipeline.addHandlers(http1.configuration.additionalChannelHandlers())
+    try pipeline.addHandlers(http1.http1.configuration.additionalChannelHandlers())
     try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: idle, logger: logger))
     return try HTTP1Channel.Value(wrappingChannelSynchronously: stream)
   }

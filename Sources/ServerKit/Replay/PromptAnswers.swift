@@ -1,3 +1,6 @@
+import CoreMetrics
+import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -5,10 +8,10 @@ import NIOCore
 import NIOHTTPTypes
 import Synchronization
 
-/// Makes answers without waiting, with everything that the middleware of a listener does for its requests: the id, the
-/// limits, the metrics and the line in the log.
+/// Answers requests on the event loops of their connections, with everything that the middleware of a listener does for
+/// its requests: the id, the limits, the metrics and the line in the log.
 package final class PromptAnswers: Sendable {
-  /// A request that is to be answered at once.
+  /// A request that is to be answered on its event loop.
   package struct Asked: Sendable {
     package let head: HTTPRequest
     /// The address of the client; `nil` if it is unknown.
@@ -18,25 +21,89 @@ package final class PromptAnswers: Sendable {
     package let disconnection: ClientDisconnection
     /// `nil` if no line is logged for an answer without an error.
     package let note: AccessLogNote?
+    /// Leads to the client.
+    package let line: Line
+    fileprivate let number: UInt64
+
+    /// Answers the request later. To be called once, on the event loop, if it was begun as ``Beginning/asked(cancel:)``.
+    package func receive(_ later: Later) { line.receive(number, later) }
   }
 
-  /// An answer, all of which is there; its body is `nil` if it has none.
-  package typealias Answer = (head: HTTPResponse, body: ByteBuffer?)
+  /// Leads to the client of a request: to its connection, or a stream of that.
+  package struct Line: Sendable {
+    /// Calls a function on the event loop.
+    package let loop: EventLoopCall
+    /// Sends an interim head, from any thread.
+    package let interim: @Sendable (HTTPResponse) -> Void
+    /// Takes the answer to a request by its number, on the event loop.
+    let receive: @Sendable (UInt64, Later) -> Void
+  }
+
+  /// What was done for a request at once.
+  package enum Beginning {
+    case answer(Answer)
+    /// Something was asked that answers later; the function ends that until there is an answer.
+    case asked(cancel: @Sendable () -> Void)
+  }
+
+  /// What becomes of a request that was begun.
+  package enum Later: Sendable {
+    case answer(Answer)
+    /// The connection's task goes on with it, and finds this in the request's context.
+    case longWay(any AnyObject & Sendable)
+  }
+
+  /// An answer whose body may still be on its way.
+  package struct Answer: Sendable {
+    fileprivate(set) var head: HTTPResponse
+    /// The length of the body in bytes; `nil` if it is not known.
+    let length: Int?
+    /// The whole body; `nil` if it has none, or has not come.
+    let bytes: ByteBuffer?
+    /// Reads the body, if it has not come.
+    let rest: (any CallbackReading)?
+
+    package init(head: HTTPResponse, length: Int?, bytes: ByteBuffer?, rest: (any CallbackReading)?) {
+      (self.head, self.length, self.bytes, self.rest) = (head, length, bytes, rest)
+    }
+  }
+
+  /// A request that was begun.
+  struct Begun {
+    let asked: Asked
+    let started: ContinuousClock.Instant
+    let address: String?
+    let cancel: @Sendable () -> Void
+
+    var number: UInt64 { asked.number }
+  }
+
+  /// Counts and logs an answer at its end, given the bytes of its body.
+  typealias End = (_ bytes: Int, _ isAborted: Bool) -> Void
+
+  /// What is done on the event loop at once.
+  enum Step {
+    case answer(Answer)
+    case begun(Begun)
+  }
 
   private let common: HostMiddleware
   private let logger: Logger
-  private let make: @Sendable (Asked) -> Answer?
+  private let make: @Sendable (Asked) -> Beginning?
   private let made = Atomic<Int>(0)
+  private let passed = Atomic<Int>(0)
 
-  /// The number of answers that were made.
+  /// The number of answers that were made at once.
   package var count: Int { made.load(ordering: .relaxed) }
+  /// The number of answers that came later, and were sent without a task.
+  package var laterCount: Int { passed.load(ordering: .relaxed) }
 
   /// - Parameters:
   ///   - common: the middleware of the listener.
-  ///   - make: returns `nil` if an answer would have to be waited for, and for errors of servers, which are logged in
-  ///     another way; is called on event loops.
+  ///   - make: returns `nil` if a task has to answer, and for errors of servers, which are logged in another way; is
+  ///     called on event loops.
   package init(
-    _ common: HostMiddleware, logger: Logger, make: @escaping @Sendable (Asked) -> Answer?
+    _ common: HostMiddleware, logger: Logger, make: @escaping @Sendable (Asked) -> Beginning?
   ) {
     self.common = common
     self.logger = logger
@@ -56,67 +123,145 @@ package final class PromptAnswers: Sendable {
     }
   }
 
-  func answer(
-    to head: HTTPRequest, since started: ContinuousClock.Instant, address: String?, replay: ReplayContext?,
-    disconnection: ClientDisconnection
-  ) -> Answer? {
+  /// Answers a request, or begins its answer.
+  ///
+  /// - Parameters:
+  ///   - number: the number by which the answer comes to the line.
+  ///   - address: the address of the client.
+  /// - Returns: `nil` if the connection's task has to answer; nothing was done then.
+  func step(
+    for head: HTTPRequest, number: UInt64, since started: ContinuousClock.Instant, address: String?,
+    replay: ReplayContext?, disconnection: ClientDisconnection, line: Line
+  ) -> Step? {
     guard HostMiddleware.refusal(head, common.limits) == nil else { return nil }
     let note = LogLevels.shared.accessLevel(logger) <= .info ? AccessLogNote() : nil
-    let asked = Asked(head: head, client: address, replay: replay, disconnection: disconnection, note: note)
-    guard var answer = make(asked) else { return nil }
-    made.add(1, ordering: .relaxed)
-    let id = HostRequestContext.givenID(head, replay) ?? HostRequestContext.newID()
-    answer.head.headerFields[.requestID] = id
-    let count = answer.body?.readableBytes ?? 0
-    let line = note.flatMap { note in
-      common.log.line(for: head, version: .http11, status: answer.head.status.code, note: note, logger)
+    let asked = Asked(
+      head: head, client: address, replay: replay, disconnection: disconnection, note: note, line: line,
+      number: number)
+    switch make(asked) {
+    case nil: return nil
+    case .asked(let cancel):
+      common.metrics.inFlight.increment()
+      return .begun(Begun(asked: asked, started: started, address: address, cancel: cancel))
+    case .answer(var answer):
+      made.add(1, ordering: .relaxed)
+      let id = id(of: asked)
+      answer.head.headerFields[.requestID] = id
+      let (line, measure) = records(of: asked, answer.head)
+      line?.write(
+        answer.bytes?.readableBytes ?? 0, isAborted: false, since: started, address: address ?? "-", id: id)
+      measure(started)
+      if let replay, replay.hasOffer {
+        line?.repeats(with: replay)
+        replay.onReplay { measure($0.started) }
+      }
+      return .answer(answer)
     }
-    line?.write(count, isAborted: false, since: started, address: address ?? "-", id: id)
-    let measure = common.requests.measure(method: head.method, status: answer.head.status.code)
-    measure(started)
-    if let replay, replay.hasOffer {
-      line?.repeats(with: replay)
-      replay.onReplay { measure($0.started) }
+  }
+
+  /// A request that was begun has an answer.
+  ///
+  /// - Returns: the head that is sent, and what is called at the end; `nil` if the answer was counted and logged now,
+  ///   since its length is known.
+  func opened(_ answer: Answer, to begun: Begun) -> (head: HTTPResponse, end: End?) {
+    passed.add(1, ordering: .relaxed)
+    let (id, asked) = (id(of: begun.asked), begun.asked)
+    var head = answer.head
+    head.headerFields[.requestID] = id
+    let (line, measure) = records(of: asked, head)
+    let end: End = { [metrics = common.metrics] bytes, isAborted in
+      metrics.inFlight.decrement()
+      measure(begun.started)
+      line?.write(bytes, isAborted: isAborted, since: begun.started, address: begun.address ?? "-", id: id)
     }
-    return answer
+    guard let length = answer.length else { return (head, end) }
+    end(length, false)
+    return (head, nil)
+  }
+
+  /// A request that was begun is not answered here.
+  func left(_ begun: Begun) { common.metrics.inFlight.decrement() }
+
+  private func id(of asked: Asked) -> String {
+    HostRequestContext.givenID(asked.head, asked.replay) ?? HostRequestContext.newID()
+  }
+
+  private func records(
+    of asked: Asked, _ head: HTTPResponse
+  ) -> (line: AccessLogLine?, measure: @Sendable (ContinuousClock.Instant) -> Void) {
+    let line = asked.note.flatMap { note in
+      common.log.line(for: asked.head, version: .http11, status: head.status.code, note: note, logger)
+    }
+    return (line, common.requests.measure(method: asked.head.method, status: head.status.code))
   }
 }
 
-/// Answers requests of a connection of HTTP/1 on its event loop, if ``PromptAnswers`` can do so without waiting. Every
+/// Answers requests of a connection of HTTP/1 on its event loop, if ``PromptAnswers`` can do so without a task. Every
 /// other request goes on to the task of the connection, and so do all that come before its response has ended.
-package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
-  package typealias InboundIn = HTTPRequestPart
-  package typealias InboundOut = HTTPRequestPart
-  package typealias OutboundIn = HTTPResponsePart
-  package typealias OutboundOut = HTTPResponsePart
+///
+/// While an answer is on its way here, requests that come meanwhile are held, and no more is read.
+final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPRequestPart
+  typealias InboundOut = HTTPRequestPart
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  /// The answer that is on its way.
+  private struct Current {
+    let begun: PromptAnswers.Begun
+    /// Reads the body once the head was sent; `nil` before.
+    var rest: (any CallbackReading)?
+    /// `nil` if the answer is counted and logged already.
+    var end: PromptAnswers.End?
+    var count = 0
+    /// `true` if bytes have to be written before more are read.
+    var waitsForRoom = false
+  }
 
   private let answers: PromptAnswers
-  /// The handler that closes idle connections sees only requests that go on; this is the longest time between two of
-  /// them.
-  private let longWayEvery: Duration
-  private var lastLongWay = ContinuousClock.now
-  /// `nil` on a stream of HTTP/2, each of which has a task anyway.
-  private var common: ConnectionContext?
+  private let common: ConnectionContext
+  /// Set while the handler is in its pipeline.
+  private var line: PromptAnswers.Line?
   /// The head of a request without a body whose end has not come.
   private var pending: HTTPRequest?
   /// The requests that went on, and whose responses have not ended.
   private var underWay = 0
   private var isUnflushed = false
+  private var current: Current?
+  private var lastNumber: UInt64 = 0
+  /// What came while an answer was on its way: no more than one read of the connection.
+  private var held = CircularBuffer<HTTPRequestPart>()
+  private var heldError: (any Error)?
+  private var holdsRead = false
 
-  /// - Parameter idle: the time after which an idle connection is closed.
-  package init(_ answers: PromptAnswers, idle: Duration) {
-    self.answers = answers
-    longWayEvery = idle / 4
+  init(_ answers: PromptAnswers, on connection: ConnectionContext) { (self.answers, common) = (answers, connection) }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    let (loop, channel) = (context.eventLoop, context.channel)
+    let bound = NIOLoopBound((self, context), eventLoop: loop)
+    line = PromptAnswers.Line(
+      loop: { function in loop.execute(function) },
+      interim: { channel.writeAndFlush(HTTPResponsePart.head($0), promise: nil) },
+      receive: { number, later in
+        let (handler, context) = bound.value
+        handler.receive(later, number, context)
+      })
   }
 
-  package func handlerAdded(context: ChannelHandlerContext) {
-    // A stream has no such handler.
-    guard let connection = try? context.pipeline.syncOperations.handler(type: ConnectionHandler.self) else { return }
-    common = connection.common
+  func handlerRemoved(context: ChannelHandlerContext) {
+    giveUp()
+    line = nil
   }
 
-  package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    switch unwrapInboundIn(data) {
+  // MARK: Requests
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let part = unwrapInboundIn(data)
+    if current == nil { receive(part, context) } else { held.append(part) }
+  }
+
+  private func receive(_ part: HTTPRequestPart, _ context: ChannelHandlerContext) {
+    switch part {
     case .head(let head):
       if underWay == 0, PromptAnswers.mayAnswer(head) {
         pending = head
@@ -131,42 +276,179 @@ package final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler
       }
       passOnHead(context)
     }
-    context.fireChannelRead(data)
+    context.fireChannelRead(wrapInboundOut(part))
   }
 
-  package func channelReadComplete(context: ChannelHandlerContext) {
-    if isUnflushed {
-      isUnflushed = false
-      context.flush()
-    }
+  func channelReadComplete(context: ChannelHandlerContext) {
+    flushAnswers(context)
     context.fireChannelReadComplete()
   }
 
-  package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .end = unwrapOutboundIn(data) { underWay -= 1 }
-    context.write(data, promise: promise)
+  func read(context: ChannelHandlerContext) {
+    if current == nil { context.read() } else { holdsRead = true }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // It is of a later request, whose answer follows this one.
+    if current == nil { context.fireErrorCaught(error) } else { heldError = heldError ?? error }
   }
 
   private func passOnHead(_ context: ChannelHandlerContext) {
     guard let head = pending else { return }
     pending = nil
     underWay += 1
-    lastLongWay = .now
     context.fireChannelRead(wrapInboundOut(.head(head)))
   }
 
   private func answer(_ head: HTTPRequest, _ context: ChannelHandlerContext) -> Bool {
-    let started = ContinuousClock.now
-    guard let common, started - lastLongWay < longWayEvery, context.channel.isWritable else { return false }
+    guard context.channel.isWritable, let line else { return false }
     let channel = common.context(of: context.channel)
+    lastNumber += 1
     guard !channel.hasLast,
-      let answer = answers.answer(
-        to: head, since: started, address: common.address, replay: channel.replay, disconnection: channel.disconnection)
+      let step = answers.step(
+        for: head, number: lastNumber, since: .now, address: common.address, replay: channel.replay,
+        disconnection: channel.disconnection, line: line)
     else { return false }
-    context.write(wrapOutboundOut(.head(answer.head)), promise: nil)
-    if let body = answer.body { context.write(wrapOutboundOut(.body(body)), promise: nil) }
-    context.write(wrapOutboundOut(.end(nil)), promise: nil)
-    isUnflushed = true
+    switch step {
+    case .answer(let answer):
+      write(answer.head, answer.bytes, context)
+      isUnflushed = true
+    case .begun(let begun): current = Current(begun: begun)
+    }
     return true
+  }
+
+  // MARK: Answers
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    if case .end = unwrapOutboundIn(data) { underWay -= 1 }
+    context.write(data, promise: promise)
+  }
+
+  private func write(_ head: HTTPResponse, _ body: ByteBuffer?, _ context: ChannelHandlerContext) {
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    if let body { context.write(wrapOutboundOut(.body(body)), promise: nil) }
+    context.write(wrapOutboundOut(.end(nil)), promise: nil)
+  }
+
+  private func receive(_ later: PromptAnswers.Later, _ number: UInt64, _ context: ChannelHandlerContext) {
+    // The client may have gone.
+    guard let begun = current?.begun, begun.number == number else { return }
+    switch later {
+    case .longWay(let rest):
+      answers.left(begun)
+      current = nil
+      common.change(context.channel) { $0.begun = rest }
+      underWay += 1
+      context.fireChannelRead(wrapInboundOut(.head(begun.asked.head)))
+      context.fireChannelRead(wrapInboundOut(.end(nil)))
+      goOn(context)
+    case .answer(let answer):
+      let (head, end) = answers.opened(answer, to: begun)
+      guard let rest = answer.rest else {
+        current = nil
+        write(head, answer.bytes, context)
+        end?(answer.bytes?.readableBytes ?? 0, false)
+        isUnflushed = true
+        return goOn(context)
+      }
+      current?.rest = rest
+      current?.end = end
+      context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+      readOn(context)
+    }
+  }
+
+  private func readOn(_ context: ChannelHandlerContext) {
+    guard let current, let rest = current.rest, let line else { return }
+    guard context.channel.isWritable else {
+      self.current?.waitsForRoom = true
+      return
+    }
+    self.current?.waitsForRoom = false
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    rest.next(on: line.loop) { [number = current.begun.number] chunk in
+      let (handler, context) = bound.value
+      handler.receive(chunk, of: number, context)
+    }
+  }
+
+  private func receive(
+    _ chunk: Result<[UInt8]?, any Error>, of number: UInt64, _ context: ChannelHandlerContext
+  ) {
+    guard let current, current.begun.number == number, let rest = current.rest else { return }
+    switch chunk {
+    case .success(let bytes?):
+      self.current?.count += bytes.count
+      context.writeAndFlush(wrapOutboundOut(.body(ByteBuffer(bytes: bytes))), promise: nil)
+      readOn(context)
+    case .success(nil):
+      let trailers = HopByHopFields.removed(from: rest.summary.trailers)
+      self.current = nil
+      current.end?(current.count, false)
+      context.write(wrapOutboundOut(.end(trailers.isEmpty ? nil : trailers)), promise: nil)
+      isUnflushed = true
+      goOn(context)
+    case .failure:
+      // The client sees that bytes are missing.
+      giveUp()
+      context.close(promise: nil)
+    }
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if current?.waitsForRoom == true { readOn(context) }
+    context.fireChannelWritabilityChanged()
+  }
+
+  /// Answers what was held meanwhile, and reads on.
+  private func goOn(_ context: ChannelHandlerContext) {
+    while current == nil, let part = held.popFirst() { receive(part, context) }
+    flushAnswers(context)
+    context.fireChannelReadComplete()
+    guard current == nil else { return }
+    if let error = heldError {
+      heldError = nil
+      context.fireErrorCaught(error)
+    }
+    if holdsRead {
+      holdsRead = false
+      context.read()
+    }
+  }
+
+  private func flushAnswers(_ context: ChannelHandlerContext) {
+    guard isUnflushed else { return }
+    isUnflushed = false
+    context.flush()
+  }
+
+  // MARK: Clients that go
+
+  func channelInactive(context: ChannelHandlerContext) {
+    giveUp()
+    context.fireChannelInactive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // As for answers of tasks: whoever sends nothing more waits for no answer.
+    if let event = event as? ChannelEvent, event == .inputClosed, current != nil {
+      giveUp()
+      context.close(promise: nil)
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  /// Ends the answer that is on its way.
+  private func giveUp() {
+    (held, heldError, holdsRead) = ([], nil, false)
+    guard let current else { return }
+    self.current = nil
+    current.begun.cancel()
+    if let end = current.end {
+      end(current.count, true)
+    } else if current.rest == nil {
+      answers.left(current.begun)
+    }
   }
 }

@@ -1,0 +1,356 @@
+import Foundation
+import HTTPTypes
+import PageTesting
+import TestServers
+import Testing
+
+@testable import CacheGateway
+@testable import HTTPCache
+@testable import RenderHost
+@testable import ServerKit
+
+/// Responses that are passed on, on the event loop and by a task.
+@Suite(.timeLimit(.minutes(2)))
+struct PassedOnTests {
+  private let clock = StandingClock()
+
+  /// One response of a connection, without what differs between two of the same content.
+  private struct Message: Equatable {
+    /// The interim heads, and the final one.
+    var heads: [[String]] = []
+    var body = ""
+    var trailers: [String] = []
+
+    private static let varying = ["x-request-id:", "connection:", "content-length:", "transfer-encoding:"]
+
+    /// Takes the first response from a text; the rest stays in it.
+    init(_ text: inout String) throws {
+      var lines: [String]
+      repeat {
+        lines = try Self.block(&text)
+        heads.append(lines.filter { line in !Self.varying.contains { line.lowercased().hasPrefix($0) } })
+      } while lines[0].hasPrefix("HTTP/1.1 1")
+      func value(_ name: String) -> String? {
+        lines.first { $0.lowercased().hasPrefix(name + ":") }?.split(separator: " ").last.map(String.init)
+      }
+      if lines[0].hasPrefix("HTTP/1.1 204") || lines[0].hasPrefix("HTTP/1.1 304") { return }
+      guard value("transfer-encoding") == "chunked" else {
+        let end = text.utf8.index(text.startIndex, offsetBy: try #require(value("content-length").flatMap { Int($0) }))
+        body = String(text[..<end])
+        text = String(text[end...])
+        return
+      }
+      while true {
+        let border = try #require(text.firstRange(of: "\r\n"))
+        let size = try #require(Int(text[..<border.lowerBound], radix: 16))
+        text = String(text[border.upperBound...])
+        if size == 0 { break }
+        let end = text.utf8.index(text.startIndex, offsetBy: size)
+        body += text[..<end]
+        // The line's end is one character.
+        text = String(text[end...].dropFirst())
+      }
+      if text.hasPrefix("\r\n") { text = String(text.dropFirst()) } else { trailers = try Self.block(&text) }
+    }
+
+    /// Takes lines up to an empty one.
+    private static func block(_ text: inout String) throws -> [String] {
+      let border = try #require(text.firstRange(of: "\r\n\r\n"), "\(text.prefix(200))")
+      defer { text = String(text[border.upperBound...]) }
+      return text[..<border.lowerBound].components(separatedBy: "\r\n")
+    }
+  }
+
+  /// A gateway whose origin has answers of each kind that are not stored. Each was asked for once.
+  private func running(
+    _ change: (inout Settings) -> Void = { _ in }, lines: Monitor<[Data]>? = nil,
+    _ body: (GatewayFixture) async throws -> Void
+  ) async throws {
+    try await GatewayFixture.running(change, now: { [clock] in clock.now }, lines: lines) { fixture in
+      let origin = fixture.origin
+      let control: HTTPFields = [.cacheControl: "no-store"]
+      for path in ["/short", "/chunked", "/trailers", "/hints", "/slow", "/other"] {
+        origin.serve(path, Array((path.dropFirst() + "~").utf8), headers: control)
+      }
+      origin.always("/chunked", .chunked)
+      origin.always("/trailers", .trailers([.eTag: #""late""#]))
+      origin.always("/hints", .informational(103, [.location: "/style"]))
+      origin.serve("/empty", [], headers: control)
+      origin.serve("/long", [UInt8](repeating: 65, count: 1_000_000), headers: control)
+      origin.serve("/tagged", Array("tagged~".utf8), headers: [.cacheControl: "no-store", .eTag: #""one""#])
+      origin.serve(
+        "/coded", Array("coded~".utf8), headers: [.cacheControl: "no-store", .contentEncoding: "private"])
+      origin.respond("/none") { _ in OriginResponse(status: 204, headers: [.cacheControl: "no-store"]) }
+      origin.respond("/missing") { _ in
+        OriginResponse(status: 404, headers: [.cacheControl: "no-store"], body: "missing~".utf8)
+      }
+      origin.respond("/moved") { _ in
+        OriginResponse(status: 302, headers: [.cacheControl: "no-store", .location: "/short"], body: "moved~".utf8)
+      }
+      for path in [
+        "/short", "/chunked", "/trailers", "/hints", "/slow", "/other", "/empty", "/long", "/tagged", "/coded", "/none",
+        "/missing", "/moved",
+      ] {
+        _ = try await fixture.get(path)
+      }
+      try await body(fixture)
+    }
+  }
+
+  private func head(_ request: String) -> String {
+    let lines = request.components(separatedBy: "|")
+    return ([lines[0] + " HTTP/1.1", "Host: api.example.com"] + lines.dropFirst()).joined(separator: "\r\n")
+  }
+
+  private var last: String { head("GET /other|Connection: close") + "\r\n\r\n" }
+
+  /// Sends a request and another one behind it on the same connection, and returns the first response, and whether it
+  /// was sent without a task.
+  private func ask(_ fixture: GatewayFixture, _ request: String) async throws -> (message: Message, isLater: Bool) {
+    let count = fixture.prompt.laterCount
+    let client = try RawClient(port: fixture.port)
+    client.send(head(request) + "\r\n\r\n" + last)
+    var text = try await client.readToEnd()
+    let message = try Message(&text)
+    let behind = try Message(&text)
+    #expect(behind.body == "other~")
+    #expect(text.isEmpty)
+    return (message, fixture.prompt.laterCount > count)
+  }
+
+  /// The response by the task of the connection, which every last request of one goes to.
+  private func patiently(_ fixture: GatewayFixture, _ request: String) async throws -> Message {
+    let count = fixture.prompt.laterCount
+    let client = try RawClient(port: fixture.port)
+    client.send(head(request + "|Connection: close") + "\r\n\r\n")
+    var text = try await client.readToEnd()
+    let message = try Message(&text)
+    #expect(text.isEmpty && fixture.prompt.laterCount == count)
+    return message
+  }
+
+  @Test(
+    "a response that is passed on without a task is that of a task",
+    arguments: [
+      "GET /short", "GET /empty", "GET /long", "GET /chunked", "GET /trailers", "GET /hints", "GET /coded",
+      "GET /none", "GET /missing", "GET /moved", "GET /tagged", "GET /tagged|If-None-Match: \"one\"",
+      "GET /tagged|Range: bytes=1-2", "GET /tagged|Range: bytes=100-", "GET /short|X-Request-Id: mine",
+      "GET /short|Cookie: a=b", "GET /short|Authorization: Bearer a", "GET /short|Cache-Control: no-cache",
+    ])
+  func sameResponses(request: String) async throws {
+    try await running { fixture in
+      let path = String(request.components(separatedBy: "|")[0].dropFirst(4))
+      let count = fixture.origin.requestCount(path: path)
+      let (message, isLater) = try await ask(fixture, request)
+      #expect(isLater)
+      #expect(fixture.origin.requestCount(path: path) == count + 1)
+      let other = try await patiently(fixture, request)
+      #expect(message == other)
+      #expect(fixture.origin.requestCount(path: path) == count + 2)
+      #expect(message.heads.last?.contains { $0.lowercased().hasPrefix("cache-status: ") } == true)
+    }
+  }
+
+  @Test(
+    "what cannot be passed on as it is goes on with a task, which asks nothing again",
+    arguments: [Fault.status(500), .status(503), .garbage, .always304, .rawHead("HTTP/1.1 200 OK\r\nno field\r\n\r\n")])
+  func failures(fault: Fault) async throws {
+    try await running { fixture in
+      fixture.origin.always("/short", fault)
+      let count = fixture.origin.requestCount(path: "/short")
+      let (message, isLater) = try await ask(fixture, "GET /short")
+      #expect(!isLater && fixture.origin.requestCount(path: "/short") == count + 1)
+      let other = try await patiently(fixture, "GET /short")
+      #expect(message == other)
+      #expect(message.heads[0][0].hasPrefix("HTTP/1.1 5"))
+    }
+  }
+
+  @Test(
+    "a request that needs more than passing on takes the long way",
+    arguments: [
+      "GET /unknown", "HEAD /short", "GET /short|Content-Length: 0", "GET /a%7Eb", "OPTIONS /short",
+    ])
+  func longWay(request: String) async throws {
+    try await running { fixture in
+      let count = fixture.prompt.laterCount
+      let client = try RawClient(port: fixture.port)
+      client.send(head(request) + "\r\n\r\n")
+      #expect(try await client.readAnswer(isHead: request.hasPrefix("HEAD")).hasPrefix("HTTP/1.1 "))
+      #expect(fixture.prompt.laterCount == count)
+    }
+  }
+
+  @Test("a response that may be stored after all is stored, and the origin is not asked again")
+  func becomesStorable() async throws {
+    try await running { fixture in
+      fixture.origin.serve("/short", Array("new~".utf8), headers: [.cacheControl: "max-age=60"])
+      let (first, second) = (try await ask(fixture, "GET /short"), try await ask(fixture, "GET /short"))
+      #expect(first.message.body == "new~" && second.message.body == "new~")
+      #expect(fixture.origin.requestCount(path: "/short") == 2)
+    }
+  }
+
+  @Test("a response that was asked for before a purge is not stored after it")
+  func purge() async throws {
+    try await running { fixture in
+      let origin = fixture.origin
+      origin.respond("/short") { request in
+        OriginResponse(headers: [.cacheControl: "max-age=60"], body: "new~".utf8)
+      }
+      origin.hold("/short")
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /short") + "\r\n\r\n")
+      try await origin.waitForRequests(2, to: "/short")
+      _ = try await fixture.gateway.origins[0].loader.purge(.all)
+      origin.release("/short")
+      #expect(try await client.readAnswer().hasSuffix("new~"))
+      let next = try await ask(fixture, "GET /short")
+      #expect(next.message.body == "new~")
+      #expect(origin.requestCount(path: "/short") == 3)
+    }
+  }
+
+  @Test("the request of a client that goes away ends at the origin, and others take its place")
+  func goneClient() async throws {
+    try await running {
+      $0.gateway.origins[0].connections = 1
+    } _: { fixture in
+      fixture.origin.hold("/slow")
+      var client: RawClient? = try RawClient(port: fixture.port)
+      client?.send(head("GET /slow") + "\r\n\r\n")
+      try await fixture.origin.waitForRequests(2, to: "/slow")
+      client = nil
+      let next = try await ask(fixture, "GET /short")
+      #expect(next.message.body == "short~")
+    }
+  }
+
+  @Test("requests wait for a place without a task, and one whose client goes away gives up its turn")
+  func places() async throws {
+    try await running {
+      $0.gateway.origins[0].connections = 1
+    } _: { fixture in
+      let gate = fixture.gateway.origins[0].loader.gate
+      let before = fixture.prompt.laterCount
+      fixture.origin.hold("/slow")
+      let first = try RawClient(port: fixture.port)
+      first.send(head("GET /slow") + "\r\n\r\n")
+      try await fixture.origin.waitForRequests(2, to: "/slow")
+      var gone: RawClient? = try RawClient(port: fixture.port)
+      gone?.send(head("GET /short") + "\r\n\r\n")
+      try await eventually("one waits") { gate.counts.waiting == 1 }
+      let second = try RawClient(port: fixture.port)
+      second.send(head("GET /short") + "\r\n\r\n")
+      try await eventually("two wait") { gate.counts.waiting == 2 }
+      gone = nil
+      try await eventually("one has left") { gate.counts.waiting == 1 }
+      fixture.origin.release("/slow")
+      #expect(try await first.readAnswer().hasSuffix("slow~"))
+      #expect(try await second.readAnswer().hasSuffix("short~"))
+      #expect(fixture.prompt.laterCount == before + 2)
+      #expect(fixture.origin.requestCount(path: "/short") == 2)
+      #expect(gate.counts.expected == 0)
+    }
+  }
+
+  @Test("requests that come during a response are answered after it, and so is what is no request")
+  func order() async throws {
+    try await running { fixture in
+      fixture.origin.serve("/stored", Array("stored~".utf8), headers: [.cacheControl: "max-age=60"])
+      _ = try await fixture.get("/stored")
+      fixture.origin.hold("/slow")
+      let client = try RawClient(port: fixture.port)
+      let requests = ["/slow", "/stored", "/short", "/missing", "/stored"].map { head("GET " + $0) + "\r\n\r\n" }
+      client.send(requests.joined() + "GARBAGE\r\n\r\n")
+      try await fixture.origin.waitForRequests(2, to: "/slow")
+      fixture.origin.release("/slow")
+      var text = try await client.readToEnd()
+      var bodies: [String] = []
+      for _ in requests { bodies.append(try Message(&text).body) }
+      #expect(bodies == ["slow~", "stored~", "short~", "missing~", "stored~"])
+      #expect(text.hasPrefix("HTTP/1.1 400 "))
+    }
+  }
+
+  @Test("a response under way is finished at a shutdown, and its connection is closed then")
+  func shutdown() async throws {
+    try await running { fixture in
+      fixture.origin.hold("/slow")
+      let (client, idle) = (try RawClient(port: fixture.port), try RawClient(port: fixture.port))
+      client.send(head("GET /slow") + "\r\n\r\n")
+      try await fixture.origin.waitForRequests(2, to: "/slow")
+      idle.send(head("GET /short") + "\r\n\r\n")
+      _ = try await idle.readAnswer()
+      async let stopped: Void = fixture.stop()
+      #expect(try await idle.readToEnd() == "")
+      fixture.origin.release("/slow")
+      #expect(try await client.readToEnd().hasSuffix("slow~"))
+      await stopped
+    }
+  }
+
+  @Test("a connection whose response takes longer than idle connections may is not idle")
+  func idle() async throws {
+    try await running {
+      $0.limits.idle = .milliseconds(500)
+    } _: { fixture in
+      fixture.origin.hold("/slow")
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /slow") + "\r\n\r\n")
+      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let idle = try RawClient(port: fixture.port)
+      idle.send(head("GET /short") + "\r\n\r\n")
+      _ = try await idle.readAnswer()
+      // It was idle for shorter than the other one waits.
+      #expect(try await idle.readToEnd() == "")
+      fixture.origin.release("/slow")
+      #expect(try await client.readAnswer().hasSuffix("slow~"))
+    }
+  }
+
+  @Test("a response that ends early closes its connection, so that the client sees it", arguments: [true, false])
+  func cut(isChunked: Bool) async throws {
+    try await running { fixture in
+      fixture.origin.always("/long", isChunked ? .cutChunked(after: 500_000) : .resetAfter(bytes: 500_000))
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /long") + "\r\n\r\n")
+      let text = try await client.readToEnd()
+      #expect(text.hasPrefix("HTTP/1.1 200 ") && text.utf8.count < 600_000 && !text.hasSuffix("0\r\n\r\n"))
+    }
+  }
+
+  @Test(
+    "a response that is passed on without a task is counted and logged like that of a task",
+    arguments: [
+      "GET /short?a=b", "GET /chunked",
+    ])
+  func records(request: String) async throws {
+    let lines = Monitor<[Data]>([])
+    try await running(lines: lines) { fixture in
+      func counts() -> [Int64] {
+        let requests = fixture.record.metrics.registry.families.first { $0.name == "renderhost_http_requests" }
+        let total = requests?.series.values.reduce(Int64(0)) { sum, series in
+          if case .counter(let counter) = series { sum + counter.value } else { sum }
+        }
+        return [fixture.answers(.pass), total ?? 0]
+      }
+      func line() throws -> [String: String] {
+        let last = try #require(lines.read { $0.last })
+        let object = try #require(try JSONSerialization.jsonObject(with: last) as? [String: Any])
+        return object.filter { !["ms", "time", "trace", "hb.request.id"].contains($0.key) }.mapValues { "\($0)" }
+      }
+      _ = try await patiently(fixture, request)
+      let before = counts()
+      _ = try await patiently(fixture, request)
+      let (between, longLine) = (counts(), try line())
+      let client = try RawClient(port: fixture.port)
+      client.send(head(request) + "\r\n\r\n")
+      _ = try await client.read(until: "~")
+      try await eventually("it is logged") { counts()[1] > between[1] }
+      #expect(fixture.prompt.laterCount == 1)
+      #expect(zip(counts(), between).map { $0 - $1 } == zip(between, before).map { $0 - $1 })
+      #expect(try line() == longLine)
+    }
+  }
+}
