@@ -78,7 +78,7 @@ package final class OriginSender: Sendable {
           reachability.recordSuccess(url)
           receive(
             .success(
-              TransportResponse(head: response.head, body: pass.held(by: response.body), version: response.version)))
+              TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version)))
         case .failure(let error):
           reachability.record(error, for: url)
           receive(.failure(error))
