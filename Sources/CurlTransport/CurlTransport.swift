@@ -76,11 +76,18 @@ public final class CurlTransport: CallbackTransporting {
     return response(try await transfer.head(), of: transfer, cookies)
   }
 
+  /// A stream is read by a task.
+  package func mayBegin(_ request: TransportRequest) -> Bool { request.stream == nil }
+
   package func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,
     _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
   ) -> (@Sendable () -> Void)? {
-    guard request.stream == nil, let target = RequestTarget(of: request) else { return nil }
+    guard mayBegin(request) else { return nil }
+    guard let target = RequestTarget(of: request) else {
+      loop { receive(.failure(TransportError.invalidURL(request.url))) }
+      return {}
+    }
     let (transfer, cookies) = start(request, target)
     transfer.receiveHead { [self] head in
       loop { [self] in receive(head.map { response($0, of: transfer, cookies) }) }

@@ -130,6 +130,18 @@ struct CancellationTests {
     }
   }
 
+  @Test("a request without a task to an URL that is none gets an error")
+  func invalidURLWithoutTask() async throws {
+    let (results, receiver) = AsyncStream<Result<TransportResponse, any Error>>.makeStream()
+    let request = TransportRequest(HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil))
+    let cancel = transport.begin(request, on: { function in Task { function() } }) { result in
+      receiver.yield(result)
+      receiver.finish()
+    }
+    #expect(cancel != nil)
+    for await result in results { #expect(throws: TransportError.self) { try result.get() } }
+  }
+
   @Test("cancelling one transfer does not disturb others")
   func independentTransfers() async throws {
     let content = SeededContent.bytes(1_000_000)
