@@ -232,6 +232,7 @@ struct PassedOnTests {
       let next = try await fixture.get("/short")
       #expect(next.body == "new~")
       #expect(origin.requestCount(path: "/short") == 3)
+      withExtendedLifetime(client) {}
     }
   }
 
