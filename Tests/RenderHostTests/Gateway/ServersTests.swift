@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PageKit
 import PageTesting
+import TestServers
 import Testing
 
 @testable import CacheGateway
