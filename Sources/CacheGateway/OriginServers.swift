@@ -118,6 +118,8 @@ struct ServersTransport: CallbackTransporting {
   }
 
   /// Of an origin with several servers, a task asks one after the other.
+  func mayBegin(_ request: TransportRequest) -> Bool { servers.onlyTarget != nil && base.mayBegin(request) }
+
   func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,
     _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
@@ -274,6 +276,8 @@ struct OriginTransport: CallbackTransporting {
     let start = ContinuousClock.now
     return completed(try await base.send(request), since: start)
   }
+
+  func mayBegin(_ request: TransportRequest) -> Bool { base.mayBegin(request) }
 
   func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,

@@ -8,7 +8,8 @@ import HTTPTypes
 ///
 /// Connections are kept and reused. Proxies come from the environment (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
 /// `NO_PROXY`). The body arrives as wire bytes: redirects are not followed and `Content-Encoding` is not decoded.
-/// Cookies are sent and kept if a request has a store for them, such as a ``CookieJar``.
+/// Cookies are sent and kept if a request has a store for them, such as a ``CookieJar``. A transport that is released
+/// without ``shutDown()`` ends when the last body of its responses is released.
 ///
 ///     let transport = try CurlTransport(.init(certificateAuthorities: "/etc/shop/ca.pem", connectionsPerHost: 6))
 ///     let loader = ResourceLoader(cache: try .shared, transport: transport)
@@ -58,6 +59,8 @@ public final class CurlTransport: CallbackTransporting {
     thread = try CurlThread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
   }
 
+  /// Only once no request waits for its head and no body is read: they keep the transport. It may be the thread itself
+  /// that releases it last, so that nothing is waited for here.
   deinit { mailbox.post(.stop) }
 
   /// Sends a request, and returns when the final head has arrived.
@@ -70,17 +73,24 @@ public final class CurlTransport: CallbackTransporting {
       throw TransportError.requestBody(url: request.url, reason: RequestFeed.Fault.sentBefore.description)
     }
     let (transfer, cookies) = start(request, target)
-    return Self.response(try await transfer.head(), of: transfer, cookies)
+    return response(try await transfer.head(), of: transfer, cookies)
   }
+
+  /// A stream is read by a task.
+  package func mayBegin(_ request: TransportRequest) -> Bool { request.stream == nil }
 
   package func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,
     _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
   ) -> (@Sendable () -> Void)? {
-    guard request.stream == nil, let target = RequestTarget(of: request) else { return nil }
+    guard mayBegin(request) else { return nil }
+    guard let target = RequestTarget(of: request) else {
+      loop { receive(.failure(TransportError.invalidURL(request.url))) }
+      return {}
+    }
     let (transfer, cookies) = start(request, target)
-    transfer.receiveHead { head in
-      loop { receive(head.map { Self.response($0, of: transfer, cookies) }) }
+    transfer.receiveHead { [self] head in
+      loop { [self] in receive(head.map { response($0, of: transfer, cookies) }) }
     }
     return { transfer.abandon() }
   }
@@ -96,17 +106,17 @@ public final class CurlTransport: CallbackTransporting {
     return (transfer, cookies)
   }
 
-  private static func response(
+  private func response(
     _ head: HTTPResponse, of transfer: Transfer, _ cookies: CookieReceiver?
   ) -> TransportResponse {
     if let (store, url) = cookies, head.headerFields[.setCookie] != nil { store.receive(head.headerFields, from: url) }
     return TransportResponse(head: head, body: body(of: transfer), version: transfer.version)
   }
 
-  private static func body(of transfer: Transfer) -> Body {
+  private func body(of transfer: Transfer) -> Body {
     if let bytes = transfer.removeWholeBody() { return Body(bytes, summary: transfer.summary) }
     // Releasing the body ends a transfer that is no longer read.
-    let lease = TransferLease(transfer)
+    let lease = TransferLease(transfer, of: self)
     var body = Body(
       next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary }, callbacks: lease)
     body.url = transfer.request.url
@@ -125,13 +135,15 @@ public final class CurlTransport: CallbackTransporting {
   package static var libraryVersion: String { String(cString: curl_version()) }
 }
 
-/// Cancels its transfer when its last reader is released.
+/// Cancels its transfer when its last reader is released. Until then the transport has an owner, and so its thread goes
+/// on.
 private final class TransferLease: CallbackReading {
   let transfer: Transfer
+  private let transport: CurlTransport
 
   var summary: TransferSummary { transfer.summary }
 
-  init(_ transfer: Transfer) { self.transfer = transfer }
+  init(_ transfer: Transfer, of transport: CurlTransport) { (self.transfer, self.transport) = (transfer, transport) }
 
   func next(on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void) {
     transfer.receiveChunk { chunk in loop { receive(chunk) } }

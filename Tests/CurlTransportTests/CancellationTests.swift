@@ -92,6 +92,56 @@ struct CancellationTests {
     }
   }
 
+  // MARK: Released transports
+
+  @Test("a body is read to its end although its transport was released, whose connections are closed afterwards")
+  func releasedInTheBody() async throws {
+    let content = SeededContent.bytes(5 << 20)
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", content)
+      var own: CurlTransport? = try CurlTransport()
+      var response = try await own?.send(origin.request("/a"))
+      own = nil
+      expectSame(try #require(try await response?.body.collect(upTo: .max)), content)
+      response = nil
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test("a request without a task gets its response although its transport was released")
+  func releasedBeforeTheHead() async throws {
+    let content = SeededContent.bytes(5 << 20)
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", content)
+      origin.hold("/a")
+      let (results, receiver) = AsyncStream<Result<TransportResponse, any Error>>.makeStream()
+      var own: CurlTransport? = try CurlTransport()
+      let loop: EventLoopCall = { function in Task { function() } }
+      let cancel = own?.begin(origin.request("/a"), on: loop) { result in
+        receiver.yield(result)
+        receiver.finish()
+      }
+      #expect(cancel != nil)
+      try await origin.waitForRequests(1, to: "/a")
+      own = nil
+      origin.release("/a")
+      for await result in results { expectSame(try await result.get().body.collect(upTo: .max), content) }
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test("a request without a task to an URL that is none gets an error")
+  func invalidURLWithoutTask() async throws {
+    let (results, receiver) = AsyncStream<Result<TransportResponse, any Error>>.makeStream()
+    let request = TransportRequest(HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil))
+    let cancel = transport.begin(request, on: { function in Task { function() } }) { result in
+      receiver.yield(result)
+      receiver.finish()
+    }
+    #expect(cancel != nil)
+    for await result in results { #expect(throws: TransportError.self) { try result.get() } }
+  }
+
   @Test("cancelling one transfer does not disturb others")
   func independentTransfers() async throws {
     let content = SeededContent.bytes(1_000_000)

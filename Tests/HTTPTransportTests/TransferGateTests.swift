@@ -153,6 +153,28 @@ struct TransferGateTests {
     #expect(log.all == ["full", "callback", "task"])
   }
 
+  @Test("a long queue whose transfers end at once is let through in order, without a stack as deep as it is long")
+  func endingAtOnce() async throws {
+    let gate = TransferGate(width: 1)
+    let order = Mutex<[Int]>([])
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    for number in 0..<100_000 {
+      gate.enter(gate.number(), priority: .normal) { admission in
+        if case .success = admission { order.withLock { $0.append(number) } }
+      }
+    }
+    #expect(pass != nil && gate.counts.waiting == 100_000)
+    pass = nil
+    #expect(order.withLock { $0 } == Array(0..<100_000))
+    pass = try await gate.enter(gate.number(), priority: .normal)
+    #expect(gate.counts.waiting == 0 && gate.counts.expected == 0)
+    let full = Task { try await gate.enter(gate.number(), priority: .normal) }
+    try await eventually("there is one place as before") { gate.counts.waiting == 1 }
+    #expect(pass != nil)
+    pass = nil
+    _ = try await full.value
+  }
+
   @Test("who has no task and leaves the queue is told so, and takes no place")
   func leavingQueue() async throws {
     let gate = TransferGate(width: 1)

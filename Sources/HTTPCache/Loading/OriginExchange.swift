@@ -192,6 +192,8 @@ final class OriginExchange: Sendable {
       inFlight.endWait(key, by: number)
     }
     var begun = hop.begun?.take(for: request, of: hop.key, in: inFlight)
+    // Who asks after a change must not share what was asked for before it.
+    let sharedKey = begun?.isCurrent == false ? nil : key
     var generation = begun?.generation ?? inFlight.begin(hop.key)
     var isHandedOn = false
     defer { if !isHandedOn { inFlight.end(hop.key) } }
@@ -250,7 +252,7 @@ final class OriginExchange: Sendable {
         let pending = PendingResponse(
           hop, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
         isHandedOn = true
-        return .incoming(recorder.take(response.body, head, pending, spool, key, to: hop.request, generation))
+        return .incoming(recorder.take(response.body, head, pending, spool, sharedKey, to: hop.request, generation))
       case .use, .serveStale:
         let storage = await recorder.storage(of: response.head, hop, times)
         note(storage, of: response.head, hop, times)
@@ -261,7 +263,7 @@ final class OriginExchange: Sendable {
         validator.recordConditions(of: request, response.head, validating: cached, hop)
         isHandedOn = true
         return .incoming(
-          recorder.take(response.body, response.head, pending, spool, key, to: hop.request, generation))
+          recorder.take(response.body, response.head, pending, spool, sharedKey, to: hop.request, generation))
       }
     }
   }
@@ -418,21 +420,23 @@ package final class BegunExchange: Sendable {
     state.withLock { $0 = (result, times) }
   }
 
-  /// Takes over the exchange for an equal request, if it has brought something and the resource was not changed
-  /// meanwhile. Its generation is ended by whoever has taken it over.
+  /// Takes over the exchange for an equal request, if it has brought something. Its generation is ended by whoever has
+  /// taken it over.
+  ///
+  /// - Returns: also whether the resource is unchanged since. If it was changed the response still answers the client
+  ///   that asked for it; its generation keeps it from being stored, and later requests must not share it.
   fileprivate func take(
     for request: HTTPRequest, of key: CacheKey, in inFlight: InFlightRequests
-  ) -> (generation: UInt64, result: Result<TransportResponse, any Error>, times: ExchangeTimes)? {
+  ) -> (generation: UInt64, isCurrent: Bool, result: Result<TransportResponse, any Error>, times: ExchangeTimes)? {
     // What is not taken over is let go of, with its place at the gate.
     let state = state.withLock { state in
       defer { state = nil }
       return state
     }
-    guard let (result, times) = state, inFlight === self.inFlight, key == self.key, request == self.request,
-      inFlight.epoch(of: key) == epoch
+    guard let (result, times) = state, inFlight === self.inFlight, key == self.key, request == self.request
     else { return nil }
     isTaken.store(true, ordering: .relaxed)
-    return (generation, result, times)
+    return (generation, inFlight.epoch(of: key) == epoch, result, times)
   }
 }
 

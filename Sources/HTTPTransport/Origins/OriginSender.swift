@@ -53,7 +53,8 @@ package final class OriginSender: Sendable {
 
   /// Sends one request as ``send(_:to:number:priority:)`` does, for an event loop, if the origin may be asked.
   ///
-  /// - Parameter receive: is called once, on the event loop: also with ``NotBegun``.
+  /// - Parameter receive: is called once, on the event loop: with ``NotBegun`` if only a task could send it when its turn
+  ///   had come.
   /// - Returns: cancels the request until there is a response; `nil` if only a task can send it, so that nothing was
   ///   done.
   package func begin(
@@ -61,7 +62,7 @@ package final class OriginSender: Sendable {
     on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
   ) -> (@Sendable () -> Void)? {
     // Whether an origin that has failed is tried again is decided when the request is sent by a task.
-    guard let transport = callbacks, let gate, !reachability.isAway(url),
+    guard let transport = callbacks, let gate, transport.mayBegin(request), !reachability.isAway(url),
       (try? admits(url)) == true
     else { return nil }
     let (number, cancellation) = (gate.number(), Cancellation())
@@ -78,13 +79,16 @@ package final class OriginSender: Sendable {
           reachability.recordSuccess(url)
           receive(
             .success(
-              TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version)))
+              TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version))
+          )
         case .failure(let error):
           reachability.record(error, for: url)
           receive(.failure(error))
         }
       }
-      if let cancel { cancellation.set(cancel) } else { loop { receive(.failure(NotBegun())) } }
+      if let cancel { return cancellation.set(cancel) }
+      // With its place, which the next one has only afterwards.
+      loop { withExtendedLifetime(pass) { receive(.failure(NotBegun())) } }
     }
     return { cancellation.cancel() }
   }

@@ -1,3 +1,4 @@
+import Foundation
 import HeapModule
 import Synchronization
 
@@ -47,11 +48,39 @@ package final class TransferGate: Sendable {
     /// Also holds tickets of transfers that have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
     var waiting: [UInt64: (priority: LoadPriority, turn: Turn)] = [:]
+    /// The places that were given back on each thread that calls turns, and that have no next transfer yet.
+    var returned: [pthread_t: Int] = [:]
 
     mutating func insert(_ ticket: Ticket) {
       queue.insert(ticket)
       guard queue.count > 2 * waiting.count + 64 else { return }
       queue = Heap(waiting.map { Ticket(priority: $0.value.priority, number: $0.key) })
+    }
+
+    /// Returns `true` if the thread is to call the turns of those that wait: it is not doing so further up its stack.
+    mutating func giveBack(on thread: pthread_t) -> Bool {
+      guard !waiting.isEmpty else {
+        free += 1
+        return false
+      }
+      let places = returned.updateValue((returned[thread] ?? 0) + 1, forKey: thread)
+      return places == nil
+    }
+
+    /// Returns whose turn it is to have a place that was given back on the thread; `nil` if there is none, or nobody
+    /// waits.
+    mutating func nextTurn(on thread: pthread_t) -> Turn? {
+      while let places = returned[thread], places > 0 {
+        returned[thread] = places - 1
+        while let ticket = queue.popMax() {
+          guard let next = waiting[ticket.number], next.priority == ticket.priority else { continue }
+          waiting[ticket.number] = nil
+          return next.turn
+        }
+        free += 1
+      }
+      returned[thread] = nil
+      return nil
     }
   }
 
@@ -151,17 +180,12 @@ package final class TransferGate: Sendable {
     state.withLock { ($0.reservedPriorities.count, $0.waiting.count, $0.queue.count) }
   }
 
+  /// Calls the turns of those that wait one after the other, also where each gives its place back at once: inside each
+  /// other they would need a stack as deep as the queue is long.
   private func leave() {
-    let next: Turn? = state.withLock { state in
-      while let ticket = state.queue.popMax() {
-        guard let waiting = state.waiting[ticket.number], waiting.priority == ticket.priority else { continue }
-        state.waiting[ticket.number] = nil
-        return waiting.turn
-      }
-      state.free += 1
-      return nil
-    }
-    next?(.success(()))
+    let thread = pthread_self()
+    guard state.withLock({ $0.giveBack(on: thread) }) else { return }
+    while let turn = state.withLock({ $0.nextTurn(on: thread) }) { turn(.success(())) }
   }
 }
 

@@ -29,11 +29,15 @@ extension HTTPTransporting {
 
 /// A transport that also serves event loops, which have no task.
 package protocol CallbackTransporting: HTTPTransporting {
+  /// Returns `false` if only a task can send the request now. It is asked before the request waits for a place at the
+  /// gate, which it would give up and wait for again.
+  func mayBegin(_ request: TransportRequest) -> Bool
+
   /// Sends a request as ``HTTPTransporting/send(_:)`` does.
   ///
   /// - Parameter receive: is called once, on the event loop. The body has ``Body/callbacks``, or all its bytes.
-  /// - Returns: cancels the transfer until there is a response; `nil` if the request can only be sent by a task, so that
-  ///   nothing was done.
+  /// - Returns: cancels the transfer until there is a response; `nil` if the request can only be sent by a task by now,
+  ///   so that nothing was done.
   func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,
     _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void

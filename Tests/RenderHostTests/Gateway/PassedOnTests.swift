@@ -191,7 +191,7 @@ struct PassedOnTests {
     }
   }
 
-  @Test("a response that was asked for before a purge is not stored after it")
+  @Test("a response that was asked for before a purge answers its client and is not stored")
   func purge() async throws {
     try await running { fixture in
       let origin = fixture.origin
@@ -205,9 +205,50 @@ struct PassedOnTests {
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       #expect(try await client.readAnswer().hasSuffix("new~"))
+      // It was not asked for again.
+      #expect(origin.requestCount(path: "/short") == 2)
       let next = try await ask(fixture, "GET /short")
       #expect(next.message.body == "new~")
       #expect(origin.requestCount(path: "/short") == 3)
+    }
+  }
+
+  @Test("a request after a purge does not share what was asked for before it, which still answers its own client")
+  func purgeWhileShared() async throws {
+    try await running { fixture in
+      let origin = fixture.origin
+      let old = [UInt8](repeating: 65, count: 100_000)
+      origin.serve("/short", old, headers: [.cacheControl: "max-age=60"])
+      origin.script("/short", [.stall(afterBytes: 50_000)])
+      origin.hold("/short")
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /short") + "\r\n\r\n")
+      try await origin.waitForRequests(2, to: "/short")
+      _ = try await fixture.gateway.origins[0].loader.purge(.all)
+      origin.release("/short")
+      // Its body goes on coming in.
+      #expect(try await client.read(until: "AAAA").hasPrefix("HTTP/1.1 200 "))
+      origin.serve("/short", Array("new~".utf8), headers: [.cacheControl: "max-age=60"])
+      let next = try await fixture.get("/short")
+      #expect(next.body == "new~")
+      #expect(origin.requestCount(path: "/short") == 3)
+      withExtendedLifetime(client) {}
+    }
+  }
+
+  @Test("a server's error that was asked for before a purge answers its client, and is not asked for again")
+  func purgeBeforeError() async throws {
+    try await running { fixture in
+      let origin = fixture.origin
+      origin.always("/short", .status(503))
+      origin.hold("/short")
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /short") + "\r\n\r\n")
+      try await origin.waitForRequests(2, to: "/short")
+      _ = try await fixture.gateway.origins[0].loader.purge(.all)
+      origin.release("/short")
+      #expect(try await client.readAnswer().hasPrefix("HTTP/1.1 503 "))
+      #expect(origin.requestCount(path: "/short") == 2)
     }
   }
 

@@ -2,9 +2,11 @@ import Foundation
 import HTTPTypes
 import PageKit
 import PageTesting
+import TestServers
 import Testing
 
 @testable import CacheGateway
+@testable import HTTPCache
 @testable import RenderHost
 @testable import ServerKit
 
@@ -69,6 +71,40 @@ struct ServersTests {
       for server in [first, second] { server.serve("/c", [65], headers: [.cacheControl: "max-age=60"]) }
       for _ in 0..<4 { _ = try await fixture.get("/c") }
       #expect(first.requestCount(path: "/c") + second.requestCount(path: "/c") == 1)
+    }
+  }
+
+  @Test("a request whose response is passed on by one of several servers waits once for a place")
+  func placeOfPassedOn() async throws {
+    try await running {
+      $0.connections = 1
+    } _: { first, second, fixture in
+      for server in [first, second] {
+        for path in ["/slow", "/pass"] { server.serve(path, Array("a~".utf8), headers: [.cacheControl: "no-store"]) }
+      }
+      for path in ["/slow", "/pass"] { _ = try await fixture.get(path) }
+      for server in [first, second] { server.hold("/slow") }
+      let gate = fixture.gateway.origins[0].loader.gate
+      let before = gate.number()
+      gate.forget(before)
+      var clients: [RawClient] = []
+      for (number, path) in ["/slow", "/pass", "/pass", "/pass"].enumerated() {
+        let client = try RawClient(port: fixture.port)
+        client.send("GET \(path) HTTP/1.1\r\nHost: api.example.com\r\n\r\n")
+        clients.append(client)
+        guard number > 0 else {
+          try await eventually("it is asked") {
+            first.requestCount(path: "/slow") + second.requestCount(path: "/slow") == 2
+          }
+          continue
+        }
+        try await eventually("\(number) wait") { gate.counts.waiting == number }
+      }
+      for server in [first, second] { server.release("/slow") }
+      for client in clients { #expect(try await client.readAnswer().hasSuffix("a~")) }
+      let after = gate.number()
+      gate.forget(after)
+      #expect(after - before == 5)
     }
   }
 

@@ -1,0 +1,85 @@
+import HTTPTypes
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import HTTPTransport
+
+/// Requests without a task.
+struct OriginSenderTests {
+  /// Can begin no request by the time it is its turn.
+  private struct BusyTransport: CallbackTransporting {
+    var mayBegin = true
+    /// The requests that were to begin.
+    let asked = Recorder<String>()
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      throw TransportError.shutDown(url: request.url)
+    }
+
+    func mayBegin(_ request: TransportRequest) -> Bool { mayBegin }
+
+    func begin(
+      _ request: TransportRequest, on loop: @escaping EventLoopCall,
+      _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+    ) -> (@Sendable () -> Void)? {
+      asked.append(request.head.path ?? "")
+      return nil
+    }
+  }
+
+  /// Calls functions when it is told to.
+  private final class ManualLoop: Sendable {
+    private let functions = Mutex<[@Sendable () -> Void]>([])
+
+    func call(_ function: @escaping @Sendable () -> Void) { functions.withLock { $0.append(function) } }
+
+    /// Calls what there is, and what that brings.
+    func run() {
+      while let next = functions.withLock({ $0.popLast() }) { next() }
+    }
+  }
+
+  private func request(_ path: String = "/") -> TransportRequest {
+    TransportRequest(HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: path))
+  }
+
+  @Test("a request that only a task can send takes no place, and does not wait for one")
+  func needsTask() throws {
+    let url = try #require(PageURL("https://a.example/"))
+    let gate = TransferGate(width: 1)
+    let transport = BusyTransport(mayBegin: false)
+    let sender = OriginSender(transport, reachability: Reachability(), gate: gate)
+    let cancel = sender.begin(request(), to: url, on: { $0() }, { _ in Issue.record("it was begun") })
+    #expect(cancel == nil && transport.asked.all.isEmpty)
+    #expect(gate.counts.expected == 0 && gate.counts.waiting == 0)
+  }
+
+  @Test(
+    "those who wait and turn out to need a task are told so in order, without a stack as deep as the queue is long",
+    arguments: [true, false])
+  func needTaskInTheirTurn(isLoopAtOnce: Bool) async throws {
+    let url = try #require(PageURL("https://a.example/"))
+    let (gate, transport, loop) = (TransferGate(width: 1), BusyTransport(), ManualLoop())
+    let sender = OriginSender(transport, reachability: Reachability(), gate: gate)
+    let told = Mutex<[Int]>([])
+    let count = 100_000
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    for number in 0..<count {
+      let cancel = sender.begin(
+        request("/\(number)"), to: url, on: { function in if isLoopAtOnce { function() } else { loop.call(function) } }
+      ) { result in
+        if case .failure(let error) = result, error is OriginSender.NotBegun { told.withLock { $0.append(number) } }
+      }
+      #expect(cancel != nil)
+    }
+    #expect(pass != nil && gate.counts.waiting == count)
+    pass = nil
+    // The first one keeps its place until the event loop has told it.
+    if !isLoopAtOnce { #expect(gate.counts.waiting == count - 1 && transport.asked.all == ["/0"]) }
+    loop.run()
+    #expect(told.withLock { $0 } == Array(0..<count))
+    #expect(gate.counts.waiting == 0 && gate.counts.expected == 0)
+    _ = try await gate.enter(gate.number(), priority: .normal)
+  }
+}
