@@ -338,7 +338,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .longWay(let rest):
       answers.left(begun)
       current = nil
-      common.change(context.channel) { $0.begun = rest }
+      common.change(context.channel) { $0.begun = (rest, begun.started) }
       underWay += 1
       context.fireChannelRead(wrapInboundOut(.head(begun.asked.head)))
       context.fireChannelRead(wrapInboundOut(.end(nil)))

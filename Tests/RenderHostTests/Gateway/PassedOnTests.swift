@@ -166,6 +166,33 @@ struct PassedOnTests {
     }
   }
 
+  @Test("an error that comes after a while is logged and measured with all of that time")
+  func slowFailure() async throws {
+    let lines = Monitor<[Data]>([])
+    try await running(lines: lines) { fixture in
+      fixture.origin.always("/short", .delay(.milliseconds(400), then: .status(503)))
+      func seconds() throws -> Double {
+        let families = fixture.record.metrics.registry.families
+        let duration = try #require(families.first { $0.name == "renderhost_http_request_duration_seconds" })
+        return duration.series.values.reduce(0) { sum, series in
+          if case .histogram(let histogram) = series { sum + histogram.value.sum } else { sum }
+        }
+      }
+      let before = try seconds()
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /short") + "\r\n\r\n")
+      #expect(try await client.readAnswer().hasPrefix("HTTP/1.1 503 "))
+      func line() throws -> [String: Any]? {
+        let objects = try lines.read { $0 }.map { try JSONSerialization.jsonObject(with: $0) as? [String: Any] }
+        return objects.last { "\($0?["status"] ?? "")" == "503" } ?? nil
+      }
+      try await eventually("it is logged") { try line() != nil }
+      let milliseconds = try #require(try line()?["ms"].flatMap { Double("\($0)") })
+      #expect(milliseconds >= 400)
+      #expect(try seconds() - before >= 0.4)
+    }
+  }
+
   @Test(
     "a request that needs more than passing on takes the long way",
     arguments: [
