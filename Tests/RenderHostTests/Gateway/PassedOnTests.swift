@@ -336,6 +336,68 @@ struct PassedOnTests {
     }
   }
 
+  @Test("a request whose body follows during a response does not cut that response as an idle one")
+  func bodyMeanwhile() async throws {
+    try await running {
+      $0.limits.idle = .seconds(1)
+    } _: { fixture in
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Content-Length: 4")
+      client.send("body")
+      try await client.waitUntilRead()
+      let idle = try RawClient(port: fixture.port)
+      idle.send(head("GET /short") + "\r\n\r\n")
+      // It was idle for shorter than the first one waits.
+      #expect(try await idle.readToEnd().hasSuffix("short~"))
+      fixture.origin.release("/slow")
+      #expect(try await client.read(until: "4~").contains("slow~"))
+    }
+  }
+
+  @Test("the time of a body that follows during a response begins after that response")
+  func bodyTime() async throws {
+    try await running {
+      $0.limits.bodyTime = .milliseconds(500)
+    } _: { fixture in
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Content-Length: 4")
+      client.send("bo")
+      try await client.waitUntilRead()
+      let slow = try RawClient(port: fixture.port)
+      slow.send(head("POST /upload|Content-Length: 4") + "\r\n\r\nbo")
+      // Its body began later than the other.
+      #expect(try await !slow.readToEnd().contains(" 200 "))
+      fixture.origin.release("/slow")
+      #expect(try await client.read(until: "slow~").hasPrefix("HTTP/1.1 200 "))
+      #expect(try await !client.readToEnd().contains(" 200 "))
+    }
+  }
+
+  @Test("a body in small pieces that begins during a response is whole")
+  func piecesMeanwhile() async throws {
+    try await running { fixture in
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Transfer-Encoding: chunked")
+      let pieces = String(repeating: "1\r\na\r\n", count: 10_000)
+      client.send(pieces)
+      try await client.waitUntilRead()
+      // More than is held.
+      async let isSent = Task.detached {
+        client.send(String(repeating: pieces, count: 9) + "0\r\n\r\n")
+      }.value
+      fixture.origin.release("/slow")
+      #expect(try await client.read(until: "100000~").contains("slow~"))
+      #expect(await isSent)
+    }
+  }
+
+  /// A client that waits for a response without a task, and has sent the head of another request.
+  private func withBodyBehind(_ fixture: GatewayFixture, _ request: String) async throws -> RawClient {
+    fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)~".utf8) }
+    fixture.origin.hold("/slow")
+    let client = try RawClient(port: fixture.port)
+    client.send(head("GET /slow") + "\r\n\r\n" + head(request) + "\r\n\r\n")
+    try await fixture.origin.waitForRequests(2, to: "/slow")
+    return client
+  }
+
   @Test("a response that ends early closes its connection, so that the client sees it", arguments: [true, false])
   func cut(isChunked: Bool) async throws {
     try await running { fixture in
