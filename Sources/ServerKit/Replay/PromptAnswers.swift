@@ -26,7 +26,9 @@ package final class PromptAnswers: Sendable {
     fileprivate let number: UInt64
 
     /// Answers the request later. To be called once, on the event loop, if it was begun as ``Beginning/asked(cancel:)``.
-    package func receive(_ later: Later) { line.receive(number, later) }
+    ///
+    /// - Parameter later: is called now, unless the client has gone; what it counts reaches the client.
+    package func receive(_ later: () -> Later) { line.receive(number, later) }
   }
 
   /// Leads to the client of a request: to its connection, or a stream of that.
@@ -36,7 +38,7 @@ package final class PromptAnswers: Sendable {
     /// Sends an interim head, from any thread.
     package let interim: @Sendable (HTTPResponse) -> Void
     /// Takes the answer to a request by its number, on the event loop.
-    let receive: @Sendable (UInt64, Later) -> Void
+    let receive: @Sendable (UInt64, () -> Later) -> Void
   }
 
   /// What was done for a request at once.
@@ -356,10 +358,10 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.write(wrapOutboundOut(.end(nil)), promise: nil)
   }
 
-  private func receive(_ later: PromptAnswers.Later, _ number: UInt64, _ context: ChannelHandlerContext) {
+  private func receive(_ later: () -> PromptAnswers.Later, _ number: UInt64, _ context: ChannelHandlerContext) {
     // The client may have gone.
     guard let begun = current?.begun, begun.number == number else { return }
-    switch later {
+    switch later() {
     case .longWay(let rest):
       answers.left(begun)
       current = nil
