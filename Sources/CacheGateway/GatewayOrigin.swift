@@ -127,17 +127,8 @@ package final class GatewayOrigin: Sendable {
   ///   - sender: the client and how the request arrived.
   /// - Returns: `nil` if anything but the origin has to be waited for, so that nothing was done.
   func begin(_ asked: PromptAnswers.Asked, path: String, from sender: ClientInfo) -> PromptAnswers.Beginning? {
-    var resource = resourceRequest(asked.head, path: path, from: sender)
-    if let heads = InterimHeads(in: .http11, to: asked.line.interim) { resource.informational = { heads.take($0) } }
-    let beginning = loader.begin(resource, on: asked.line.loop) { [self] begun in
-      asked.receive {
-        switch begun {
-        case .resource(let loaded):
-          answer(loaded, to: asked.head, from: sender).map { .answer($0) } ?? .longWay(BegunRequest(nil, sender.trace))
-        case .unfinished(let exchange): .longWay(BegunRequest(exchange, sender.trace))
-        }
-      }
-    }
+    let resource = resourceRequest(asked.head, path: path, from: sender)
+    let beginning = loader.begin(resource, on: asked.line.loop) { calls(for: asked, from: sender) }
     switch beginning {
     case .response(let loaded):
       guard loaded.status < 500, loaded.wholeBody != nil else { return nil }
@@ -145,6 +136,24 @@ package final class GatewayOrigin: Sendable {
     case .asked(let cancel): return .asked(cancel: cancel)
     case nil: return nil
     }
+  }
+
+  private func calls(for asked: PromptAnswers.Asked, from sender: ClientInfo) -> BegunCalls {
+    var informational: (@Sendable (HTTPResponse) -> Void)?
+    if let heads = InterimHeads(in: .http11, to: asked.line.interim) { informational = { heads.take($0) } }
+    return (
+      informational,
+      { [self] begun in
+        asked.receive {
+          switch begun {
+          case .resource(let loaded):
+            answer(loaded, to: asked.head, from: sender).map { .answer($0) }
+              ?? .longWay(BegunRequest(nil, sender.trace))
+          case .unfinished(let exchange): .longWay(BegunRequest(exchange, sender.trace))
+          }
+        }
+      }
+    )
   }
 
   /// - Returns: `nil` if only a task can read the body; nothing was counted then.
