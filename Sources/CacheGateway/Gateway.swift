@@ -179,11 +179,12 @@ struct ClientInfo: Sendable {
 
 /// A request that was begun on its event loop, and that a task goes on with.
 final class BegunRequest: Sendable {
-  let exchange: BegunExchange
+  /// `nil` if the origin is asked again.
+  let exchange: BegunExchange?
   /// The trace that was sent to the origin.
   let trace: TraceParent
 
-  init(_ exchange: BegunExchange, _ trace: TraceParent) { (self.exchange, self.trace) = (exchange, trace) }
+  init(_ exchange: BegunExchange?, _ trace: TraceParent) { (self.exchange, self.trace) = (exchange, trace) }
 }
 
 /// Finds parts of a request's head that are ambiguous, or cannot be forwarded unchanged.

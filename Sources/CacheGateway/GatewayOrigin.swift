@@ -127,30 +127,44 @@ package final class GatewayOrigin: Sendable {
   ///   - sender: the client and how the request arrived.
   /// - Returns: `nil` if anything but the origin has to be waited for, so that nothing was done.
   func begin(_ asked: PromptAnswers.Asked, path: String, from sender: ClientInfo) -> PromptAnswers.Beginning? {
-    var resource = resourceRequest(asked.head, path: path, from: sender)
-    if let heads = InterimHeads(in: .http11, to: asked.line.interim) { resource.informational = { heads.take($0) } }
-    let beginning = loader.begin(resource, on: asked.line.loop) { [self] begun in
-      switch begun {
-      case .resource(let loaded): asked.receive(.answer(answer(loaded, to: asked.head, from: sender)))
-      case .unfinished(let exchange): asked.receive(.longWay(BegunRequest(exchange, sender.trace)))
-      }
-    }
+    let resource = resourceRequest(asked.head, path: path, from: sender)
+    let beginning = loader.begin(resource, on: asked.line.loop) { calls(for: asked, from: sender) }
     switch beginning {
     case .response(let loaded):
       guard loaded.status < 500, loaded.wholeBody != nil else { return nil }
-      return .answer(answer(loaded, to: asked.head, from: sender))
+      return answer(loaded, to: asked.head, from: sender).map { .answer($0) }
     case .asked(let cancel): return .asked(cancel: cancel)
     case nil: return nil
     }
   }
 
-  private func answer(_ loaded: Resource, to head: HTTPRequest, from sender: ClientInfo) -> PromptAnswers.Answer {
-    let result = answered(loaded, to: head, from: sender)
-    let (response, bytes) = response(loaded, to: head, result, sender.disconnection)
+  private func calls(for asked: PromptAnswers.Asked, from sender: ClientInfo) -> BegunCalls {
+    var informational: (@Sendable (HTTPResponse) -> Void)?
+    if let heads = InterimHeads(in: .http11, to: asked.line.interim) { informational = { heads.take($0) } }
+    return (
+      informational,
+      { [self] begun in
+        asked.receive {
+          switch begun {
+          case .resource(let loaded):
+            answer(loaded, to: asked.head, from: sender).map { .answer($0) }
+              ?? .longWay(BegunRequest(nil, sender.trace))
+          case .unfinished(let exchange): .longWay(BegunRequest(exchange, sender.trace))
+          }
+        }
+      }
+    )
+  }
+
+  /// - Returns: `nil` if only a task can read the body; nothing was counted then.
+  private func answer(_ loaded: Resource, to head: HTTPRequest, from sender: ClientInfo) -> PromptAnswers.Answer? {
+    let (response, bytes) = response(loaded, to: head, GatewayResult(loaded), sender.disconnection)
     let length = response.body.contentLength
+    let rest = bytes == nil && length != 0 ? loaded.body.callbacks : nil
+    guard bytes != nil || length == 0 || rest != nil else { return nil }
+    _ = answered(loaded, to: head, from: sender)
     return PromptAnswers.Answer(
-      head: response.head, length: length, bytes: bytes.flatMap { $0.readableBytes > 0 ? $0 : nil },
-      rest: bytes == nil && length != 0 ? loaded.body.callbacks : nil)
+      head: response.head, length: length, bytes: bytes.flatMap { $0.readableBytes > 0 ? $0 : nil }, rest: rest)
   }
 
   /// Returns `false` if ``begin(_:path:from:)`` can do nothing for a GET or HEAD for certain.

@@ -336,19 +336,22 @@ final class OriginExchange: Sendable {
 
   /// Asks the origin as ``resource(for:_:validating:_:)`` does, without a task, if the response would not be shared.
   ///
-  /// - Parameter receive: is called once, on the event loop.
+  /// - Parameter calls: is called once, if the origin may be asked.
   /// - Returns: cancels the request until there is a response; `nil` if a task is needed, so that nothing was done.
   func begin(
     _ hop: OutgoingRequest, _ request: HTTPRequest, _ reason: ForwardReason, on loop: @escaping EventLoopCall,
-    _ receive: @escaping @Sendable (BegunResponse) -> Void
+    _ calls: () -> BegunCalls
   ) -> (@Sendable () -> Void)? {
     guard hop.method == .get, hop.request.method == .get, hop.isStored, !hop.hasBody, hop.origin == nil,
       passesOn(hop.key)
     else { return nil }
+    var hop = hop
+    let receive: @Sendable (BegunResponse) -> Void
+    (hop.informational, receive) = calls()
     let begun = BegunExchange(hop.key, request, in: inFlight, at: configuration.now())
     return sender.begin(
       transportRequest(hop, request), to: hop.url, priority: hop.priority, on: loop
-    ) { [self] result in
+    ) { [self, hop] result in
       receive(arrived(result, of: begun, for: hop, request, reason))
     }
   }
@@ -382,6 +385,12 @@ final class OriginExchange: Sendable {
       && (response.body.bytesInMemory != nil || response.body.callbacks != nil)
   }
 }
+
+/// What is called for a request that was begun without a task: with its interim heads, from any thread, and once with
+/// what becomes of it, on the event loop.
+package typealias BegunCalls = (
+  informational: (@Sendable (HTTPResponse) -> Void)?, receive: @Sendable (BegunResponse) -> Void
+)
 
 /// What becomes of a request that was begun without a task.
 package enum BegunResponse: Sendable {

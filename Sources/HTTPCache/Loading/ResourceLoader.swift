@@ -127,10 +127,11 @@ public final class ResourceLoader: Sendable {
   /// disk nor another request. A stored response answers, or the origin is asked for a response that will probably not
   /// be stored.
   ///
-  /// - Parameter receive: is called once, on the event loop, if the origin is asked.
+  /// - Parameter calls: is called at most once, and only for a request for which the origin may be asked: a stored
+  ///   response needs no calls.
   /// - Returns: `nil` in every other case, in which nothing has been done.
   package func begin(
-    _ request: ResourceRequest, on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (BegunResponse) -> Void
+    _ request: ResourceRequest, on loop: @escaping EventLoopCall, _ calls: () -> BegunCalls
   ) -> Beginning? {
     guard request.origin == nil, let prepared = try? requests.prepare(request),
       case .network(let hop, _) = prepared, let (decision, found) = lookup.decisionAtOnce(for: hop)
@@ -147,7 +148,7 @@ public final class ResourceLoader: Sendable {
       beginning = .response(resource)
     case .fetch(let outgoing, let reason):
       guard found.isEmpty, !request.followsRedirects, hop.behavior.patience == nil, !inFlight.hasCompleted(hop.key),
-        let cancel = exchange.begin(hop, outgoing, reason, on: loop, receive)
+        let cancel = exchange.begin(hop, outgoing, reason, on: loop, calls)
       else { return nil }
       beginning = .asked(cancel: cancel)
     default: return nil

@@ -26,6 +26,8 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package let disconnection: ClientDisconnection
   /// What the event loop of the connection has done for the request; `nil` if the request was not begun there.
   package let begun: (any AnyObject & Sendable)?
+  /// When the event loop began it; `nil` if it did not.
+  let started: ContinuousClock.Instant?
   /// The id of the request, in its log lines and its response; `nil` before there is one.
   var requestID: String?
   /// `true` if the connection is being closed after the response to an earlier request.
@@ -58,7 +60,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     let connection = ConnectionContext.current
     let common = connection?.context(of: source.channel) ?? .init()
     (replay, disconnection, followsLast) = (common.replay, common.disconnection, common.hasLast)
-    begun = common.begun
+    (begun, started) = (common.begun?.rest, common.begun?.started)
     if common.begun != nil { connection?.change(source.channel) { $0.begun = nil } }
     remoteAddress = source.channel.remoteAddress
     peer = connection?.address ?? remoteAddress?.ipAddress
@@ -80,8 +82,8 @@ final class ConnectionContext: Sendable {
     var disconnection = ClientDisconnection()
     /// A response was made after which the connection is closed.
     var hasLast = false
-    /// What was done on the event loop for the request that the connection's task gets next.
-    var begun: (any AnyObject & Sendable)?
+    /// What was done on the event loop for the request that the connection's task gets next, and since when.
+    var begun: (rest: any AnyObject & Sendable, started: ContinuousClock.Instant)?
   }
 
   let memory: RecordedResponses

@@ -31,7 +31,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let disconnection = ClientDisconnection()
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
-  /// `true` if a head has come whose request may end with the bytes that are here already.
+  /// `true` if a head has come whose body's time has not begun: the request may end with the bytes that are here already,
+  /// or earlier ones are being answered.
   private var awaitsBody = false
   /// The number of requests whose answer is incomplete; ``isLastOpen`` is `true` if the last of them has not arrived
   /// completely.
@@ -116,14 +117,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    if awaitsBody {
-      awaitsBody = false
-      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-      bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
-        let (handler, context) = bound.value
-        handler.bodyExpired(context)
-      }
-    }
+    limitBody(context)
     context.fireChannelReadComplete()
   }
 
@@ -150,6 +144,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       // It was answered, or its answer follows this one.
       if isLastOpen, underWay == 0 { isExpectant = false }
       welcomeBody(context)
+      limitBody(context)
     }
   }
 
@@ -197,6 +192,18 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     guard isExpectant, underWay == 1 else { return }
     isExpectant = false
     context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+  }
+
+  /// Begins the time of a body. While an earlier request is being answered, it is not limited: the end of its time would
+  /// cut that answer.
+  private func limitBody(_ context: ChannelHandlerContext) {
+    guard awaitsBody, underWay <= 1 else { return }
+    awaitsBody = false
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
+      let (handler, context) = bound.value
+      handler.bodyExpired(context)
+    }
   }
 
   /// RFC 9110 §15.5.9: with 408 the connection is closed.

@@ -26,7 +26,9 @@ package final class PromptAnswers: Sendable {
     fileprivate let number: UInt64
 
     /// Answers the request later. To be called once, on the event loop, if it was begun as ``Beginning/asked(cancel:)``.
-    package func receive(_ later: Later) { line.receive(number, later) }
+    ///
+    /// - Parameter later: is called now, unless the client has gone; what it counts reaches the client.
+    package func receive(_ later: () -> Later) { line.receive(number, later) }
   }
 
   /// Leads to the client of a request: to its connection, or a stream of that.
@@ -36,7 +38,7 @@ package final class PromptAnswers: Sendable {
     /// Sends an interim head, from any thread.
     package let interim: @Sendable (HTTPResponse) -> Void
     /// Takes the answer to a request by its number, on the event loop.
-    let receive: @Sendable (UInt64, Later) -> Void
+    let receive: @Sendable (UInt64, () -> Later) -> Void
   }
 
   /// What was done for a request at once.
@@ -199,7 +201,8 @@ package final class PromptAnswers: Sendable {
 /// Answers requests of a connection of HTTP/1 on its event loop, if ``PromptAnswers`` can do so without a task. Every
 /// other request goes on to the task of the connection, and so do all that come before its response has ended.
 ///
-/// While an answer is on its way here, requests that come meanwhile are held, and no more is read.
+/// While an answer is on its way here, requests that come meanwhile are held, and no more is read once the last of them
+/// is complete.
 final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -229,10 +232,15 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var isUnflushed = false
   private var current: Current?
   private var lastNumber: UInt64 = 0
-  /// What came while an answer was on its way: no more than one read of the connection.
+  /// What came while an answer was on its way: one read of the connection, and the rest of a request that it has begun.
   private var held = CircularBuffer<HTTPRequestPart>()
+  /// The bytes of its bodies.
+  private var heldBytes = 0
   private var heldError: (any Error)?
   private var holdsRead = false
+
+  /// No more is read while this number of bytes is held.
+  private static let heldLimit = 64 << 10
 
   init(_ answers: PromptAnswers, on connection: ConnectionContext) { (self.answers, common) = (answers, connection) }
 
@@ -257,7 +265,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let part = unwrapInboundIn(data)
-    if current == nil { receive(part, context) } else { held.append(part) }
+    if current == nil { receive(part, context) } else { hold(part) }
   }
 
   private func receive(_ part: HTTPRequestPart, _ context: ChannelHandlerContext) {
@@ -285,7 +293,26 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    if current == nil { context.read() } else { holdsRead = true }
+    if current == nil || isMidRequest, heldBytes < Self.heldLimit { context.read() } else { holdsRead = true }
+  }
+
+  /// `true` if a held request has not come completely. It is read to its end: the connection has limits for the time of
+  /// a request that is being read, which must not cut the answer to an earlier one.
+  private var isMidRequest: Bool {
+    switch held.last {
+    case .head, .body: true
+    case .end, nil: false
+    }
+  }
+
+  private func hold(_ part: HTTPRequestPart) {
+    guard case .body(let bytes) = part else { return held.append(part) }
+    heldBytes += bytes.readableBytes
+    guard case .body(var body)? = held.last else { return held.append(part) }
+    // Of small pieces, each would keep a buffer of its own.
+    held.removeLast()
+    body.writeImmutableBuffer(bytes)
+    held.append(.body(body))
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -331,14 +358,14 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.write(wrapOutboundOut(.end(nil)), promise: nil)
   }
 
-  private func receive(_ later: PromptAnswers.Later, _ number: UInt64, _ context: ChannelHandlerContext) {
+  private func receive(_ later: () -> PromptAnswers.Later, _ number: UInt64, _ context: ChannelHandlerContext) {
     // The client may have gone.
     guard let begun = current?.begun, begun.number == number else { return }
-    switch later {
+    switch later() {
     case .longWay(let rest):
       answers.left(begun)
       current = nil
-      common.change(context.channel) { $0.begun = rest }
+      common.change(context.channel) { $0.begun = (rest, begun.started) }
       underWay += 1
       context.fireChannelRead(wrapInboundOut(.head(begun.asked.head)))
       context.fireChannelRead(wrapInboundOut(.end(nil)))
@@ -403,7 +430,10 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Answers what was held meanwhile, and reads on.
   private func goOn(_ context: ChannelHandlerContext) {
-    while current == nil, let part = held.popFirst() { receive(part, context) }
+    while current == nil, let part = held.popFirst() {
+      if case .body(let bytes) = part { heldBytes -= bytes.readableBytes }
+      receive(part, context)
+    }
     flushAnswers(context)
     context.fireChannelReadComplete()
     guard current == nil else { return }
@@ -441,7 +471,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Ends the answer that is on its way.
   private func giveUp() {
-    (held, heldError, holdsRead) = ([], nil, false)
+    (held, heldBytes, heldError, holdsRead) = ([], 0, nil, false)
     guard let current else { return }
     self.current = nil
     current.begun.cancel()

@@ -38,7 +38,8 @@ package struct HostMiddleware: RouterMiddleware {
       try? await context.channel.closeFuture.get()
       throw CancellationError()
     }
-    let start = ContinuousClock.now
+    // The time on the event loop counts as well, such as that until the origin's error.
+    let start = context.started ?? .now
     let id = Context.givenID(request.head, context.replay) ?? Context.newID()
     var context = context
     context.requestID = id

@@ -166,6 +166,33 @@ struct PassedOnTests {
     }
   }
 
+  @Test("an error that comes after a while is logged and measured with all of that time")
+  func slowFailure() async throws {
+    let lines = Monitor<[Data]>([])
+    try await running(lines: lines) { fixture in
+      fixture.origin.always("/short", .delay(.milliseconds(400), then: .status(503)))
+      func seconds() throws -> Double {
+        let families = fixture.record.metrics.registry.families
+        let duration = try #require(families.first { $0.name == "renderhost_http_request_duration_seconds" })
+        return duration.series.values.reduce(0) { sum, series in
+          if case .histogram(let histogram) = series { sum + histogram.value.sum } else { sum }
+        }
+      }
+      let before = try seconds()
+      let client = try RawClient(port: fixture.port)
+      client.send(head("GET /short") + "\r\n\r\n")
+      #expect(try await client.readAnswer().hasPrefix("HTTP/1.1 503 "))
+      func line() throws -> [String: Any]? {
+        let objects = try lines.read { $0 }.map { try JSONSerialization.jsonObject(with: $0) as? [String: Any] }
+        return objects.last { "\($0?["status"] ?? "")" == "503" } ?? nil
+      }
+      try await eventually("it is logged") { try line() != nil }
+      let milliseconds = try #require(try line()?["ms"].flatMap { Double("\($0)") })
+      #expect(milliseconds >= 400)
+      #expect(try seconds() - before >= 0.4)
+    }
+  }
+
   @Test(
     "a request that needs more than passing on takes the long way",
     arguments: [
@@ -348,6 +375,68 @@ struct PassedOnTests {
       fixture.origin.release("/slow")
       #expect(try await client.readAnswer().hasSuffix("slow~"))
     }
+  }
+
+  @Test("a request whose body follows during a response does not cut that response as an idle one")
+  func bodyMeanwhile() async throws {
+    try await running {
+      $0.limits.idle = .seconds(1)
+    } _: { fixture in
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Content-Length: 4")
+      client.send("body")
+      try await client.waitUntilRead()
+      let idle = try RawClient(port: fixture.port)
+      idle.send(head("GET /short") + "\r\n\r\n")
+      // It was idle for shorter than the first one waits.
+      #expect(try await idle.readToEnd().hasSuffix("short~"))
+      fixture.origin.release("/slow")
+      #expect(try await client.read(until: "4~").contains("slow~"))
+    }
+  }
+
+  @Test("the time of a body that follows during a response begins after that response")
+  func bodyTime() async throws {
+    try await running {
+      $0.limits.bodyTime = .milliseconds(500)
+    } _: { fixture in
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Content-Length: 4")
+      client.send("bo")
+      try await client.waitUntilRead()
+      let slow = try RawClient(port: fixture.port)
+      slow.send(head("POST /upload|Content-Length: 4") + "\r\n\r\nbo")
+      // Its body began later than the other.
+      #expect(try await !slow.readToEnd().contains(" 200 "))
+      fixture.origin.release("/slow")
+      #expect(try await client.read(until: "slow~").hasPrefix("HTTP/1.1 200 "))
+      #expect(try await !client.readToEnd().contains(" 200 "))
+    }
+  }
+
+  @Test("a body in small pieces that begins during a response is whole")
+  func piecesMeanwhile() async throws {
+    try await running { fixture in
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Transfer-Encoding: chunked")
+      let pieces = String(repeating: "1\r\na\r\n", count: 10_000)
+      client.send(pieces)
+      try await client.waitUntilRead()
+      // More than is held.
+      async let isSent = Task.detached {
+        client.send(String(repeating: pieces, count: 9) + "0\r\n\r\n")
+      }.value
+      fixture.origin.release("/slow")
+      #expect(try await client.read(until: "100000~").contains("slow~"))
+      #expect(await isSent)
+    }
+  }
+
+  /// A client that waits for a response without a task, and has sent the head of another request.
+  private func withBodyBehind(_ fixture: GatewayFixture, _ request: String) async throws -> RawClient {
+    fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)~".utf8) }
+    fixture.origin.hold("/slow")
+    let client = try RawClient(port: fixture.port)
+    client.send(head("GET /slow") + "\r\n\r\n" + head(request) + "\r\n\r\n")
+    try await fixture.origin.waitForRequests(2, to: "/slow")
+    return client
   }
 
   @Test("a response that ends early closes its connection, so that the client sees it", arguments: [true, false])

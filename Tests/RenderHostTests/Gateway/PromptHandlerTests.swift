@@ -1,0 +1,39 @@
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOEmbedded
+import NIOHTTPTypes
+import PageTesting
+import Testing
+
+@testable import RenderHost
+@testable import ServerKit
+
+struct PromptHandlerTests {
+  @Test("a later answer is made for a client that is still there, and for no other", arguments: [true, false])
+  func goneClient(isGone: Bool) throws {
+    let asked = Monitor<[PromptAnswers.Asked]>([])
+    let answers = PromptAnswers(
+      HostMiddleware(ServerSettings(), metrics: HostMetrics()), logger: Logger(label: "test")
+    ) { request in
+      asked.change { $0.append(request) }
+      return .asked(cancel: {})
+    }
+    let connection = ConnectionContext(memory: RecordedResponses(capacity: 1 << 10), address: "127.0.0.1")
+    let channel = EmbeddedChannel(handler: PromptHandler(answers, on: connection))
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    try channel.writeInbound(
+      HTTPRequestPart.head(HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/a")))
+    try channel.writeInbound(HTTPRequestPart.end(nil))
+    let request = try #require(asked.read { $0.first })
+    if isGone { channel.pipeline.fireChannelInactive() }
+    var isMade = false
+    request.receive {
+      isMade = true
+      return .answer(PromptAnswers.Answer(head: HTTPResponse(status: .ok), length: 0, bytes: nil, rest: nil))
+    }
+    #expect(isMade == !isGone)
+    let part = try channel.readOutbound(as: HTTPResponsePart.self)
+    #expect((part == nil) == isGone && answers.laterCount == (isGone ? 0 : 1))
+  }
+}
