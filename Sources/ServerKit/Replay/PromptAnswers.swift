@@ -234,7 +234,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var lastNumber: UInt64 = 0
   /// What came while an answer was on its way: one read of the connection, and the rest of a request that it has begun.
   private var held = CircularBuffer<HTTPRequestPart>()
-  /// The bytes of its bodies.
+  /// The bytes that it takes, about.
   private var heldBytes = 0
   private var heldError: (any Error)?
   private var holdsRead = false
@@ -300,19 +300,35 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// a request that is being read, which must not cut the answer to an earlier one.
   private var isMidRequest: Bool {
     switch held.last {
-    case .head, .body: true
+    // After an error the decoder gives nothing more.
+    case .head, .body: heldError == nil
     case .end, nil: false
     }
   }
 
   private func hold(_ part: HTTPRequestPart) {
+    heldBytes += Self.size(of: part)
     guard case .body(let bytes) = part else { return held.append(part) }
-    heldBytes += bytes.readableBytes
-    guard case .body(var body)? = held.last else { return held.append(part) }
-    // Of small pieces, each would keep a buffer of its own.
-    held.removeLast()
+    // A copy: each piece would keep the buffer of a whole read.
+    var body = ByteBuffer()
+    if case .body(let former)? = held.last {
+      held.removeLast()
+      body = former
+    }
     body.writeImmutableBuffer(bytes)
     held.append(.body(body))
+  }
+
+  /// The bytes that a part takes, about. A request without a body counts, too: any number of them may be held.
+  private static func size(of part: HTTPRequestPart) -> Int {
+    func size(_ fields: HTTPFields) -> Int {
+      fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
+    }
+    return switch part {
+    case .head(let head): 512 + (head.path?.utf8.count ?? 0) + size(head.headerFields)
+    case .body(let bytes): bytes.readableBytes
+    case .end(let trailers): trailers.map(size) ?? 0
+    }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -359,8 +375,9 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   private func receive(_ later: () -> PromptAnswers.Later, _ number: UInt64, _ context: ChannelHandlerContext) {
-    // The client may have gone.
+    // The client may have gone. The pipeline hears of that only later.
     guard let begun = current?.begun, begun.number == number else { return }
+    guard context.channel.isActive else { return giveUp() }
     switch later() {
     case .longWay(let rest):
       answers.left(begun)
@@ -404,6 +421,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
     _ chunk: Result<[UInt8]?, any Error>, of number: UInt64, _ context: ChannelHandlerContext
   ) {
     guard let current, current.begun.number == number, let rest = current.rest else { return }
+    guard context.channel.isActive else { return giveUp() }
     switch chunk {
     case .success(let bytes?):
       self.current?.count += bytes.count
@@ -431,7 +449,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// Answers what was held meanwhile, and reads on.
   private func goOn(_ context: ChannelHandlerContext) {
     while current == nil, let part = held.popFirst() {
-      if case .body(let bytes) = part { heldBytes -= bytes.readableBytes }
+      heldBytes -= Self.size(of: part)
       receive(part, context)
     }
     flushAnswers(context)

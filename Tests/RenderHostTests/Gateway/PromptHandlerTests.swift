@@ -10,6 +10,38 @@ import Testing
 @testable import ServerKit
 
 struct PromptHandlerTests {
+  private final class Reads: ChannelOutboundHandler {
+    typealias OutboundIn = Never
+    private(set) var count = 0
+
+    func read(context: ChannelHandlerContext) {
+      count += 1
+      context.read()
+    }
+  }
+
+  @Test("requests behind a response that is on its way are read up to a bound, also if they have no bodies")
+  func boundedRequests() throws {
+    let answers = PromptAnswers(
+      HostMiddleware(ServerSettings(), metrics: HostMetrics()), logger: Logger(label: "test")
+    ) { _ in .asked(cancel: {}) }
+    let connection = ConnectionContext(memory: RecordedResponses(capacity: 1 << 10), address: "127.0.0.1")
+    let reads = Reads()
+    let channel = EmbeddedChannel(handlers: [reads, PromptHandler(answers, on: connection)])
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    let get = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/a")
+    let post = HTTPRequest(method: .post, scheme: "http", authority: "h", path: "/b")
+    for part in [HTTPRequestPart.head(get), .end(nil), .head(post)] { try channel.writeInbound(part) }
+    let before = reads.count
+    for _ in 0..<1000 {
+      channel.read()
+      // The end of one and the beginning of the next.
+      for part in [HTTPRequestPart.end(nil), .head(post)] { try channel.writeInbound(part) }
+    }
+    // Each counts half a kilobyte, and more than 64 KiB are not held.
+    #expect(reads.count - before > 10 && reads.count - before < 200)
+  }
+
   @Test("a later answer is made for a client that is still there, and for no other", arguments: [true, false])
   func goneClient(isGone: Bool) throws {
     let asked = Monitor<[PromptAnswers.Asked]>([])
