@@ -220,7 +220,7 @@ struct CancellationTests {
     }
   }
 
-  @Test("releasing a transport ends its transfers")
+  @Test("releasing a transport and its responses ends its transfers")
   func releasedTransport() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/*", SeededContent.bytes(20 << 20))
@@ -233,15 +233,14 @@ struct CancellationTests {
         }
         transport = nil
         #expect(responses.count == 5)
-        for response in responses {
-          let error = await #expect(throws: TransportError.self) { for try await _ in response.body {} }
-          guard case .shutDown = error else {
-            Issue.record("\(String(describing: error))")
-            continue
-          }
+        // Two of them have begun to be read.
+        for response in responses.prefix(2) {
+          for try await _ in response.body { break }
         }
+        responses = []
+        try await origin.waitForOpenConnections(0)
       }
-      try await origin.waitForOpenConnections(0)
+      #expect(origin.completedResponses(path: "/0/0") == 0)
     }
   }
 
