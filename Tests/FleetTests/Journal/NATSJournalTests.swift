@@ -4,8 +4,9 @@ import PageTesting
 import TestServers
 import Testing
 
-/// A journal on real NATS servers.
-@Suite(.timeLimit(.minutes(3)), .enabled(if: NATSCluster.isInstalled, "nats-server is not installed"))
+/// A journal on real NATS servers. Beside other work a cluster takes minutes to elect a leader, and each answer has
+/// three.
+@Suite(.timeLimit(.minutes(10)), .enabled(if: NATSCluster.isInstalled, "nats-server is not installed"))
 struct NATSJournalTests {
   private func journal(_ cluster: NATSCluster, _ host: String = "a", fleet: String = "test") throws -> NATSJournal {
     try NATSJournal(
@@ -113,6 +114,11 @@ struct NATSJournalTests {
           last = sequence
         }
         try cluster.start(server)
+        // It answers before the next one is killed: of three servers two have to be there.
+        let restarted = try NATSJournal(
+          try #require(NATSServers([cluster.urls[server]])), fleet: try #require(FleetName("test")),
+          host: try #require(FleetName("b")))
+        _ = try await persistently { try await restarted.span(of: .orders) }
       }
       #expect(try await texts(journal, after: 0, Int(last)).count == Int(last))
     }
