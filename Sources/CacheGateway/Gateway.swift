@@ -173,7 +173,7 @@ struct ClientInfo: Sendable {
   /// The gateway's origins, and the generation of those that answer.
   let current: GatewayOrigins
   let generation: Int
-  /// What has come of the request, if it was begun on its event loop.
+  /// The outcome of the request on its event loop; `nil` if it was not begun there.
   var begun: BegunExchange?
 }
 

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// What a cache writes down of a response, beside the bytes.
+/// The status, the fields and the times of a stored response: all that a cache writes down beside the bytes.
 public struct ResponseMetadata: Hashable, Sendable {
   /// The status as received, which has three digits; 200 for a response that was stored from a 206.
   public var status: Int
@@ -67,7 +67,7 @@ public struct ResponseMetadata: Hashable, Sendable {
 public struct StoredResponse: Hashable, Sendable {
   /// The cache's identifier for the response.
   public let id: Int64
-  /// What a cache writes down of the response.
+  /// The status, the fields and the times, as they are written down.
   public let metadata: ResponseMetadata
 
   /// The status as received, from 100 to 999; 200 for a response that was stored from a 206.

@@ -126,7 +126,7 @@ final class CacheLookup: Sendable {
   }
 }
 
-/// What the loader would do with a request now, and why. Durations are seconds, times seconds since 1970.
+/// The loader's decision on a request at this time, and the reason. Durations are seconds, times seconds since 1970.
 package struct Explanation: Hashable, Sendable {
   /// A decision of the loader.
   package enum Decision: String, Hashable, Sendable {

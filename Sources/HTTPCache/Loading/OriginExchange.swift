@@ -386,13 +386,13 @@ final class OriginExchange: Sendable {
   }
 }
 
-/// What is called for a request that was begun without a task: with its interim heads, from any thread, and once with
-/// what becomes of it, on the event loop.
+/// The functions of a request that was begun without a task: the first is called with its interim heads, from any thread,
+/// the second once with its next step, on the event loop.
 package typealias BegunCalls = (
   informational: (@Sendable (HTTPResponse) -> Void)?, receive: @Sendable (BegunResponse) -> Void
 )
 
-/// What becomes of a request that was begun without a task.
+/// The next step of a request that was begun without a task.
 package enum BegunResponse: Sendable {
   /// The origin's response.
   case resource(Resource)

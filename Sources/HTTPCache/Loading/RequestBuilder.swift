@@ -180,7 +180,7 @@ struct OutgoingRequest: Sendable {
   var host: String?
   var clientHost: String?
   var informational: (@Sendable (HTTPResponse) -> Void)?
-  /// What has come of it, if it was begun on an event loop.
+  /// The outcome on an event loop; `nil` if it was not begun there.
   var begun: BegunExchange?
   /// The client's own fields, without those that must not be sent to this origin.
   var fields: HTTPFields

@@ -115,7 +115,7 @@ public final class ResourceLoader: Sendable {
     requests.key(forGetting: request).map { cache.mayHold($0) || exchange.passesOn($0) } ?? true
   }
 
-  /// What ``begin(_:on:_:)`` has done for a request.
+  /// The first step that ``begin(_:on:_:)`` took for a request.
   package enum Beginning: Sendable {
     /// A stored response answers it.
     case response(Resource)

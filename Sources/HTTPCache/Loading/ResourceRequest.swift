@@ -66,7 +66,7 @@ public struct ResourceRequest: Sendable {
   package var clientHost: String?
   /// Is called with interim responses as they come, if this very request goes to the server.
   package var informational: (@Sendable (HTTPResponse) -> Void)?
-  /// What has come of the request, if it was begun on an event loop; `nil` otherwise.
+  /// The outcome of the request on an event loop; `nil` if it was not begun there.
   package var begun: BegunExchange?
   /// The handler that answers instead of the server; `nil` for the server.
   var origin: ResourceOrigin?

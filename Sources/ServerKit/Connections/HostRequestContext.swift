@@ -24,7 +24,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package let replay: ReplayContext?
   /// The disconnection of the client, which may have happened already.
   package let disconnection: ClientDisconnection
-  /// What the event loop of the connection has done for the request; `nil` if the request was not begun there.
+  /// The outcome of the request on the event loop of the connection; `nil` if it was not begun there.
   package let begun: (any AnyObject & Sendable)?
   /// When the event loop began it; `nil` if it did not.
   let started: ContinuousClock.Instant?

@@ -48,7 +48,7 @@ package final class PromptAnswers: Sendable {
     case asked(cancel: @Sendable () -> Void)
   }
 
-  /// What becomes of a request that was begun.
+  /// The next step of a request that was begun.
   package enum Later: Sendable {
     case answer(Answer)
     /// The connection's task goes on with it, and finds this in the request's context.
