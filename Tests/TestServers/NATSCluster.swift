@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import PageTesting
 import Synchronization
 import TestSupport
@@ -9,9 +10,11 @@ package final class NATSCluster: Sendable {
   package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
   private let folder: TemporaryDirectory
-  /// Bound sockets that do not listen, so that no other process gets the ports: of clients, and of the other servers.
+  /// Bound sockets that do not listen, so that no other process gets the ports: of clients, of the other servers, and of
+  /// those who ask for a server's health.
   private let clients: [FaultOrigin]
   private let routes: [FaultOrigin]
+  private let monitors: [FaultOrigin]
   private let servers: Mutex<[Int: ServerProcess]>
 
   /// The ports for clients.
@@ -40,12 +43,13 @@ package final class NATSCluster: Sendable {
   private init(_ count: Int) async throws {
     folder = try TemporaryDirectory(prefix: "pagekit-nats")
     var origins: [FaultOrigin] = []
-    for _ in 0..<(2 * count) {
+    for _ in 0..<(3 * count) {
       let origin = try await FaultOrigin.start()
       try await origin.refuseConnections()
       origins.append(origin)
     }
-    (clients, routes) = (Array(origins.prefix(count)), Array(origins.suffix(count)))
+    (clients, routes) = (Array(origins[..<count]), Array(origins[count..<(2 * count)]))
+    monitors = Array(origins[(2 * count)...])
     servers = Mutex([:])
   }
 
@@ -55,6 +59,7 @@ package final class NATSCluster: Sendable {
   package func start(_ index: Int, password: String? = nil) throws {
     let configuration = """
       listen: 127.0.0.1:\(clients[index].port)
+      http: "127.0.0.1:\(monitors[index].port)"
       server_name: n\(index)
       log_file: "\(folder.file("\(index).log"))"
       jetstream { store_dir: "\(folder.file("\(index)"))" }
@@ -78,8 +83,26 @@ package final class NATSCluster: Sendable {
     await servers.withLock { $0.removeValue(forKey: index) }?.kill()
   }
 
+  /// Waits until each server has all that the streams have.
+  ///
+  /// Of three servers two must have it: if one is killed while another, which was killed before, still reads what it
+  /// missed, nats-server 2.9 may elect no leader of a stream any more.
+  ///
+  /// - Throws: ``TimeoutError`` after three minutes.
+  package func waitUntilCurrent() async throws {
+    try await eventually("the servers of NATS have what their streams have", within: .seconds(180)) {
+      for monitor in monitors {
+        guard let url = URL(string: "http://127.0.0.1:\(monitor.port)/healthz"),
+          let (_, response) = try? await URLSession.shared.data(from: url),
+          (response as? HTTPURLResponse)?.statusCode == 200
+        else { return false }
+      }
+      return true
+    }
+  }
+
   private func stop() async {
     for index in clients.indices { await kill(index) }
-    for origin in clients + routes { try? await origin.stop() }
+    for origin in clients + routes + monitors { try? await origin.stop() }
   }
 }

@@ -224,6 +224,7 @@ struct FleetSoakTests {
       recorded.start()
       // Each of the servers, so that the stream's leader is among them.
       for server in 0..<3 {
+        try await fleet.cluster.waitUntilCurrent()
         await fleet.cluster.kill(server)
         var isDone = false
         for _ in 0..<40 where !isDone { isDone = try await recorded.purge(1, at: 0) != nil }
@@ -282,7 +283,10 @@ struct FleetSoakTests {
         let cut = Int.random(in: 0..<5, using: &random)
         if Bool.random(using: &random) { recorded.cut(cut) }
         let server = Int.random(in: 0..<9, using: &random)
-        if server < 3 { await fleet.cluster.kill(server) }
+        if server < 3 {
+          try await fleet.cluster.waitUntilCurrent()
+          await fleet.cluster.kill(server)
+        }
         let end = ContinuousClock.now + .milliseconds(Int.random(in: 500...8_000, using: &random))
         while ContinuousClock.now < end {
           let (url, host) = (Int.random(in: 0..<5, using: &random), Int.random(in: 0..<5, using: &random))
