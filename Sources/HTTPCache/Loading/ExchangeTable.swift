@@ -201,17 +201,18 @@ struct FlightKey: Hashable, Sendable {
 
 extension FlightKey {
   /// - Parameter names: further fields that the answer is chosen by, in small letters.
-  init(_ hop: OutgoingRequest, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
+  init(_ outgoing: OutgoingRequest, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
     var request = request
     // A response in the shared partition answers all clients, unless its `Vary` says otherwise.
-    if hop.key.partition.isShared {
+    if outgoing.key.partition.isShared {
       request.headerFields = HTTPFields(
         request.headerFields.filter {
           Self.decisive.contains($0.name.canonicalName) || !names.isEmpty && names.contains($0.name.canonicalName)
         })
     }
     self.init(
-      key: hop.key, request: ComparedRequest(request), epoch: epoch, origin: hop.origin?.name, isStored: hop.isStored)
+      key: outgoing.key, request: ComparedRequest(request), epoch: epoch, origin: outgoing.origin?.name,
+      isStored: outgoing.isStored)
   }
 
   /// Fields that make another answer, or another decision, whatever the answer says.

@@ -99,11 +99,11 @@ final class InFlightRequests: Sendable {
 
   /// - Parameter key: the key for requests that may share the response; `nil` if none may.
   func add(_ incoming: IncomingResponse, for key: FlightKey?) {
-    table.withLock { $0.add(incoming, for: incoming.pending.hop.key, sharedBy: key) }
+    table.withLock { $0.add(incoming, for: incoming.pending.request.key, sharedBy: key) }
   }
 
   func remove(_ incoming: IncomingResponse, for key: FlightKey?) {
-    table.withLock { $0.remove(incoming, for: incoming.pending.hop.key, sharedBy: key) }
+    table.withLock { $0.remove(incoming, for: incoming.pending.request.key, sharedBy: key) }
   }
 
   /// Waits until the responses for a key whose bytes have all come are stored: their readers may know their end, and ask

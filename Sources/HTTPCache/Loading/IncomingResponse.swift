@@ -89,7 +89,8 @@ final class IncomingResponse: Sendable {
         if let begun { try begun.get() } else { for try await chunk in body { try receive(chunk) } }
         if isShort(with: 0) {
           throw TransportError.closedEarly(
-            url: pending.hop.url.text, received: state.withLock(\.available), reason: "its rest is shorter than it says"
+            url: pending.request.url.text, received: state.withLock(\.available),
+            reason: "its rest is shorter than it says"
           )
         }
       } catch {
@@ -161,7 +162,7 @@ final class IncomingResponse: Sendable {
 
   /// All bytes have come, but readers must not know it yet: another response answers until this one is stored, and
   /// whoever has read the new one must not get the old one afterwards.
-  private func isHeld(_ state: State) -> Bool { pending.hop.isReplacing && state.end == nil && isComplete(state) }
+  private func isHeld(_ state: State) -> Bool { pending.request.isReplacing && state.end == nil && isComplete(state) }
 
   // MARK: Reading
 
@@ -302,14 +303,14 @@ struct PendingResponse: Sendable {
     case completed(size: Int64?)
   }
 
-  let hop: OutgoingRequest
+  let request: OutgoingRequest
   private let status: Int
   private let fields: HTTPFields
   let times: ExchangeTimes
   private let shape: Shape
 
-  init(_ hop: OutgoingRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {
-    self.hop = hop
+  init(_ request: OutgoingRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {
+    self.request = request
     self.status = status
     self.fields = fields
     self.times = times
@@ -335,10 +336,10 @@ struct PendingResponse: Sendable {
       if case .part(let range, let size) = shape { Extent(range, of: size) } else { .whole(size ?? .max) }
     let stored = StoredResponse(
       id: 0, status: status, fields: fields, times: times,
-      vary: VaryKey(vary: fields, request: hop.request.headerFields) ?? VaryKey(), extent: extent,
-      isInvalidated: false, staleSince: nil, policy: hop.policy)
+      vary: VaryKey(vary: fields, request: request.head.headerFields) ?? VaryKey(), extent: extent,
+      isInvalidated: false, staleSince: nil, policy: request.policy)
     let decision = other.behavior.decision(
-      for: other.request, among: [stored], at: now, policy: other.policy, lifetime: other.lifetime, isOnline: true)
+      for: other.head, among: [stored], at: now, policy: other.policy, lifetime: other.lifetime, isOnline: true)
     return if case .serve = decision { true } else { false }
   }
 
@@ -360,7 +361,7 @@ struct PendingResponse: Sendable {
       extent = isWhole ? .whole(count) : .part(0..<count, of: size)
     }
     return ResponseCache.Arrival(
-      key: hop.key, request: hop.request, status: status, fields: fields, times: times, extent: extent)
+      key: request.key, request: request.head, status: status, fields: fields, times: times, extent: extent)
   }
 }
 

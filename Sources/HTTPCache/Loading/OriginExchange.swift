@@ -37,25 +37,26 @@ final class OriginExchange: Sendable {
   ///   - reason: why the cache does not answer.
   /// - Throws: ``LoadError``, ``TransportError``, what the origin's handler throws.
   func resource(
-    for hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
+    for outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
   ) async throws -> Resource {
     // A request that is not stored and has its own target may differ from its key, so its response is not shared.
-    let isShareable = hop.isStored || hop.target == nil
-    guard hop.request.method == .get, hop.method != .get || !hop.hasBody, isShareable else {
-      return try await passThrough(hop, request, validating: cached, reason)
+    let isShareable = outgoing.isStored || outgoing.target == nil
+    guard outgoing.head.method == .get, outgoing.method != .get || !outgoing.hasBody, isShareable else {
+      return try await passThrough(outgoing, request, validating: cached, reason)
     }
-    let epoch = inFlight.epoch(of: hop.key)
+    let epoch = inFlight.epoch(of: outgoing.key)
     var sharing = ExchangeSharing(
       // One that was begun has its place at the gate, which no other may wait for meanwhile.
-      isShared: hop.begun == nil && !uncacheable.contains(hop.key, at: configuration.now()), by: varyNames(of: hop.key))
+      isShared: outgoing.begun == nil && !uncacheable.contains(outgoing.key, at: configuration.now()),
+      by: varyNames(of: outgoing.key))
     var waited: [IncomingResponse] = []
     var seen: IncomingResponse?
     var gone: Set<Int64> = []
     while true {
-      sharing.add(varyNames(of: hop.key))
-      let key = FlightKey(hop, request, epoch: epoch, chosenBy: sharing.names)
+      sharing.add(varyNames(of: outgoing.key))
+      let key = FlightKey(outgoing, request, epoch: epoch, chosenBy: sharing.names)
       let exchange: @Sendable () async throws -> FetchResult = {
-        try await self.result(of: hop, request, validating: cached, key)
+        try await self.result(of: outgoing, request, validating: cached, key)
       }
       var isCollapsed = false
       let result: FetchResult
@@ -64,29 +65,29 @@ final class OriginExchange: Sendable {
       case .wait(let responses):
         waited += responses
         await inFlight.stored(responses)
-        if let resource = await storedMeanwhile(hop, &gone) { return resource }
+        if let resource = await storedMeanwhile(outgoing, &gone) { return resource }
         continue
       case .read(let incoming):
         seen = incoming
-        guard mayUse(incoming, for: hop, isCollapsed: true, &sharing) else { continue }
-        if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
+        guard mayUse(incoming, for: outgoing, isCollapsed: true, &sharing) else { continue }
+        if let resource = resources.incoming(incoming, for: outgoing, reason, isCollapsed: true) { return resource }
         // It was given up.
         continue
       case .share(let ticket) where ticket.isFirst:
         // Responses that were stored since the cache was looked at; whatever comes later joins this exchange.
-        if lookup.foundMeanwhile(hop, without: gone) != nil {
-          inFlight.abandon(ticket, of: hop.key)
-          if let resource = await storedMeanwhile(hop, &gone) { return resource }
+        if lookup.foundMeanwhile(outgoing, without: gone) != nil {
+          inFlight.abandon(ticket, of: outgoing.key)
+          if let resource = await storedMeanwhile(outgoing, &gone) { return resource }
           continue
         }
-        guard sharing.names.isSuperset(of: varyNames(of: hop.key)) else {
-          inFlight.abandon(ticket, of: hop.key)
+        guard sharing.names.isSuperset(of: varyNames(of: outgoing.key)) else {
+          inFlight.abandon(ticket, of: outgoing.key)
           continue
         }
-        result = try await inFlight.result(of: ticket, for: hop.key, beginning: exchange)
+        result = try await inFlight.result(of: ticket, for: outgoing.key, beginning: exchange)
       case .share(let ticket):
         isCollapsed = true
-        if let number = inFlight.number(of: key) { gate.raise(number, to: hop.priority) }
+        if let number = inFlight.number(of: key) { gate.raise(number, to: outgoing.priority) }
         do {
           result = try await inFlight.result(of: ticket, alarm: alarm(for: key))
         } catch is OverdueExchange {
@@ -98,31 +99,33 @@ final class OriginExchange: Sendable {
       case .superseded: continue
       case .incoming(let place):
         defer { withExtendedLifetime(place) {} }
-        guard mayUse(place.incoming, for: hop, isCollapsed: isCollapsed, &sharing) else { continue }
-        if let resource = resources.incoming(place.incoming, for: hop, reason, isCollapsed: isCollapsed) {
+        guard mayUse(place.incoming, for: outgoing, isCollapsed: isCollapsed, &sharing) else { continue }
+        if let resource = resources.incoming(place.incoming, for: outgoing, reason, isCollapsed: isCollapsed) {
           return resource
         }
       case .confirmed(let confirmed, let status, let generation):
-        guard mayUse(confirmed.stored, for: hop, isCollapsed: isCollapsed, &sharing) else { continue }
+        guard mayUse(confirmed.stored, for: outgoing, isCollapsed: isCollapsed, &sharing) else { continue }
         let cacheStatus = CacheStatus(
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
         let resource = await resources.stored(
-          confirmed, for: hop, cacheStatus, source: .revalidated, generation: generation)
-        await recorder.removeIfForbidden(confirmed, hop)
+          confirmed, for: outgoing, cacheStatus, source: .revalidated, generation: generation)
+        await recorder.removeIfForbidden(confirmed, outgoing)
         if let resource { return resource }
         // The bytes went meanwhile: without them there is nothing to confirm.
-        return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
+        return try await self.resource(
+          for: outgoing, CachePolicy.unconditional(outgoing.head), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
-        guard mayUse(stale.stored, for: hop, isCollapsed: false, &sharing) else { continue }
+        guard mayUse(stale.stored, for: outgoing, isCollapsed: false, &sharing) else { continue }
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
-        if hop.behavior.fallback != .never {
-          if let resource = await resources.stored(stale, for: hop, cacheStatus) { return resource }
-          return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
+        if outgoing.behavior.fallback != .never {
+          if let resource = await resources.stored(stale, for: outgoing, cacheStatus) { return resource }
+          return try await self.resource(
+            for: outgoing, CachePolicy.unconditional(outgoing.head), validating: nil, .notStored)
         }
       case .single(let single):
-        if let response = single.take(for: hop.request, isOurs: !isCollapsed) {
+        if let response = single.take(for: outgoing.head, isOurs: !isCollapsed) {
           return resources.unshared(
-            response, for: hop, reason, generation: single.generation, detail: single.detail)
+            response, for: outgoing, reason, generation: single.generation, detail: single.detail)
         }
       }
       // The response belongs to another request.
@@ -132,24 +135,24 @@ final class OriginExchange: Sendable {
 
   /// Returns `true` if a response that comes in may answer the request.
   private func mayUse(
-    _ incoming: IncomingResponse, for hop: OutgoingRequest, isCollapsed: Bool, _ sharing: inout ExchangeSharing
+    _ incoming: IncomingResponse, for request: OutgoingRequest, isCollapsed: Bool, _ sharing: inout ExchangeSharing
   ) -> Bool {
-    let isChosen = incoming.request == hop.request || incoming.vary?.matches(hop.request.headerFields) == true
+    let isChosen = incoming.request == request.head || incoming.vary?.matches(request.head.headerFields) == true
     // What a shared cache gives to several clients must be reusable: RFC 9111 §4.
     return sharing.mayUse(
       isChosen: isChosen, varyingBy: incoming.vary, isCollapsed: isCollapsed,
-      isReusable: hop.policy.mode != .shared
-        || incoming.pending.mayAnswer(hop, at: configuration.now()) && lookup.mayAnswer(incoming.pending.times))
+      isReusable: request.policy.mode != .shared
+        || incoming.pending.mayAnswer(request, at: configuration.now()) && lookup.mayAnswer(incoming.pending.times))
   }
 
   /// Returns `true` if a stored response, as an exchange has left it, may answer the request.
   private func mayUse(
-    _ stored: StoredResponse, for hop: OutgoingRequest, isCollapsed: Bool, _ sharing: inout ExchangeSharing
+    _ stored: StoredResponse, for request: OutgoingRequest, isCollapsed: Bool, _ sharing: inout ExchangeSharing
   ) -> Bool {
     // The request's own exchange was made for what is stored.
     guard sharing.isShared else { return true }
     return sharing.mayUse(
-      isChosen: stored.answers(hop.request.headerFields), varyingBy: stored.vary, isCollapsed: isCollapsed,
+      isChosen: stored.answers(request.head.headerFields), varyingBy: stored.vary, isCollapsed: isCollapsed,
       isReusable: lookup.mayAnswer(stored.times))
   }
 
@@ -174,15 +177,15 @@ final class OriginExchange: Sendable {
 
   /// The resource of a response that was stored since the cache was looked at; `nil` if there is none, or its bytes have
   /// gone.
-  private func storedMeanwhile(_ hop: OutgoingRequest, _ gone: inout Set<Int64>) async -> Resource? {
-    guard let found = lookup.foundMeanwhile(hop, without: gone) else { return nil }
+  private func storedMeanwhile(_ request: OutgoingRequest, _ gone: inout Set<Int64>) async -> Resource? {
+    guard let found = lookup.foundMeanwhile(request, without: gone) else { return nil }
     gone.insert(found.entry.id)
-    return await resources.stored(found, for: hop, CacheStatus(.hit))
+    return await resources.stored(found, for: request, CacheStatus(.hit))
   }
 
   /// One exchange: sends the request, and sees what the response means for what is stored.
   private func result(
-    of hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey
+    of outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey
   ) async throws -> FetchResult {
     let number = gate.number()
     inFlight.wait(key, by: number)
@@ -191,15 +194,15 @@ final class OriginExchange: Sendable {
       gate.forget(number)
       inFlight.endWait(key, by: number)
     }
-    var begun = hop.begun?.take(for: request, of: hop.key, in: inFlight)
+    var begun = outgoing.begun?.take(for: request, of: outgoing.key, in: inFlight)
     // Who asks after a change must not share what was asked for before it.
     let sharedKey = begun?.isCurrent == false ? nil : key
-    var generation = begun?.generation ?? inFlight.begin(hop.key)
+    var generation = begun?.generation ?? inFlight.begin(outgoing.key)
     var isHandedOn = false
-    defer { if !isHandedOn { inFlight.end(hop.key) } }
+    defer { if !isHandedOn { inFlight.end(outgoing.key) } }
     var (request, cached) = (request, cached)
     if begun == nil,
-      let confirmed = try await confirmedByHead(hop, request, cached, generation)
+      let confirmed = try await confirmedByHead(outgoing, request, cached, generation)
     {
       return .confirmed(confirmed, status: 200, generation: generation)
     }
@@ -210,60 +213,60 @@ final class OriginExchange: Sendable {
         (response, times) = (try came.result.get(), came.times)
       } else {
         let timer = ExchangeTimer(configuration.now)
-        response = try await send(hop, request, number: number)
+        response = try await send(outgoing, request, number: number)
         times = timer.taken()
       }
       // What a handler answers is as new as its end.
-      if hop.origin != nil {
-        inFlight.end(hop.key)
-        generation = inFlight.begin(hop.key)
+      if outgoing.origin != nil {
+        inFlight.end(outgoing.key)
+        generation = inFlight.begin(outgoing.key)
       }
       if response.head.status == .notModified, !request.isConditional {
-        throw TransportError.malformed(url: hop.url.text, reason: "it is a 304 to a request without a condition")
+        throw TransportError.malformed(url: outgoing.url.text, reason: "it is a 304 to a request without a condition")
       }
-      let decision = hop.policy.decision(
-        on: response.head, to: request, for: hop.request, validating: cached?.stored, at: times.response,
-        lifetime: hop.lifetime)
+      let decision = outgoing.policy.decision(
+        on: response.head, to: request, for: outgoing.head, validating: cached?.stored, at: times.response,
+        lifetime: outgoing.lifetime)
       switch decision {
       case .freshen(_, let fields):
         guard let confirmed = cached else {
-          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
+          return .single(UnsharedResponse(response, to: outgoing.head, generation: generation))
         }
         if await validator.contradicts(response.head, confirmed) {
-          request = CachePolicy.unconditional(hop.request)
+          request = CachePolicy.unconditional(outgoing.head)
           cached = nil
           continue
         }
-        let updated = await recorder.update(confirmed, fields, times, generation, for: hop.request)
+        let updated = await recorder.update(confirmed, fields, times, generation, for: outgoing.head)
         return .confirmed(updated, status: 304, generation: generation)
       case .askAgain(let unconditional):
         request = unconditional
         cached = nil
-      case .serveStale(let stored, let reason) where hop.behavior.fallback != .never && lookup.mayFallBack(stored):
-        guard let cached else { return .single(UnsharedResponse(response, to: hop.request, generation: generation)) }
+      case .serveStale(let stored, let reason) where outgoing.behavior.fallback != .never && lookup.mayFallBack(stored):
+        guard let cached else { return .single(UnsharedResponse(response, to: outgoing.head, generation: generation)) }
         return .stale(cached, reason, status: response.head.status.code)
       case .append(_, let fields, let total):
         guard let part = cached, let spool = await recorder.continuation(of: part) else {
-          request = hop.request
+          request = outgoing.head
           cached = nil
           continue
         }
         let head = HTTPResponse(status: .init(code: part.stored.status), headerFields: fields)
         let pending = PendingResponse(
-          hop, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
+          outgoing, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
         isHandedOn = true
-        return .incoming(recorder.take(response.body, head, pending, spool, sharedKey, to: hop.request, generation))
+        return .incoming(recorder.take(response.body, head, pending, spool, sharedKey, to: outgoing.head, generation))
       case .use, .serveStale:
-        let storage = await recorder.storage(of: response.head, hop, times)
-        note(storage, of: response.head, hop, times)
+        let storage = await recorder.storage(of: response.head, outgoing, times)
+        note(storage, of: response.head, outgoing, times)
         guard case .into(let pending, let spool) = storage else {
           let detail = if case .nothing(because: .tags) = storage { "tags" } else { nil as String? }
-          return .single(UnsharedResponse(response, to: hop.request, generation: generation, detail: detail))
+          return .single(UnsharedResponse(response, to: outgoing.head, generation: generation, detail: detail))
         }
-        validator.recordConditions(of: request, response.head, validating: cached, hop)
+        validator.recordConditions(of: request, response.head, validating: cached, outgoing)
         isHandedOn = true
         return .incoming(
-          recorder.take(response.body, response.head, pending, spool, sharedKey, to: hop.request, generation))
+          recorder.take(response.body, response.head, pending, spool, sharedKey, to: outgoing.head, generation))
       }
     }
   }
@@ -271,15 +274,16 @@ final class OriginExchange: Sendable {
   /// Notes whether responses for the key are stored, for the requests that come next. A server's error may be a passing
   /// one.
   private func note(
-    _ storage: ResponseRecorder.Storage, of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
+    _ storage: ResponseRecorder.Storage, of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes
   ) {
     switch storage {
-    case .into: uncacheable.remove(hop.key)
+    case .into: uncacheable.remove(request.key)
     case .nothing(let refusal?) where refusal.isForAll && head.status.code < 500:
-      if refusal == .tags, !uncacheable.contains(hop.key, at: times.response) {
-        configuration.logger.warning("a response is not stored: \(refusal.rawValue)", metadata: ["key": "\(hop.key)"])
+      if refusal == .tags, !uncacheable.contains(request.key, at: times.response) {
+        configuration.logger.warning(
+          "a response is not stored: \(refusal.rawValue)", metadata: ["key": "\(request.key)"])
       }
-      uncacheable.insert(hop.key, at: times.response)
+      uncacheable.insert(request.key, at: times.response)
     case .nothing: break
     }
   }
@@ -288,45 +292,49 @@ final class OriginExchange: Sendable {
   ///
   /// - Returns: what is stored, brought up to date; `nil` if only a GET can tell.
   private func confirmedByHead(
-    _ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
+    _ outgoing: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
   ) async throws -> CachedResponse? {
-    guard let cached, validator.needsHead(hop, request, validating: cached) else { return nil }
-    var head = hop
+    guard let cached, validator.needsHead(outgoing, request, validating: cached) else { return nil }
+    var head = outgoing
     head.method = .head
     head.body = []
     let timer = ExchangeTimer(configuration.now)
-    let response = try await send(head, CachePolicy.unconditional(hop.request)).head
+    let response = try await send(head, CachePolicy.unconditional(outgoing.head)).head
     let times = timer.taken()
     guard response.status == .ok, Validators(of: response.headerFields) == cached.stored.validators,
-      let fields = hop.policy.freshening(of: cached.stored, byHead: response, at: times.response),
+      let fields = outgoing.policy.freshening(of: cached.stored, byHead: response, at: times.response),
       await !validator.contradicts(response, cached)
     else { return nil }
-    return await recorder.update(cached, fields, times, generation, for: hop.request)
+    return await recorder.update(cached, fields, times, generation, for: outgoing.head)
   }
 
   /// Sends one request to the origin, or to the handler that answers in its place.
   ///
   /// - Parameter number: to wait by at the gate; `nil` for a new one.
-  func send(_ hop: OutgoingRequest, _ request: HTTPRequest, number: UInt64? = nil) async throws -> TransportResponse {
+  func send(_ outgoing: OutgoingRequest, _ request: HTTPRequest, number: UInt64? = nil) async throws
+    -> TransportResponse
+  {
     // A handler may ask others in turn: it takes up no place.
-    if let origin = hop.origin { return try await origin.respond().transported(at: configuration.now().description) }
+    if let origin = outgoing.origin {
+      return try await origin.respond().transported(at: configuration.now().description)
+    }
     do {
       return try await sender.send(
-        transportRequest(hop, request), to: hop.url, number: number, priority: hop.priority)
+        transportRequest(outgoing, request), to: outgoing.url, number: number, priority: outgoing.priority)
     } catch let full as TransferGate.Full {
-      throw LoadError.busy(hop.url, limit: full.limit)
+      throw LoadError.busy(outgoing.url, limit: full.limit)
     }
   }
 
-  private func transportRequest(_ hop: OutgoingRequest, _ request: HTTPRequest) -> TransportRequest {
+  private func transportRequest(_ outgoing: OutgoingRequest, _ request: HTTPRequest) -> TransportRequest {
     var limits = configuration.limits
     limits.bodyBytes = configuration.bodyLimit
-    var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
-    outgoing.cookies = requests.cookies(of: hop.key.partition)
-    outgoing.stream = hop.stream
-    outgoing.informational = hop.informational
-    outgoing.addsNothing = configuration.addsNothing
-    return outgoing
+    var sent = TransportRequest(outgoing.wireRequest(for: request), body: outgoing.body, limits: limits)
+    sent.cookies = requests.cookies(of: outgoing.key.partition)
+    sent.stream = outgoing.stream
+    sent.informational = outgoing.informational
+    sent.addsNothing = configuration.addsNothing
+    return sent
   }
 
   // MARK: Without a task
@@ -339,44 +347,46 @@ final class OriginExchange: Sendable {
   /// - Parameter calls: is called once, if the origin may be asked.
   /// - Returns: cancels the request until there is a response; `nil` if a task is needed, so that nothing was done.
   func begin(
-    _ hop: OutgoingRequest, _ request: HTTPRequest, _ reason: ForwardReason, on loop: @escaping EventLoopCall,
+    _ outgoing: OutgoingRequest, _ request: HTTPRequest, _ reason: ForwardReason, on loop: @escaping EventLoopCall,
     _ calls: () -> BegunCalls
   ) -> (@Sendable () -> Void)? {
-    guard hop.method == .get, hop.request.method == .get, hop.isStored, !hop.hasBody, hop.origin == nil,
-      passesOn(hop.key)
+    guard outgoing.method == .get, outgoing.head.method == .get, outgoing.isStored, !outgoing.hasBody,
+      outgoing.origin == nil,
+      passesOn(outgoing.key)
     else { return nil }
-    var hop = hop
+    var outgoing = outgoing
     let receive: @Sendable (BegunResponse) -> Void
-    (hop.informational, receive) = calls()
-    let begun = BegunExchange(hop.key, request, in: inFlight, at: configuration.now())
+    (outgoing.informational, receive) = calls()
+    let begun = BegunExchange(outgoing.key, request, in: inFlight, at: configuration.now())
     return sender.begin(
-      transportRequest(hop, request), to: hop.url, priority: hop.priority, on: loop
-    ) { [self, hop] result in
-      receive(arrived(result, of: begun, for: hop, request, reason))
+      transportRequest(outgoing, request), to: outgoing.url, priority: outgoing.priority, on: loop
+    ) { [self, outgoing] result in
+      receive(arrived(result, of: begun, for: outgoing, request, reason))
     }
   }
 
   private func arrived(
-    _ result: Result<TransportResponse, any Error>, of begun: BegunExchange, for hop: OutgoingRequest,
+    _ result: Result<TransportResponse, any Error>, of begun: BegunExchange, for outgoing: OutgoingRequest,
     _ request: HTTPRequest, _ reason: ForwardReason
   ) -> BegunResponse {
     let times = begun.times(endingAt: configuration.now())
     guard case .success(let response) = result, mayPassOn(response, to: request),
-      case .use = hop.policy.decision(
-        on: response.head, to: request, for: hop.request, validating: nil, at: times.response, lifetime: hop.lifetime),
-      case .refuse(let refusal) = hop.storagePolicy.storage(
-        of: response.head, to: hop.request, received: times.response)
+      case .use = outgoing.policy.decision(
+        on: response.head, to: request, for: outgoing.head, validating: nil, at: times.response,
+        lifetime: outgoing.lifetime),
+      case .refuse(let refusal) = outgoing.storagePolicy.storage(
+        of: response.head, to: outgoing.head, received: times.response)
     else {
       begun.finish(
         result.mapError { error in
-          (error as? TransferGate.Full).map { LoadError.busy(hop.url, limit: $0.limit) } ?? error
+          (error as? TransferGate.Full).map { LoadError.busy(outgoing.url, limit: $0.limit) } ?? error
         }, times)
       return .unfinished(begun)
     }
-    note(.nothing(because: refusal), of: response.head, hop, times)
+    note(.nothing(because: refusal), of: response.head, outgoing, times)
     return .resource(
       resources.unshared(
-        response, for: hop, reason, generation: begun.generation, detail: refusal == .tags ? "tags" : nil))
+        response, for: outgoing, reason, generation: begun.generation, detail: refusal == .tags ? "tags" : nil))
   }
 
   /// Returns `false` for a response that something else than passing it on may have to be done for.

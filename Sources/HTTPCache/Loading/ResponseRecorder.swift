@@ -30,37 +30,38 @@ final class ResponseRecorder: Sendable {
   /// Decides what is to be stored of a response, and opens a file for it.
   ///
   /// The client's request decides; the conditions that were added to revalidate do not matter for storing.
-  func storage(of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
-    guard hop.isStored else { return .nothing(because: nil) }
+  func storage(of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
+    guard request.isStored else { return .nothing(because: nil) }
     let pending: PendingResponse
-    switch hop.storagePolicy.storage(of: head, to: hop.request, received: times.response) {
+    switch request.storagePolicy.storage(of: head, to: request.head, received: times.response) {
     case .refuse(let refusal): return .nothing(because: refusal)
     case .store(let status, let fields):
-      if head.status.code >= 400, await hasGoodResponse(hop) { return .nothing(because: nil) }
+      if head.status.code >= 400, await hasGoodResponse(request) { return .nothing(because: nil) }
       let size = head.headerFields[.contentLength].flatMap { Int64($0) }
-      pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
+      pending = PendingResponse(request, status: status, fields: fields, times: times, shape: .whole(size: size))
     case .storePart(let range, let fields):
       let shape = PendingResponse.Shape.part(range.range, of: range.size)
-      pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
+      pending = PendingResponse(request, status: 200, fields: fields, times: times, shape: shape)
     }
     return cache.writer().map { .into(pending, $0) } ?? .nothing(because: nil)
   }
 
   /// The same for the response to a POST, which is stored for GET. RFC 9110 §9.3.3.
   func storageOfPost(
-    _ head: HTTPResponse, to request: HTTPRequest, _ hop: OutgoingRequest, _ times: ExchangeTimes
+    _ head: HTTPResponse, to request: HTTPRequest, _ outgoing: OutgoingRequest, _ times: ExchangeTimes
   ) -> (PendingResponse, any ResponseWriting)? {
-    guard hop.isStored,
-      case .store(let status, let fields) = hop.storagePolicy.storage(of: head, to: request, received: times.response),
+    guard outgoing.isStored,
+      case .store(let status, let fields) = outgoing.storagePolicy.storage(
+        of: head, to: request, received: times.response),
       let writer = cache.writer()
     else { return nil }
-    return (PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: nil)), writer)
+    return (PendingResponse(outgoing, status: status, fields: fields, times: times, shape: .whole(size: nil)), writer)
   }
 
   /// An error never takes the place of what can be used.
-  private func hasGoodResponse(_ hop: OutgoingRequest) async -> Bool {
-    await cache.responses(for: hop.key, fields: hop.request.headerFields).contains {
-      $0.stored.status < 400 && $0.stored.answers(hop.request.headerFields)
+  private func hasGoodResponse(_ request: OutgoingRequest) async -> Bool {
+    await cache.responses(for: request.key, fields: request.head.headerFields).contains {
+      $0.stored.status < 400 && $0.stored.answers(request.head.headerFields)
     }
   }
 
@@ -93,7 +94,7 @@ final class ResponseRecorder: Sendable {
       await commit(spool, pending, sent: isWhole ? head.headerFields : nil, generation)
     } landed: { [inFlight] in
       inFlight.remove(incoming, for: key)
-      inFlight.end(pending.hop.key)
+      inFlight.end(pending.request.key)
     }
     return place
   }
@@ -119,7 +120,7 @@ final class ResponseRecorder: Sendable {
       return nil
     }
     return await inFlight.inTurn(arrival.key) { [self] in
-      guard await validator.mayReplace(pending.hop, arrival, spool),
+      guard await validator.mayReplace(pending.request, arrival, spool),
         inFlight.claim(generation, for: arrival.key, tags: CacheTags.of(arrival.fields))
       else {
         spool.discard()
@@ -150,18 +151,20 @@ final class ResponseRecorder: Sendable {
   }
 
   /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
-  func freshen(_ hop: OutgoingRequest, byHead head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async {
-    await inFlight.inTurn(hop.key) { [cache, inFlight] in
-      let found = await cache.responses(for: hop.key, fields: hop.request.headerFields).filter {
-        $0.stored.vary.matches(hop.request.headerFields) && $0.stored.status == 200
+  func freshen(_ request: OutgoingRequest, byHead head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64)
+    async
+  {
+    await inFlight.inTurn(request.key) { [cache, inFlight] in
+      let found = await cache.responses(for: request.key, fields: request.head.headerFields).filter {
+        $0.stored.vary.matches(request.head.headerFields) && $0.stored.status == 200
       }
-      guard inFlight.claim(generation, for: hop.key, tags: found.flatMap(\.tags)) else { return }
+      guard inFlight.claim(generation, for: request.key, tags: found.flatMap(\.tags)) else { return }
       for cached in found {
-        if let fields = hop.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
-          let vary = cached.stored.varyKey(confirmedBy: fields, for: hop.request.headerFields)
+        if let fields = request.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
+          let vary = cached.stored.varyKey(confirmedBy: fields, for: request.head.headerFields)
           _ = await cache.update(cached, fields: fields, times: times, vary: vary)
         } else {
-          await cache.invalidate([hop.key])
+          await cache.invalidate([request.key])
         }
       }
     }
@@ -177,7 +180,7 @@ final class ResponseRecorder: Sendable {
   }
 
   /// RFC 9111 §5.2.2.5: a confirmation may forbid to keep what it confirms.
-  func removeIfForbidden(_ confirmed: CachedResponse, _ hop: OutgoingRequest) async {
-    if !hop.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
+  func removeIfForbidden(_ confirmed: CachedResponse, _ request: OutgoingRequest) async {
+    if !request.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
   }
 }
