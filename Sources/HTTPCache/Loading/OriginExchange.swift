@@ -439,6 +439,20 @@ package final class BegunExchange: Sendable {
     state.withLock { $0 = (result, times) }
   }
 
+  /// Returns `true` if ``take(for:of:in:)`` takes it over for a request.
+  fileprivate func isUsable(for request: HTTPRequest, of key: CacheKey, in inFlight: InFlightRequests) -> Bool {
+    inFlight === self.inFlight && key == self.key && request == self.request && state.withLock { $0 != nil }
+  }
+
+  /// Lets go of what it has brought, with its place at the gate.
+  fileprivate func letGo() {
+    let brought = state.withLock { state in
+      defer { state = nil }
+      return state
+    }
+    withExtendedLifetime(brought) {}
+  }
+
   /// Takes over the exchange for an equal request, if it has brought something. Its generation is ended by whoever has
   /// taken it over.
   ///
@@ -452,10 +466,23 @@ package final class BegunExchange: Sendable {
       defer { state = nil }
       return state
     }
-    guard let (result, times) = state, inFlight === self.inFlight, key == self.key, request == self.request
-    else { return nil }
+    guard let (result, times) = state, inFlight === self.inFlight, key == self.key, request == self.request else {
+      return nil
+    }
     isTaken.store(true, ordering: .relaxed)
     return (generation, inFlight.epoch(of: key) == epoch, result, times)
+  }
+}
+
+extension OutgoingRequest {
+  /// The request without an exchange that was begun, if that is of no use for it: nothing was sent, or something else.
+  /// It is then sent, shared and refused like any other.
+  func keepingBegun(for request: HTTPRequest, in inFlight: InFlightRequests) -> OutgoingRequest {
+    guard let begun, !begun.isUsable(for: request, of: key, in: inFlight) else { return self }
+    begun.letGo()
+    var other = self
+    other.begun = nil
+    return other
   }
 }
 

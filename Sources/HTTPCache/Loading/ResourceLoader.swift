@@ -297,6 +297,7 @@ public final class ResourceLoader: Sendable {
     _ outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> Resource {
+    let outgoing = outgoing.keepingBegun(for: request, in: inFlight)
     // A behaviour that reloads tries even an origin that counts as unreachable.
     let insists = [.reloading, .reloadingPastAllCaches].contains(outgoing.behavior.network)
     guard try outgoing.origin != nil || outgoing.begun != nil || sender.admits(outgoing.url, insists: insists) else {
@@ -352,6 +353,7 @@ public final class ResourceLoader: Sendable {
   /// Revalidates a served response in the background, with the fields of the request that it was served to.
   /// RFC 5861 §3.
   private func revalidate(_ outgoing: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
+    let outgoing = outgoing.keepingBegun(for: request, in: inFlight)
     background.run(.revalidation(FlightKey(outgoing, request))) { [self] in
       guard try outgoing.origin != nil || sender.admits(outgoing.url) else { return }
       let validating = request == outgoing.head ? nil : cached
