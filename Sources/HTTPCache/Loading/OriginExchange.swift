@@ -3,7 +3,6 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Logging
-import Synchronization
 
 /// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
 final class OriginExchange: Sendable {
@@ -16,7 +15,7 @@ final class OriginExchange: Sendable {
   private let cache: ResponseCache
   let lookup: CacheLookup
   private let validator: ResponseValidator
-  private let gate: TransferGate
+  let gate: TransferGate
   private let uncacheable = UncacheableKeys()
 
   init(
@@ -47,7 +46,7 @@ final class OriginExchange: Sendable {
     let epoch = inFlight.epoch(of: outgoing.key)
     var sharing = ExchangeSharing(
       // One that was begun has its place at the gate, which no other may wait for meanwhile.
-      isShared: outgoing.begun == nil && !uncacheable.contains(outgoing.key, at: configuration.now()),
+      isShared: outgoing.begun == nil && !passesOn(outgoing.key),
       by: varyNames(of: outgoing.key))
     var waited: [IncomingResponse] = []
     var seen: IncomingResponse?
@@ -61,7 +60,9 @@ final class OriginExchange: Sendable {
       var isCollapsed = false
       let result: FetchResult
       switch sharing.isShared ? inFlight.enter(key, after: waited, ignoring: seen) : nil {
-      case nil: result = try await exchange()
+      case nil:
+        let begun = outgoing.begun?.take(for: request, of: outgoing.key)
+        result = if let begun { try begun.get() } else { try await exchange() }
       case .wait(let responses):
         waited += responses
         await inFlight.stored(responses)
@@ -171,7 +172,7 @@ final class OriginExchange: Sendable {
   }
 
   /// The names of the fields that the responses in memory vary by.
-  private func varyNames(of key: CacheKey) -> Set<String> {
+  func varyNames(of key: CacheKey) -> Set<String> {
     Set(cache.memory.variants(for: key).flatMap { $0.stored.vary.values.keys })
   }
 
@@ -183,9 +184,17 @@ final class OriginExchange: Sendable {
     return await resources.stored(found, for: request, CacheStatus(.hit))
   }
 
+  /// The first response of an exchange that an event loop has begun.
+  ///
+  /// - Parameter generation: was begun; it is ended by whoever is given the response.
+  typealias Brought = (response: TransportResponse, times: ExchangeTimes, generation: UInt64)
+
   /// One exchange: sends the request, and sees what the response means for what is stored.
-  private func result(
-    of outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey
+  ///
+  /// - Parameter brought: the response, if the request has been sent.
+  func result(
+    of outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey,
+    brought: Brought? = nil
   ) async throws -> FetchResult {
     let number = gate.number()
     inFlight.wait(key, by: number)
@@ -194,23 +203,18 @@ final class OriginExchange: Sendable {
       gate.forget(number)
       inFlight.endWait(key, by: number)
     }
-    var begun = outgoing.begun?.take(for: request, of: outgoing.key, in: inFlight)
-    // Who asks after a change must not share what was asked for before it.
-    let sharedKey = begun?.isCurrent == false ? nil : key
-    var generation = begun?.generation ?? inFlight.begin(outgoing.key)
+    var generation = brought?.generation ?? inFlight.begin(outgoing.key)
     var isHandedOn = false
     defer { if !isHandedOn { inFlight.end(outgoing.key) } }
-    var (request, cached) = (request, cached)
-    if begun == nil,
-      let confirmed = try await confirmedByHead(outgoing, request, cached, generation)
-    {
+    var (request, cached, brought) = (request, cached, brought)
+    if let confirmed = try await confirmedByHead(outgoing, request, cached, generation) {
       return .confirmed(confirmed, status: 200, generation: generation)
     }
     while true {
       let (response, times): (TransportResponse, ExchangeTimes)
-      if let came = begun {
-        begun = nil
-        (response, times) = (try came.result.get(), came.times)
+      if let came = brought {
+        brought = nil
+        (response, times) = (came.response, came.times)
       } else {
         let timer = ExchangeTimer(configuration.now)
         response = try await send(outgoing, request, number: number)
@@ -255,21 +259,37 @@ final class OriginExchange: Sendable {
         let pending = PendingResponse(
           outgoing, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
         isHandedOn = true
-        return .incoming(recorder.take(response.body, head, pending, spool, sharedKey, to: outgoing.head, generation))
+        return .incoming(recorder.take(response.body, head, pending, spool, key, to: outgoing.head, generation))
       case .use, .serveStale:
         let storage = await recorder.storage(of: response.head, outgoing, times)
-        note(storage, of: response.head, outgoing, times)
-        guard case .into(let pending, let spool) = storage else {
-          let detail = if case .nothing(because: .tags) = storage { "tags" } else { nil as String? }
-          return .single(UnsharedResponse(response, to: outgoing.head, generation: generation, detail: detail))
+        if case .into = storage {
+          validator.recordConditions(of: request, response.head, validating: cached, outgoing)
+          isHandedOn = true
         }
-        validator.recordConditions(of: request, response.head, validating: cached, outgoing)
-        isHandedOn = true
-        return .incoming(
-          recorder.take(response.body, response.head, pending, spool, sharedKey, to: outgoing.head, generation))
+        return stored(by: storage, (response, times, generation), outgoing, key)
       }
     }
   }
+
+  /// The result of a response that answers the request: it comes in to be stored, and ends its generation, or it answers
+  /// one request alone.
+  func stored(
+    by storage: ResponseRecorder.Storage, _ brought: Brought, _ outgoing: OutgoingRequest, _ key: FlightKey
+  ) -> FetchResult {
+    let (response, times, generation) = brought
+    note(storage, of: response.head, outgoing, times)
+    switch storage {
+    case .into(let pending, let spool):
+      return .incoming(
+        recorder.take(response.body, response.head, pending, spool, key, to: outgoing.head, generation))
+    case .nothing(let refusal):
+      let detail = refusal == .tags ? "tags" : nil
+      return .single(UnsharedResponse(response, to: outgoing.head, generation: generation, detail: detail))
+    }
+  }
+
+  /// Returns `true` if responses for a key were not to be stored lately: requests for it are not shared.
+  func passesOn(_ key: CacheKey) -> Bool { uncacheable.contains(key, at: configuration.now()) }
 
   /// Notes whether responses for the key are stored, for the requests that come next. A server's error may be a passing
   /// one.
@@ -326,7 +346,7 @@ final class OriginExchange: Sendable {
     }
   }
 
-  private func transportRequest(_ outgoing: OutgoingRequest, _ request: HTTPRequest) -> TransportRequest {
+  func transportRequest(_ outgoing: OutgoingRequest, _ request: HTTPRequest) -> TransportRequest {
     var limits = configuration.limits
     limits.bodyBytes = configuration.bodyLimit
     var sent = TransportRequest(outgoing.wireRequest(for: request), body: outgoing.body, limits: limits)
@@ -335,154 +355,6 @@ final class OriginExchange: Sendable {
     sent.informational = outgoing.informational
     sent.addsNothing = configuration.addsNothing
     return sent
-  }
-
-  // MARK: Without a task
-
-  /// Returns `true` if responses for a key were not to be stored lately: requests for it are not shared.
-  func passesOn(_ key: CacheKey) -> Bool { uncacheable.contains(key, at: configuration.now()) }
-
-  /// Asks the origin as ``resource(for:_:validating:_:)`` does, without a task, if the response would not be shared.
-  ///
-  /// - Parameter calls: is called once, if the origin may be asked.
-  /// - Returns: cancels the request until there is a response; `nil` if a task is needed, so that nothing was done.
-  func begin(
-    _ outgoing: OutgoingRequest, _ request: HTTPRequest, _ reason: ForwardReason, on loop: @escaping EventLoopCall,
-    _ calls: () -> BegunCalls
-  ) -> (@Sendable () -> Void)? {
-    guard outgoing.method == .get, outgoing.head.method == .get, outgoing.isStored, !outgoing.hasBody,
-      outgoing.origin == nil,
-      passesOn(outgoing.key)
-    else { return nil }
-    var outgoing = outgoing
-    let receive: @Sendable (BegunResponse) -> Void
-    (outgoing.informational, receive) = calls()
-    let begun = BegunExchange(outgoing.key, request, in: inFlight, at: configuration.now())
-    return sender.begin(
-      transportRequest(outgoing, request), to: outgoing.url, priority: outgoing.priority, on: loop
-    ) { [self, outgoing] result in
-      receive(arrived(result, of: begun, for: outgoing, request, reason))
-    }
-  }
-
-  private func arrived(
-    _ result: Result<TransportResponse, any Error>, of begun: BegunExchange, for outgoing: OutgoingRequest,
-    _ request: HTTPRequest, _ reason: ForwardReason
-  ) -> BegunResponse {
-    let times = begun.times(endingAt: configuration.now())
-    guard case .success(let response) = result, mayPassOn(response, to: request),
-      case .use = outgoing.policy.decision(
-        on: response.head, to: request, for: outgoing.head, validating: nil, at: times.response,
-        lifetime: outgoing.lifetime),
-      case .refuse(let refusal) = outgoing.storagePolicy.storage(
-        of: response.head, to: outgoing.head, received: times.response)
-    else {
-      begun.finish(
-        result.mapError { error in
-          (error as? TransferGate.Full).map { LoadError.busy(outgoing.url, limit: $0.limit) } ?? error
-        }, times)
-      return .unfinished(begun)
-    }
-    note(.nothing(because: refusal), of: response.head, outgoing, times)
-    return .resource(
-      resources.unshared(
-        response, for: outgoing, reason, generation: begun.generation, detail: refusal == .tags ? "tags" : nil))
-  }
-
-  /// Returns `false` for a response that something else than passing it on may have to be done for.
-  private func mayPassOn(_ response: TransportResponse, to request: HTTPRequest) -> Bool {
-    response.head.status.code < 500 && (response.head.status != .notModified || request.isConditional)
-      && (response.body.bytesInMemory != nil || response.body.callbacks != nil)
-  }
-}
-
-/// The functions of a request that was begun without a task: the first is called with its interim heads, from any thread,
-/// the second once with its next step, on the event loop.
-package typealias BegunCalls = (
-  informational: (@Sendable (HTTPResponse) -> Void)?, receive: @Sendable (BegunResponse) -> Void
-)
-
-/// The next step of a request that was begun without a task.
-package enum BegunResponse: Sendable {
-  /// The origin's response.
-  case resource(Resource)
-  /// Only a task can do the rest: ``ResourceLoader/response(for:)`` goes on with the exchange, which is handed to it in
-  /// ``ResourceRequest/begun``.
-  case unfinished(BegunExchange)
-}
-
-/// An exchange that was begun without a task, with the response or the error that it has brought.
-package final class BegunExchange: Sendable {
-  /// The order of the request among all others.
-  let generation: UInt64
-  private let key: CacheKey
-  private let request: HTTPRequest
-  private let inFlight: InFlightRequests
-  private let epoch: UInt64
-  private let sent: HTTPDate
-  private let state = Mutex<(result: Result<TransportResponse, any Error>, times: ExchangeTimes)?>(nil)
-  private let isTaken = Atomic(false)
-
-  fileprivate init(_ key: CacheKey, _ request: HTTPRequest, in inFlight: InFlightRequests, at now: HTTPDate) {
-    (self.key, self.request, self.inFlight, sent) = (key, request, inFlight, now)
-    epoch = inFlight.epoch(of: key)
-    generation = inFlight.begin(key)
-  }
-
-  deinit { if !isTaken.load(ordering: .relaxed) { inFlight.end(key) } }
-
-  fileprivate func times(endingAt now: HTTPDate) -> ExchangeTimes { ExchangeTimes(request: sent, response: now) }
-
-  /// - Parameter result: counts as nothing if the request was not sent.
-  fileprivate func finish(_ result: Result<TransportResponse, any Error>, _ times: ExchangeTimes) {
-    if case .failure(let error) = result, error is OriginSender.NotBegun { return }
-    state.withLock { $0 = (result, times) }
-  }
-
-  /// Returns `true` if ``take(for:of:in:)`` takes it over for a request.
-  fileprivate func isUsable(for request: HTTPRequest, of key: CacheKey, in inFlight: InFlightRequests) -> Bool {
-    inFlight === self.inFlight && key == self.key && request == self.request && state.withLock { $0 != nil }
-  }
-
-  /// Lets go of what it has brought, with its place at the gate.
-  fileprivate func letGo() {
-    let brought = state.withLock { state in
-      defer { state = nil }
-      return state
-    }
-    withExtendedLifetime(brought) {}
-  }
-
-  /// Takes over the exchange for an equal request, if it has brought something. Its generation is ended by whoever has
-  /// taken it over.
-  ///
-  /// - Returns: also whether the resource is unchanged since. If it was changed the response still answers the client
-  ///   that asked for it; its generation keeps it from being stored, and later requests must not share it.
-  fileprivate func take(
-    for request: HTTPRequest, of key: CacheKey, in inFlight: InFlightRequests
-  ) -> (generation: UInt64, isCurrent: Bool, result: Result<TransportResponse, any Error>, times: ExchangeTimes)? {
-    // What is not taken over is let go of, with its place at the gate.
-    let state = state.withLock { state in
-      defer { state = nil }
-      return state
-    }
-    guard let (result, times) = state, inFlight === self.inFlight, key == self.key, request == self.request else {
-      return nil
-    }
-    isTaken.store(true, ordering: .relaxed)
-    return (generation, inFlight.epoch(of: key) == epoch, result, times)
-  }
-}
-
-extension OutgoingRequest {
-  /// The request without an exchange that was begun, if that is of no use for it: nothing was sent, or something else.
-  /// It is then sent, shared and refused like any other.
-  func keepingBegun(for request: HTTPRequest, in inFlight: InFlightRequests) -> OutgoingRequest {
-    guard let begun, !begun.isUsable(for: request, of: key, in: inFlight) else { return self }
-    begun.letGo()
-    var other = self
-    other.begun = nil
-    return other
   }
 }
 

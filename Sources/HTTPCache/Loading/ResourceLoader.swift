@@ -112,7 +112,7 @@ public final class ResourceLoader: Sendable {
 
   /// Returns `false` if ``begin(_:on:_:)`` can do nothing for a GET or HEAD for certain, whatever its fields say.
   package func mayBegin(_ request: ResourceRequest) -> Bool {
-    requests.key(forGetting: request).map { cache.mayHold($0) || exchange.passesOn($0) } ?? true
+    requests.key(forGetting: request).map { cache.mayHold($0) || request.method == .get && sender.mayBegin } ?? true
   }
 
   /// The first step that ``begin(_:on:_:)`` took for a request.
@@ -124,8 +124,7 @@ public final class ResourceLoader: Sendable {
   }
 
   /// Does what ``response(for:)`` does, without a task, where nothing has to be waited for but the origin: neither the
-  /// disk nor another request. A stored response answers, or the origin is asked for a response that will probably not
-  /// be stored.
+  /// disk nor another request. A stored response answers, or the origin is asked, and others join the exchange.
   ///
   /// - Parameter calls: is called at most once, and only for a request for which the origin may be asked: a stored
   ///   response needs no calls.
@@ -297,7 +296,7 @@ public final class ResourceLoader: Sendable {
     _ outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> Resource {
-    let outgoing = outgoing.keepingBegun(for: request, in: inFlight)
+    let outgoing = outgoing.keepingBegun(for: request)
     // A behaviour that reloads tries even an origin that counts as unreachable.
     let insists = [.reloading, .reloadingPastAllCaches].contains(outgoing.behavior.network)
     guard try outgoing.origin != nil || outgoing.begun != nil || sender.admits(outgoing.url, insists: insists) else {
@@ -353,7 +352,7 @@ public final class ResourceLoader: Sendable {
   /// Revalidates a served response in the background, with the fields of the request that it was served to.
   /// RFC 5861 §3.
   private func revalidate(_ outgoing: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
-    let outgoing = outgoing.keepingBegun(for: request, in: inFlight)
+    let outgoing = outgoing.keepingBegun(for: request)
     background.run(.revalidation(FlightKey(outgoing, request))) { [self] in
       guard try outgoing.origin != nil || sender.admits(outgoing.url) else { return }
       let validating = request == outgoing.head ? nil : cached

@@ -31,12 +31,46 @@ final class ResponseRecorder: Sendable {
   ///
   /// The client's request decides; the conditions that were added to revalidate do not matter for storing.
   func storage(of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
-    guard request.isStored else { return .nothing(because: nil) }
+    let decision = decision(on: head, request, times)
+    let isError = isStoredError(head, decision)
+    let found = isError ? await cache.responses(for: request.key, fields: request.head.headerFields) : []
+    return storage(of: head, request, times, decision, among: found)
+  }
+
+  /// The same without waiting; `nil` if the disk has to be asked what is stored.
+  func storageAtOnce(of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes) -> Storage? {
+    let decision = decision(on: head, request, times)
+    let isError = isStoredError(head, decision)
+    let found = isError ? cache.responsesAtOnce(for: request.key, fields: request.head.headerFields) : []
+    return found.map { storage(of: head, request, times, decision, among: $0) }
+  }
+
+  /// - Returns: `nil` for a request whose response is not to be stored.
+  private func decision(
+    on head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes
+  ) -> StorageDecision? {
+    guard request.isStored else { return nil }
+    return request.storagePolicy.storage(of: head, to: request.head, received: times.response)
+  }
+
+  private func isStoredError(_ head: HTTPResponse, _ decision: StorageDecision?) -> Bool {
+    if case .store = decision { head.status.code >= 400 } else { false }
+  }
+
+  /// - Parameter found: what is stored, if the response is an error that may be stored.
+  private func storage(
+    of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes, _ decision: StorageDecision?,
+    among found: [CachedResponse]
+  ) -> Storage {
+    // An error never takes the place of what can be used.
+    if found.contains(where: { $0.stored.status < 400 && $0.stored.answers(request.head.headerFields) }) {
+      return .nothing(because: nil)
+    }
     let pending: PendingResponse
-    switch request.storagePolicy.storage(of: head, to: request.head, received: times.response) {
+    switch decision {
+    case nil: return .nothing(because: nil)
     case .refuse(let refusal): return .nothing(because: refusal)
     case .store(let status, let fields):
-      if head.status.code >= 400, await hasGoodResponse(request) { return .nothing(because: nil) }
       let size = head.headerFields[.contentLength].flatMap { Int64($0) }
       pending = PendingResponse(request, status: status, fields: fields, times: times, shape: .whole(size: size))
     case .storePart(let range, let fields):
@@ -56,13 +90,6 @@ final class ResponseRecorder: Sendable {
       let writer = cache.writer()
     else { return nil }
     return (PendingResponse(outgoing, status: status, fields: fields, times: times, shape: .whole(size: nil)), writer)
-  }
-
-  /// An error never takes the place of what can be used.
-  private func hasGoodResponse(_ request: OutgoingRequest) async -> Bool {
-    await cache.responses(for: request.key, fields: request.head.headerFields).contains {
-      $0.stored.status < 400 && $0.stored.answers(request.head.headerFields)
-    }
   }
 
   /// A part that was stored, to be gone on with; `nil` if its bytes have gone.
