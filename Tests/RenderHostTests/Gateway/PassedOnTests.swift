@@ -232,10 +232,7 @@ struct PassedOnTests {
       origin.respond("/short") { request in
         OriginResponse(headers: [.cacheControl: "max-age=60"], body: "new~".utf8)
       }
-      origin.hold("/short")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /short") + "\r\n\r\n")
-      try await origin.waitForRequests(2, to: "/short")
+      let client = try await fixture.held("/short")
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       #expect(try await client.readAnswer().hasSuffix("new~"))
@@ -254,10 +251,7 @@ struct PassedOnTests {
       let old = [UInt8](repeating: 65, count: 100_000)
       origin.serve("/short", old, headers: [.cacheControl: "max-age=60"])
       origin.script("/short", [.stall(afterBytes: 50_000)])
-      origin.hold("/short")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /short") + "\r\n\r\n")
-      try await origin.waitForRequests(2, to: "/short")
+      let client = try await fixture.held("/short")
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       // Its body goes on coming in.
@@ -275,10 +269,7 @@ struct PassedOnTests {
     try await running { fixture in
       let origin = fixture.origin
       origin.always("/short", .status(503))
-      origin.hold("/short")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /short") + "\r\n\r\n")
-      try await origin.waitForRequests(2, to: "/short")
+      let client = try await fixture.held("/short")
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       #expect(try await client.readAnswer().hasPrefix("HTTP/1.1 503 "))
@@ -291,10 +282,8 @@ struct PassedOnTests {
     try await running {
       $0.gateway.origins[0].connections = 1
     } _: { fixture in
-      fixture.origin.hold("/slow")
-      var client: RawClient? = try RawClient(port: fixture.port)
-      client?.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      var client: RawClient? = try await fixture.held("/slow")
+      #expect(client != nil)
       client = nil
       let next = try await ask(fixture, "GET /short")
       #expect(next.message.body == "short~")
@@ -308,10 +297,7 @@ struct PassedOnTests {
     } _: { fixture in
       let gate = fixture.gateway.origins[0].loader.gate
       let before = fixture.prompt.laterCount
-      fixture.origin.hold("/slow")
-      let first = try RawClient(port: fixture.port)
-      first.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let first = try await fixture.held("/slow")
       var gone: RawClient? = try RawClient(port: fixture.port)
       gone?.send(head("GET /short") + "\r\n\r\n")
       try await eventually("one waits") { gate.counts.waiting == 1 }
@@ -334,15 +320,12 @@ struct PassedOnTests {
     try await running { fixture in
       fixture.origin.serve("/stored", Array("stored~".utf8), headers: [.cacheControl: "max-age=60"])
       _ = try await fixture.get("/stored")
-      fixture.origin.hold("/slow")
-      let client = try RawClient(port: fixture.port)
-      let requests = ["/slow", "/stored", "/short", "/missing", "/stored"].map { head("GET " + $0) + "\r\n\r\n" }
-      client.send(requests.joined() + "GARBAGE\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let behind = ["/stored", "/short", "/missing", "/stored"].map { head("GET " + $0) + "\r\n\r\n" }
+      let client = try await fixture.held("/slow", behind: behind.joined() + "GARBAGE\r\n\r\n")
       fixture.origin.release("/slow")
       var text = try await client.readToEnd()
       var bodies: [String] = []
-      for _ in requests { bodies.append(try Message(&text).body) }
+      for _ in 0...behind.count { bodies.append(try Message(&text).body) }
       #expect(bodies == ["slow~", "stored~", "short~", "missing~", "stored~"])
       #expect(text.hasPrefix("HTTP/1.1 400 "))
     }
@@ -351,10 +334,7 @@ struct PassedOnTests {
   @Test("a response under way is finished at a shutdown, and its connection is closed then")
   func shutdown() async throws {
     try await running { fixture in
-      fixture.origin.hold("/slow")
-      let (client, idle) = (try RawClient(port: fixture.port), try RawClient(port: fixture.port))
-      client.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let (client, idle) = (try await fixture.held("/slow"), try RawClient(port: fixture.port))
       idle.send(head("GET /short") + "\r\n\r\n")
       _ = try await idle.readAnswer()
       async let stopped: Void = fixture.stop()
@@ -370,10 +350,7 @@ struct PassedOnTests {
     try await running {
       $0.limits.idle = .milliseconds(500)
     } _: { fixture in
-      fixture.origin.hold("/slow")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let client = try await fixture.held("/slow")
       let idle = try RawClient(port: fixture.port)
       idle.send(head("GET /short") + "\r\n\r\n")
       _ = try await idle.readAnswer()
@@ -439,11 +416,7 @@ struct PassedOnTests {
   /// A client that waits for a response without a task, and has sent the head of another request.
   private func withBodyBehind(_ fixture: GatewayFixture, _ request: String) async throws -> RawClient {
     fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)~".utf8) }
-    fixture.origin.hold("/slow")
-    let client = try RawClient(port: fixture.port)
-    client.send(head("GET /slow") + "\r\n\r\n" + head(request) + "\r\n\r\n")
-    try await fixture.origin.waitForRequests(2, to: "/slow")
-    return client
+    return try await fixture.held("/slow", behind: head(request) + "\r\n\r\n")
   }
 
   @Test("a response that ends early closes its connection, so that the client sees it", arguments: [true, false])
@@ -526,12 +499,9 @@ struct PassedOnTests {
 
   /// A client whose request for a path was begun on its event loop, and waits at the origin.
   private func waiting(_ fixture: GatewayFixture, _ path: String) async throws -> RawClient {
-    let (origin, client) = (fixture.origin, try RawClient(port: fixture.port))
-    origin.hold(path)
     try await lookForChanges(fixture)
-    let (count, callers) = (origin.requestCount(path: path), loader(fixture).inFlight.passengerCount)
-    client.send(head("GET " + path) + "\r\n\r\n")
-    try await origin.waitForRequests(count + 1, to: path)
+    let callers = loader(fixture).inFlight.passengerCount
+    let client = try await fixture.held(path)
     #expect(loader(fixture).inFlight.passengerCount == callers + 1)
     return client
   }
