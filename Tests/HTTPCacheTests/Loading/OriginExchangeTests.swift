@@ -59,7 +59,9 @@ struct OriginExchangeTests {
   }
 
   private func loader(_ transport: ScriptedTransport) throws -> ResourceLoader {
-    let store = try ResponseStore(at: ResponseDirectory(folder.file("responses")))
+    var options = ResponseStore.Options()
+    (options.remembersKeys, options.readsAtOnce) = (true, true)
+    let store = try ResponseStore(at: ResponseDirectory(folder.file("responses")), options: options)
     return ResourceLoader(
       cache: try ResponseCache(
         store: store, memoryCapacity: 1 << 20, allowingNone: true, policy: CachePolicy(mode: .shared)),
