@@ -104,7 +104,7 @@ package struct Gateway: Sendable {
 
   /// Begins the answer to a request without a body on its event loop, as
   /// ``respond(to:client:version:disconnection:socketBytes:note:replay:begun:)`` does with a task: a stored response
-  /// answers it, or the origin is asked for a response that is passed on.
+  /// answers it, or the origin is asked.
   ///
   /// - Returns: `nil` if anything else has to be waited for, so that nothing was done.
   func begin(_ asked: PromptAnswers.Asked) -> PromptAnswers.Beginning? {

@@ -118,7 +118,7 @@ struct ServersTransport: CallbackTransporting {
   }
 
   /// Of an origin with several servers, a task asks one after the other.
-  func mayBegin(_ request: TransportRequest) -> Bool { servers.onlyTarget != nil && base.mayBegin(request) }
+  var mayBegin: Bool { servers.onlyTarget != nil && base.mayBegin }
 
   func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,
@@ -277,7 +277,7 @@ struct OriginTransport: CallbackTransporting {
     return completed(try await base.send(request), since: start)
   }
 
-  func mayBegin(_ request: TransportRequest) -> Bool { base.mayBegin(request) }
+  var mayBegin: Bool { base.mayBegin }
 
   func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,

@@ -23,7 +23,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
       let task = Task.immediate {
         do { land(ticket, .success(try await work())) } catch { land(ticket, .failure(error)) }
       }
-      table.withLock { $0.began(ticket, task) }
+      table.withLock { $0.began(ticket) { task.cancel() } }
     }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -37,7 +37,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
       switch table.withLock({ $0.leave(ticket) }) {
       case .none: break
       case .left(let waiter): waiter?.resume(throwing: CancellationError())
-      case .last(let task): task?.cancel()
+      case .last(let cancel): cancel?()
       }
     }
   }
@@ -86,14 +86,14 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
     /// - Parameter waiter: is resumed; `nil` if the caller does not wait yet.
     case left(Waiter?)
     /// It was the last one: the work is to be cancelled, and the caller waits for its end.
-    case last(Task<Void, Never>?)
+    case last(cancel: (@Sendable () -> Void)?)
   }
 
   @usableFromInline
   struct Flight {
     @usableFromInline let key: Key
-    /// `nil` until the work has begun.
-    @usableFromInline var task: Task<Void, Never>?
+    /// Cancels the work; `nil` until it has begun.
+    @usableFromInline var cancel: (@Sendable () -> Void)?
     /// The callers; `nil` until a caller waits.
     @usableFromInline var callers: [UInt64: Waiter?]
     /// Set once the work has ended.
@@ -116,30 +116,46 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
   @inlinable
   public var isEmpty: Bool { flights.isEmpty }
 
+  /// The number of callers of all work.
+  @inlinable
+  public var callerCount: Int { flights.values.reduce(0) { $0 + $1.callers.count } }
+
   /// The number of callers of the key's work.
   @inlinable
   public func callers(of key: Key) -> Int { open[key].flatMap { flights[$0]?.callers.count } ?? 0 }
 
+  /// Returns `true` if a ticket's work has not ended.
+  @inlinable
+  public func isUnderWay(_ ticket: FlightTicket) -> Bool { flights[ticket.flight].map { $0.result == nil } ?? false }
+
+  /// Adds a caller whose work no other caller joins.
+  @inlinable
+  public mutating func goAlone(_ key: Key) -> FlightTicket {
+    last += 2
+    flights[last] = Flight(key: key, callers: [last - 1: nil])
+    return FlightTicket(flight: last, caller: last - 1, isFirst: true)
+  }
+
   /// Adds a caller to the key's work.
   @inlinable
   public mutating func join(_ key: Key) -> FlightTicket {
-    last += 1
-    let caller = last
-    if let flight = open[key] {
-      flights[flight]?.callers[caller] = .some(nil)
-      return FlightTicket(flight: flight, caller: caller, isFirst: false)
+    guard let flight = open[key] else {
+      let ticket = goAlone(key)
+      open[key] = ticket.flight
+      return ticket
     }
     last += 1
-    flights[last] = Flight(key: key, callers: [caller: nil])
-    open[key] = last
-    return FlightTicket(flight: last, caller: caller, isFirst: true)
+    flights[flight]?.callers[last] = .some(nil)
+    return FlightTicket(flight: flight, caller: last, isFirst: false)
   }
 
-  /// The first caller has begun the work. No caller can have cancelled it: the first one does not wait yet, so that no
-  /// other is the last one.
+  /// The first caller has begun the work, or a further part of it. No caller can have cancelled it before: the first one
+  /// does not wait yet, so that no other is the last one.
+  ///
+  /// - Parameter cancel: cancels the work, which then ends.
   @inlinable
-  public mutating func began(_ ticket: FlightTicket, _ task: Task<Void, Never>) {
-    flights[ticket.flight]?.task = task
+  public mutating func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) {
+    flights[ticket.flight]?.cancel = cancel
   }
 
   /// - Parameter waiter: is kept until the work ends, or the caller leaves.
@@ -196,7 +212,7 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
     }
     guard !isOverdue else { return .none }
     close(ticket.flight, of: left.key)
-    return .last(left.task)
+    return .last(cancel: left.cancel)
   }
 
   @inlinable

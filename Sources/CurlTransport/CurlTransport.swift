@@ -76,14 +76,14 @@ public final class CurlTransport: CallbackTransporting {
     return response(try await transfer.head(), of: transfer, cookies)
   }
 
-  /// A stream is read by a task.
-  package func mayBegin(_ request: TransportRequest) -> Bool { request.stream == nil }
+  package var mayBegin: Bool { true }
 
   package func begin(
     _ request: TransportRequest, on loop: @escaping EventLoopCall,
     _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
   ) -> (@Sendable () -> Void)? {
-    guard mayBegin(request) else { return nil }
+    // A stream is read by a task.
+    guard request.stream == nil else { return nil }
     guard let target = RequestTarget(of: request) else {
       loop { receive(.failure(TransportError.invalidURL(request.url))) }
       return {}

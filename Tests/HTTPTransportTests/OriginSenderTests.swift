@@ -17,8 +17,6 @@ struct OriginSenderTests {
       throw TransportError.shutDown(url: request.url)
     }
 
-    func mayBegin(_ request: TransportRequest) -> Bool { mayBegin }
-
     func begin(
       _ request: TransportRequest, on loop: @escaping EventLoopCall,
       _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void

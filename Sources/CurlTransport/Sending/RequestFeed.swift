@@ -84,7 +84,7 @@ final class RequestFeed: Sendable {
   }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> ReadResult {
-    let (result, woken) = state.withLock { state -> (ReadResult, [CheckedContinuation<Void, Never>]) in
+    let (result, woken) = state.withLock { state -> (ReadResult, [WaitList.Waiter]) in
       if case .failure = state.end { return (.failed, []) }
       var ready = state.count
       if let length = stream.length, state.end == nil, state.produced == length {

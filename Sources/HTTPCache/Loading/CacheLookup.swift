@@ -35,41 +35,42 @@ final class CacheLookup: Sendable {
   ///   - mayFetch: the network may be asked for a release's file that is not stored.
   /// - Throws: if a file of the release that the page sees cannot be had.
   func outcome(
-    for hop: OutgoingRequest, without gone: Set<Int64> = [], mayFetch: Bool
+    for request: OutgoingRequest, without gone: Set<Int64> = [], mayFetch: Bool
   ) async throws -> Outcome {
     // Whatever the behaviour, a page never gets another release's bytes than its own.
-    if gone.isEmpty, hop.origin == nil, hop.method == .get, hop.snapshot != nil || hop.behavior.cacheRead != .never,
-      let file = try await releaseFile(at: hop.url, in: hop.snapshot, mayFetch: mayFetch)
+    if gone.isEmpty, request.origin == nil, request.method == .get,
+      request.snapshot != nil || request.behavior.cacheRead != .never,
+      let file = try await releaseFile(at: request.url, in: request.snapshot, mayFetch: mayFetch)
     {
       return .releaseFile(file)
     }
     // RFC 9110 §9.3.1: the body of a GET has no defined meaning, so that no stored response can answer it.
-    if hop.hasBody, hop.method == .get || hop.method == .head {
+    if request.hasBody, request.method == .get || request.method == .head {
       let decision: CacheDecision =
-        hop.behavior.network == .never ? .gatewayTimeout(because: .method) : .fetch(hop.request, because: .method)
+        request.behavior.network == .never ? .gatewayTimeout(because: .method) : .fetch(request.head, because: .method)
       return .decided(decision, found: [])
     }
-    var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
+    var found = await cache.responses(for: request.key, fields: request.head.headerFields)
     if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
-    return .decided(decision(for: hop, among: found), found: found)
+    return .decided(decision(for: request, among: found), found: found)
   }
 
   /// The same, if nothing has to be waited for; `nil` if something has to be.
-  func decisionAtOnce(for hop: OutgoingRequest) -> (decision: CacheDecision, found: [CachedResponse])? {
-    guard files == nil, hop.origin == nil, !hop.hasBody,
-      let found = cache.responsesAtOnce(for: hop.key, fields: hop.request.headerFields)
+  func decisionAtOnce(for request: OutgoingRequest) -> (decision: CacheDecision, found: [CachedResponse])? {
+    guard files == nil, request.origin == nil, !request.hasBody,
+      let found = cache.responsesAtOnce(for: request.key, fields: request.head.headerFields)
     else { return nil }
-    return (decision(for: hop, among: found), found)
+    return (decision(for: request, among: found), found)
   }
 
-  private func decision(for hop: OutgoingRequest, among found: [CachedResponse]) -> CacheDecision {
-    let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
+  private func decision(for request: OutgoingRequest, among found: [CachedResponse]) -> CacheDecision {
+    let isOnline = request.behavior.yieldsOffline && request.origin == nil ? reachability.isOnline(request.url) : true
     let now = now()
-    let decision = hop.behavior.decision(
-      for: hop.request, among: found.map(\.stored), at: now, policy: hop.policy, lifetime: hop.lifetime,
+    let decision = request.behavior.decision(
+      for: request.head, among: found.map(\.stored), at: now, policy: request.policy, lifetime: request.lifetime,
       isOnline: isOnline)
     return storedUse(now).limited(
-      decision, for: hop.request, mayAsk: hop.behavior.network != .never, policy: hop.policy)
+      decision, for: request.head, mayAsk: request.behavior.network != .never, policy: request.policy)
   }
 
   /// Returns `true` if a response of an earlier exchange may answer without asking the origin again.
@@ -90,37 +91,39 @@ final class CacheLookup: Sendable {
   /// - Parameters:
   ///   - found: the responses that were stored when the origin was asked.
   ///   - detail: why, for `Cache-Status`.
-  func afterFailure(_ hop: OutgoingRequest, _ found: [CachedResponse], detail: String) async -> Resource? {
+  func afterFailure(_ request: OutgoingRequest, _ found: [CachedResponse], detail: String) async -> Resource? {
     let (now, stored) = (now(), found.map(\.stored))
     let use = storedUse(now)
     // It would have answered, had all purges been known.
-    if use != .unlimited, hop.method == .get || hop.method == .head,
-      case .serve(let fresh, _, because: .fresh) = hop.behavior.decision(
-        for: hop.request, among: stored, at: now, policy: hop.policy, lifetime: hop.lifetime, isOnline: true),
+    if use != .unlimited, request.method == .get || request.method == .head,
+      case .serve(let fresh, _, because: .fresh) = request.behavior.decision(
+        for: request.head, among: stored, at: now, policy: request.policy, lifetime: request.lifetime, isOnline: true),
       use.mayFallBack(fresh), let cached = found.first(of: fresh)
     {
-      return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: "cut-off"), isStale: true)
+      return await resources.stored(cached, for: request, CacheStatus(.hit, detail: "cut-off"), isStale: true)
     }
-    let fallback = hop.behavior.responseAfterFailure(
-      to: hop.request, among: stored, at: now, policy: hop.policy, lifetime: hop.lifetime)
+    let fallback = request.behavior.responseAfterFailure(
+      to: request.head, among: stored, at: now, policy: request.policy, lifetime: request.lifetime)
     if let (stored, _) = fallback, use.mayFallBack(stored) {
       guard let cached = found.first(of: stored) else { return nil }
-      return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: detail))
+      return await resources.stored(cached, for: request, CacheStatus(.hit, detail: detail))
     }
-    guard hop.method == .get, hop.behavior.fallback != .never, hop.snapshot == nil else { return nil }
-    return try? await releaseFile(at: hop.url, in: nil, mayFetch: false)
+    guard request.method == .get, request.behavior.fallback != .never, request.snapshot == nil else { return nil }
+    return try? await releaseFile(at: request.url, in: nil, mayFetch: false)
   }
 
   /// A response that has come for another request since the cache was looked at, and was stored: it is in memory.
   ///
   /// - Parameter gone: ids of stored responses whose bytes have turned out to be missing.
-  func foundMeanwhile(_ hop: OutgoingRequest, without gone: Set<Int64>) -> CachedResponse? {
-    guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields),
+  func foundMeanwhile(_ request: OutgoingRequest, without gone: Set<Int64>) -> CachedResponse? {
+    guard request.origin == nil,
+      let found = cache.responseInMemory(for: request.key, fields: request.head.headerFields),
       !gone.contains(found.entry.id)
     else { return nil }
     let now = now()
-    let decision = hop.behavior.decision(
-      for: hop.request, among: [found.stored], at: now, policy: hop.policy, lifetime: hop.lifetime, isOnline: true)
+    let decision = request.behavior.decision(
+      for: request.head, among: [found.stored], at: now, policy: request.policy, lifetime: request.lifetime,
+      isOnline: true)
     guard case .serve = decision, storedUse(now).mayAnswer(found.stored.times) else { return nil }
     return found
   }
@@ -168,26 +171,26 @@ extension ResourceLoader {
   ///
   /// - Throws: ``LoadError``.
   package func explain(_ request: ResourceRequest) async throws -> Explanation {
-    guard let hop = try requests.prepare(request).outgoing else {
+    guard let outgoing = try requests.prepare(request).outgoing else {
       throw LoadError.invalidReference(request.reference)
     }
-    let outcome = try await lookup.outcome(for: hop, mayFetch: false)
-    let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
+    let outcome = try await lookup.outcome(for: outgoing, mayFetch: false)
+    let found = await cache.responses(for: outgoing.key, fields: outgoing.head.headerFields)
     let now = configuration.now()
-    let stored = cache.policy.selectedResponse(for: hop.request, among: found.map(\.stored))
+    let stored = cache.policy.selectedResponse(for: outgoing.head, among: found.map(\.stored))
     let entry = stored.flatMap { found.first(of: $0) }?.entry
-    let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
+    let freshness = stored.map { Freshness(of: $0, at: now, rule: outgoing.lifetime) }
     let (decision, rule, clause): (Explanation.Decision, String, String?) =
       switch outcome {
       case .releaseFile: (.serve, "it is a file of the current release", nil)
       case .decided(let decision, _): decision.explained
       }
     return Explanation(
-      url: hop.url, decision: decision, rule: rule, clause: clause, storedAt: entry?.storedAt,
+      url: outgoing.url, decision: decision, rule: rule, clause: clause, storedAt: entry?.storedAt,
       age: freshness?.age, freshFor: freshness.flatMap { $0.isFresh ? $0.remaining : nil },
       staleFor: freshness.flatMap { $0.isFresh ? nil : -$0.remaining }, etag: stored?.validators.etag,
       lastModified: stored?.validators.lastModified, vary: stored?.vary.values.keys.sorted() ?? [],
-      partition: hop.key.partition.text, isKept: entry?.isKept ?? false, behavior: hop.behavior.name)
+      partition: outgoing.key.partition.text, isKept: entry?.isKept ?? false, behavior: outgoing.behavior.name)
   }
 }
 

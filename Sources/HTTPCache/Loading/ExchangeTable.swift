@@ -55,8 +55,30 @@ struct ExchangeTable<Key: Hashable, Response: Equatable, Value, Waiter> {
     return .share(ticket)
   }
 
-  /// The first request has begun the exchange.
-  mutating func began(_ ticket: FlightTicket, _ task: Task<Void, Never>) { flights.began(ticket, task) }
+  /// A request wants to begin an exchange without waiting for anything.
+  ///
+  /// - Parameter isShared: `false` if no other request may share it.
+  /// - Returns: the ticket by which it begins; `nil` if it has to read, wait for or share what is under way, so that
+  ///   nothing has changed.
+  mutating func begin(
+    _ key: Key, for resource: CacheKey, isShared: Bool, isComplete: (Response) -> Bool
+  ) -> FlightTicket? {
+    guard isShared else {
+      order.hold(resource)
+      return flights.goAlone(key)
+    }
+    guard flights.callers(of: key) == 0,
+      case .share(let ticket) = enter(key, for: resource, after: [], ignoring: nil, isComplete: isComplete)
+    else { return nil }
+    return ticket
+  }
+
+  /// The first request has begun the exchange, or a further part of it.
+  ///
+  /// - Parameter cancel: cancels it, so that it ends.
+  mutating func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) {
+    flights.began(ticket, cancel: cancel)
+  }
 
   /// A request begins to wait for the result of an exchange.
   mutating func wait(
@@ -68,12 +90,13 @@ struct ExchangeTable<Key: Hashable, Response: Equatable, Value, Waiter> {
     _ ticket: FlightTicket, isOverdue: Bool = false
   ) -> FlightTable<Key, Value, Waiter>.Leaving { flights.leave(ticket, isOverdue: isOverdue) }
 
-  /// An exchange has its result.
+  /// An exchange has its result. Another one after it, such as that of its cancellation, counts for nothing.
   ///
   /// - Returns: those who wait for it.
   mutating func end(
     _ ticket: FlightTicket, of resource: CacheKey, _ result: Result<Value, any Error>
   ) -> [Waiter] {
+    guard flights.isUnderWay(ticket) else { return [] }
     order.end(resource)
     return flights.land(ticket, result)
   }
@@ -201,17 +224,18 @@ struct FlightKey: Hashable, Sendable {
 
 extension FlightKey {
   /// - Parameter names: further fields that the answer is chosen by, in small letters.
-  init(_ hop: OutgoingRequest, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
+  init(_ outgoing: OutgoingRequest, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
     var request = request
     // A response in the shared partition answers all clients, unless its `Vary` says otherwise.
-    if hop.key.partition.isShared {
+    if outgoing.key.partition.isShared {
       request.headerFields = HTTPFields(
         request.headerFields.filter {
           Self.decisive.contains($0.name.canonicalName) || !names.isEmpty && names.contains($0.name.canonicalName)
         })
     }
     self.init(
-      key: hop.key, request: ComparedRequest(request), epoch: epoch, origin: hop.origin?.name, isStored: hop.isStored)
+      key: outgoing.key, request: ComparedRequest(request), epoch: epoch, origin: outgoing.origin?.name,
+      isStored: outgoing.isStored)
   }
 
   /// Fields that make another answer, or another decision, whatever the answer says.

@@ -9,9 +9,9 @@ import Synchronization
 /// one, and changes of the cache for one key happen one after the other. ``ExchangeTable`` decides; what waits is
 /// resumed here.
 final class InFlightRequests: Sendable {
-  typealias Table = ExchangeTable<
-    FlightKey, IncomingResponse, FetchResult, CheckedContinuation<FetchResult, any Error>
-  >
+  /// Is given the result of an exchange that a request waits for.
+  typealias Waiter = @Sendable (Result<FetchResult, any Error>) -> Void
+  typealias Table = ExchangeTable<FlightKey, IncomingResponse, FetchResult, Waiter>
 
   private let table = Mutex(Table())
   private let turns = KeyedSerialQueue()
@@ -38,15 +38,45 @@ final class InFlightRequests: Sendable {
     of ticket: FlightTicket, for resource: CacheKey,
     beginning exchange: @escaping @Sendable () async throws -> FetchResult
   ) async throws -> FetchResult {
-    let task = Task.immediate {
-      do {
-        end(ticket, of: resource, .success(try await exchange()))
-      } catch {
-        end(ticket, of: resource, .failure(error))
-      }
-    }
-    table.withLock { $0.began(ticket, task) }
+    let task = Task.immediate { await run(exchange, of: ticket, for: resource) }
+    began(ticket) { task.cancel() }
     return try await result(of: ticket)
+  }
+
+  /// Runs an exchange to its end, for all who share it.
+  func run(
+    _ exchange: @Sendable () async throws -> FetchResult, of ticket: FlightTicket, for resource: CacheKey
+  ) async {
+    do {
+      end(ticket, of: resource, .success(try await exchange()))
+    } catch {
+      end(ticket, of: resource, .failure(error))
+    }
+  }
+
+  /// Begins an exchange without waiting for anything: see ``ExchangeTable/begin(_:for:isShared:isComplete:)``.
+  func begin(_ key: FlightKey, isShared: Bool) -> FlightTicket? {
+    table.withLock { $0.begin(key, for: key.key, isShared: isShared, isComplete: { $0.isComplete }) }
+  }
+
+  /// - Parameter cancel: cancels the exchange, so that it ends.
+  func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) {
+    table.withLock { $0.began(ticket, cancel: cancel) }
+  }
+
+  /// Returns `true` if an exchange has no result yet.
+  func isUnderWay(_ ticket: FlightTicket) -> Bool { table.withLock { $0.flights.isUnderWay(ticket) } }
+
+  /// Waits for the result of an exchange without a task.
+  ///
+  /// - Parameter waiter: is called once, in this call or by whoever ends the exchange; with ``OverdueExchange`` if the
+  ///   request has left before.
+  func wait(for ticket: FlightTicket, _ waiter: @escaping Waiter) {
+    switch table.withLock({ $0.wait(ticket, waiter) }) {
+    case .waiting: break
+    case .ended(let result): waiter(result)
+    case .left: waiter(.failure(OverdueExchange()))
+    }
   }
 
   /// The result of an exchange that another request has begun.
@@ -63,47 +93,53 @@ final class InFlightRequests: Sendable {
     }
     defer { timer?.cancel() }
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        switch table.withLock({ $0.wait(ticket, continuation) }) {
-        case .waiting: break
-        case .ended(let result): continuation.resume(with: result)
-        case .left: continuation.resume(throwing: Task.isCancelled ? CancellationError() : OverdueExchange())
+      do {
+        return try await withCheckedThrowingContinuation { continuation in
+          wait(for: ticket) { continuation.resume(with: $0) }
         }
+      } catch is OverdueExchange where Task.isCancelled {
+        throw CancellationError()
       }
     } onCancel: {
-      leave(ticket, isOverdue: false)
+      leave(ticket)
     }
   }
 
-  private func leave(_ ticket: FlightTicket, isOverdue: Bool) {
+  /// A request no longer waits for the result of an exchange, which ends with the last of them.
+  ///
+  /// - Parameter isOverdue: it has waited for too long; the last one then goes on waiting.
+  func leave(_ ticket: FlightTicket, isOverdue: Bool = false) {
     switch table.withLock({ $0.leave(ticket, isOverdue: isOverdue) }) {
     case .none: break
-    case .left(let waiter): waiter?.resume(throwing: isOverdue ? OverdueExchange() : CancellationError())
-    case .last(let task): task?.cancel()
+    case .left(let waiter): waiter?(.failure(isOverdue ? OverdueExchange() : CancellationError()))
+    case .last(let cancel): cancel?()
     }
   }
 
-  /// Ends an exchange for all who share it.
-  private func end(_ ticket: FlightTicket, of resource: CacheKey, _ result: Result<FetchResult, any Error>) {
-    for waiter in table.withLock({ $0.end(ticket, of: resource, result) }) { waiter.resume(with: result) }
+  /// Ends an exchange for all who share it, unless it has ended.
+  func end(_ ticket: FlightTicket, of resource: CacheKey, _ result: Result<FetchResult, any Error>) {
+    for waiter in table.withLock({ $0.end(ticket, of: resource, result) }) { waiter(result) }
   }
 
   /// Gives up an exchange before it begins: those who would have shared it look at the cache again.
   func abandon(_ ticket: FlightTicket, of resource: CacheKey) {
     let waiters = table.withLock { $0.abandon(ticket, of: resource, .superseded) }
-    for waiter in waiters { waiter.resume(returning: .superseded) }
+    for waiter in waiters { waiter(.success(.superseded)) }
   }
 
   /// How many requests share the exchange that is under way.
   func passengers(of key: FlightKey) -> Int { table.withLock { $0.flights.callers(of: key) } }
 
+  /// How many requests wait for the results of exchanges.
+  var passengerCount: Int { table.withLock(\.flights.callerCount) }
+
   /// - Parameter key: the key for requests that may share the response; `nil` if none may.
   func add(_ incoming: IncomingResponse, for key: FlightKey?) {
-    table.withLock { $0.add(incoming, for: incoming.pending.hop.key, sharedBy: key) }
+    table.withLock { $0.add(incoming, for: incoming.pending.request.key, sharedBy: key) }
   }
 
   func remove(_ incoming: IncomingResponse, for key: FlightKey?) {
-    table.withLock { $0.remove(incoming, for: incoming.pending.hop.key, sharedBy: key) }
+    table.withLock { $0.remove(incoming, for: incoming.pending.request.key, sharedBy: key) }
   }
 
   /// Waits until the responses for a key whose bytes have all come are stored: their readers may know their end, and ask
@@ -276,6 +312,11 @@ enum FetchResult: Sendable {
   case superseded
 }
 
+extension TransportResponse {
+  /// `true` if a request of an event loop can have it there: servers' errors are logged by tasks.
+  var isForEventLoops: Bool { head.status.code < 500 && (body.bytesInMemory != nil || body.callbacks != nil) }
+}
+
 /// A response that only one request may have.
 final class UnsharedResponse: Sendable {
   private let answer: Mutex<TransportResponse?>
@@ -283,12 +324,14 @@ final class UnsharedResponse: Sendable {
   let generation: UInt64
   /// The detail for `Cache-Status`; `nil` for none.
   let detail: String?
+  let isForEventLoops: Bool
 
   /// - Parameters:
   ///   - request: what was asked, with all its fields.
   ///   - detail: for `Cache-Status`.
   init(_ answer: TransportResponse, to request: HTTPRequest, generation: UInt64, detail: String? = nil) {
     self.answer = Mutex(answer)
+    isForEventLoops = answer.isForEventLoops
     self.request = request
     self.generation = generation
     self.detail = detail

@@ -89,7 +89,8 @@ final class IncomingResponse: Sendable {
         if let begun { try begun.get() } else { for try await chunk in body { try receive(chunk) } }
         if isShort(with: 0) {
           throw TransportError.closedEarly(
-            url: pending.hop.url.text, received: state.withLock(\.available), reason: "its rest is shorter than it says"
+            url: pending.request.url.text, received: state.withLock(\.available),
+            reason: "its rest is shorter than it says"
           )
         }
       } catch {
@@ -161,7 +162,7 @@ final class IncomingResponse: Sendable {
 
   /// All bytes have come, but readers must not know it yet: another response answers until this one is stored, and
   /// whoever has read the new one must not get the old one afterwards.
-  private func isHeld(_ state: State) -> Bool { pending.hop.isReplacing && state.end == nil && isComplete(state) }
+  private func isHeld(_ state: State) -> Bool { pending.request.isReplacing && state.end == nil && isComplete(state) }
 
   // MARK: Reading
 
@@ -170,8 +171,7 @@ final class IncomingResponse: Sendable {
     let count: Int64? = state.withLock { state in
       if case .failure = state.end { return nil }
       if isHeld(state) { return nil }
-      let isShort = state.available <= Int64(Body.chunkSize) && state.overflow.isEmpty
-      return isShort && isComplete(state) ? state.available : nil
+      return isShort(state) && isComplete(state) ? state.available : nil
     }
     return count.flatMap { try? spool.read(at: 0, upTo: Int($0)) }
   }
@@ -194,7 +194,7 @@ final class IncomingResponse: Sendable {
     }
     guard isOpen else { return nil }
     let reader = Reader(Place(ofEntered: self))
-    return Body(next: { try await reader.next() })
+    return Body(next: { try await reader.next() }, summary: { reader.summary }, callbacks: reader)
   }
 
   /// Waits for the end, and returns what is stored then; `nil` if nothing is.
@@ -207,16 +207,46 @@ final class IncomingResponse: Sendable {
     }
   }
 
-  private final class Reader: Sendable {
+  private final class Reader: CallbackReading {
     private let place: Place
     private let position = Atomic<Int64>(0)
+
+    /// It has no trailers: they are not stored.
+    let summary = TransferSummary()
 
     init(_ place: Place) { self.place = place }
 
     func next() async throws -> [UInt8]? {
       let start = position.load(ordering: .relaxed)
-      guard let chunk = try await place.incoming.bytes(at: start) else { return nil }
-      position.store(start + Int64(chunk.count), ordering: .relaxed)
+      while true {
+        if let known = place.incoming.next(at: start) { return try taken(known).get() }
+        try await place.incoming.change(after: start)
+      }
+    }
+
+    func next(on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void) {
+      // Whoever waits must not keep the place.
+      let isDue = place.incoming.isDue(after: position.load(ordering: .relaxed)) { [weak self] in
+        guard let self else { return loop { receive(.failure(CancellationError())) } }
+        deliver(on: loop, receive)
+      }
+      guard isDue else { return }
+      // An event loop does not wait for the disk.
+      if place.incoming.isShort { deliver(on: loop, receive) } else { Task { deliver(on: loop, receive) } }
+    }
+
+    private func deliver(
+      on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void
+    ) {
+      guard let known = place.incoming.next(at: position.load(ordering: .relaxed)) else {
+        return next(on: loop, receive)
+      }
+      let chunk = taken(known)
+      loop { receive(chunk) }
+    }
+
+    private func taken(_ chunk: Result<[UInt8]?, any Error>) -> Result<[UInt8]?, any Error> {
+      if case .success(let bytes?) = chunk { position.add(Int64(bytes.count), ordering: .relaxed) }
       return chunk
     }
   }
@@ -227,21 +257,21 @@ final class IncomingResponse: Sendable {
     pump?.cancel()
   }
 
-  private func bytes(at position: Int64) async throws -> [UInt8]? {
-    while true {
-      let (isThere, overflow, end) = state.withLock { state in
-        let isThere = hasMore(than: position, state)
-        return (isThere, isThere ? state.overflowBytes(at: position, spooled: spool.count) : nil, state.end)
-      }
-      if let overflow { return overflow }
-      if isThere { return try spool.read(at: position, upTo: Body.chunkSize) }
-      if let end {
-        _ = try end.get()
-        return nil
-      }
-      try await change(after: position)
+  /// The bytes for a reader from a position on, `nil` at the end; `nil` if it has to wait.
+  private func next(at position: Int64) -> Result<[UInt8]?, any Error>? {
+    let (isThere, overflow, end) = state.withLock { state in
+      let isThere = hasMore(than: position, state)
+      return (isThere, isThere ? state.overflowBytes(at: position, spooled: spool.count) : nil, state.end)
     }
+    if let overflow { return .success(overflow) }
+    if isThere { return Result { try spool.read(at: position, upTo: Body.chunkSize) } }
+    return end.map { $0.map { _ in nil } }
   }
+
+  /// `true` if the bytes that have come are in memory.
+  private var isShort: Bool { state.withLock { isShort($0) } }
+
+  private func isShort(_ state: State) -> Bool { state.available <= Int64(Body.chunkSize) && state.overflow.isEmpty }
 
   /// Returns `true` if there are bytes for readers from the position on.
   private func hasMore(than position: Int64, _ state: State) -> Bool { position < state.available && !isHeld(state) }
@@ -249,8 +279,22 @@ final class IncomingResponse: Sendable {
   /// Returns when there is more than `position` bytes, or the end.
   private func change(after position: Int64) async throws {
     try Task.checkCancellation()
-    await state.wait(in: \.waiting) { $0.end != nil || hasMore(than: position, $0) }
+    await state.wait(in: \.waiting) { isDue(after: position, $0) }
     try Task.checkCancellation()
+  }
+
+  /// Returns `true` if there is more than `position` bytes, or the end; otherwise the function is called at the next
+  /// change.
+  private func isDue(after position: Int64, orElse call: @escaping @Sendable () -> Void) -> Bool {
+    state.withLock { state in
+      if isDue(after: position, state) { return true }
+      state.waiting.add(call)
+      return false
+    }
+  }
+
+  private func isDue(after position: Int64, _ state: State) -> Bool {
+    state.end != nil || hasMore(than: position, state)
   }
 }
 
@@ -302,14 +346,14 @@ struct PendingResponse: Sendable {
     case completed(size: Int64?)
   }
 
-  let hop: OutgoingRequest
+  let request: OutgoingRequest
   private let status: Int
   private let fields: HTTPFields
   let times: ExchangeTimes
   private let shape: Shape
 
-  init(_ hop: OutgoingRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {
-    self.hop = hop
+  init(_ request: OutgoingRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {
+    self.request = request
     self.status = status
     self.fields = fields
     self.times = times
@@ -335,10 +379,10 @@ struct PendingResponse: Sendable {
       if case .part(let range, let size) = shape { Extent(range, of: size) } else { .whole(size ?? .max) }
     let stored = StoredResponse(
       id: 0, status: status, fields: fields, times: times,
-      vary: VaryKey(vary: fields, request: hop.request.headerFields) ?? VaryKey(), extent: extent,
-      isInvalidated: false, staleSince: nil, policy: hop.policy)
+      vary: VaryKey(vary: fields, request: request.head.headerFields) ?? VaryKey(), extent: extent,
+      isInvalidated: false, staleSince: nil, policy: request.policy)
     let decision = other.behavior.decision(
-      for: other.request, among: [stored], at: now, policy: other.policy, lifetime: other.lifetime, isOnline: true)
+      for: other.head, among: [stored], at: now, policy: other.policy, lifetime: other.lifetime, isOnline: true)
     return if case .serve = decision { true } else { false }
   }
 
@@ -360,7 +404,7 @@ struct PendingResponse: Sendable {
       extent = isWhole ? .whole(count) : .part(0..<count, of: size)
     }
     return ResponseCache.Arrival(
-      key: hop.key, request: hop.request, status: status, fields: fields, times: times, extent: extent)
+      key: request.key, request: request.head, status: status, fields: fields, times: times, extent: extent)
   }
 }
 

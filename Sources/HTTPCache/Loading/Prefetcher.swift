@@ -45,16 +45,17 @@ package struct Prefetcher: Sendable {
 
   /// The keys of a reference, and of the URLs that its stored redirects lead to.
   private func keys(_ reference: String, _ base: PageURL?) async -> [CacheKey] {
-    guard case .network(var hop, let request)? = try? loader.requests.prepare(ResourceRequest(reference, base: base))
+    guard
+      case .network(var outgoing, let request)? = try? loader.requests.prepare(ResourceRequest(reference, base: base))
     else { return [] }
-    var keys = [hop.key]
+    var keys = [outgoing.key]
     var visited: [PageURL] = []
-    while let stored = await loader.cache.responses(for: hop.key, fields: hop.request.headerFields).last?.stored,
-      case .follow(let target) = RedirectDecision(for: stored.head, at: hop.url, visited: visited, ignoring: [])
+    while let stored = await loader.cache.responses(for: outgoing.key, fields: outgoing.head.headerFields).last?.stored,
+      case .follow(let target) = RedirectDecision(for: stored.head, at: outgoing.url, visited: visited, ignoring: [])
     {
-      visited.append(hop.url)
-      hop = loader.requests.redirected(hop, to: target, status: stored.status, request)
-      keys.append(hop.key)
+      visited.append(outgoing.url)
+      outgoing = loader.requests.redirected(outgoing, to: target, status: stored.status, request)
+      keys.append(outgoing.key)
     }
     return keys
   }

@@ -75,40 +75,41 @@ final class RequestBuilder: Sendable {
       body = packed
       fields[.contentEncoding] = "gzip"
     }
-    var hop = try outgoing(known, request, method: request.method, fields: fields, body: body)
+    var outgoing = try built(known, request, method: request.method, fields: fields, body: body)
     // Where its response redirects to is a server's matter.
-    hop.origin = request.origin
-    (hop.stream, hop.target, hop.informational) = (request.stream, request.target, request.informational)
-    (hop.host, hop.clientHost, hop.begun) = (request.host, request.clientHost, request.begun)
-    return .network(hop, request)
+    outgoing.origin = request.origin
+    (outgoing.stream, outgoing.target, outgoing.informational) = (request.stream, request.target, request.informational)
+    (outgoing.host, outgoing.clientHost, outgoing.begun) = (request.host, request.clientHost, request.begun)
+    return .network(outgoing, request)
   }
 
   /// The request to where a redirect leads. RFC 9110 §15.4.
-  func redirected(_ hop: OutgoingRequest, to target: PageURL, status: Int, _ request: ResourceRequest)
+  func redirected(_ outgoing: OutgoingRequest, to target: PageURL, status: Int, _ request: ResourceRequest)
     -> OutgoingRequest
   {
-    var fields = hop.fields
-    if target.origin != hop.url.origin {
+    var fields = outgoing.fields
+    if target.origin != outgoing.url.origin {
       // What identifies the user is for the origin it was meant for.
       for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization] { fields[name] = nil }
     }
-    let becomesGet = status == 303 && hop.method != .head || [301, 302].contains(status) && hop.method == .post
+    let becomesGet =
+      status == 303 && outgoing.method != .head || [301, 302].contains(status) && outgoing.method == .post
     if becomesGet {
       for name in [HTTPField.Name.contentType, .contentLength, .contentEncoding] { fields[name] = nil }
     }
-    let next = try? outgoing(
+    let next = try? built(
       URLMemo.Entry(target, ignoring: configuration.ignoredParameters), request,
-      method: becomesGet ? .get : hop.method, fields: fields, body: becomesGet ? [] : hop.body)
-    return next ?? hop
+      method: becomesGet ? .get : outgoing.method, fields: fields, body: becomesGet ? [] : outgoing.body)
+    return next ?? outgoing
   }
 
   /// The key of a URL that a request's response names.
-  func key(of url: PageURL, namedBy hop: OutgoingRequest) -> CacheKey {
+  func key(of url: PageURL, namedBy request: OutgoingRequest) -> CacheKey {
     let identity = URLMemo.Entry(url, ignoring: configuration.ignoredParameters).identity
-    return CacheKey(identity, host: hop.host, in: hop.key.partition)
+    return CacheKey(identity, host: request.host, in: request.key.partition)
   }
 
-  private func outgoing(
+  private func built(
     _ known: URLMemo.Entry, _ request: ResourceRequest, method: HTTPRequest.Method, fields: HTTPFields, body: [UInt8]
   ) throws -> OutgoingRequest {
     let (url, identity) = (known.url, known.identity)
@@ -129,7 +130,7 @@ final class RequestBuilder: Sendable {
       url: url,
       key: postKey.map { CacheKey(identity, body: $0, in: partition) }
         ?? CacheKey(identity, host: request.host, in: partition),
-      request: head, method: method, body: body, fields: fields,
+      head: head, method: method, body: body, fields: fields,
       behavior: request.behavior ?? rule?.behavior ?? configuration.behavior(of: request.type), policy: policy,
       lifetime: lifetime == .server ? self.lifetime : lifetime, priority: request.priority, type: request.type,
       keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored, snapshot: request.snapshot)
@@ -162,7 +163,7 @@ enum PreparedRequest: Sendable {
   case handled(ResourceOrigin)
 
   /// The request that goes to a server, if it is one.
-  var outgoing: OutgoingRequest? { if case .network(let hop, _) = self { hop } else { nil } }
+  var outgoing: OutgoingRequest? { if case .network(let request, _) = self { request } else { nil } }
 }
 
 /// One request to one URL: a resource request is as many as it has redirects, plus one.
@@ -171,7 +172,7 @@ struct OutgoingRequest: Sendable {
   var url: PageURL
   var key: CacheKey
   /// As the cache's rules see it: a GET also where a rule makes a POST storable.
-  var request: HTTPRequest
+  var head: HTTPRequest
   /// As it is sent.
   var method: HTTPRequest.Method
   var body: [UInt8]
@@ -211,11 +212,11 @@ struct OutgoingRequest: Sendable {
   }
 
   /// The request that goes over the wire, for one that the cache's rules made.
-  func outgoing(_ request: HTTPRequest) -> HTTPRequest {
-    var outgoing = request
-    outgoing.method = method
-    if let target { outgoing.path = target }
-    return outgoing
+  func wireRequest(for request: HTTPRequest) -> HTTPRequest {
+    var request = request
+    request.method = method
+    if let target { request.path = target }
+    return request
   }
 }
 

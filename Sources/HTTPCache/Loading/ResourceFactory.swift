@@ -31,58 +31,58 @@ final class ResourceFactory: Sendable {
   ///   - isStale: `true` if it counts as stale, whatever its lifetime.
   /// - Returns: `nil` if its bytes have gone.
   func stored(
-    _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
+    _ cached: CachedResponse, for request: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
     generation: UInt64 = 0, freshAmong found: [CachedResponse] = [], isStale: Bool = false
   ) async -> Resource? {
-    let made = response(to: hop, from: cached)
+    let made = response(to: request, from: cached)
     var body = Body([])
     if let range = made.bytes {
       guard let stored = await cache.body(of: cached) else { return nil }
       body = Body(stored, range)
     }
     return resource(
-      made, body, of: cached, for: hop, status, source: source, generation: generation, freshAmong: found,
+      made, body, of: cached, for: request, status, source: source, generation: generation, freshAmong: found,
       isStale: isStale)
   }
 
   /// The same without waiting for the disk; `nil` if it has to be asked.
   func storedAtOnce(
-    _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, freshAmong found: [CachedResponse]
+    _ cached: CachedResponse, for request: OutgoingRequest, _ status: CacheStatus, freshAmong found: [CachedResponse]
   ) -> Resource? {
-    let made = response(to: hop, from: cached)
+    let made = response(to: request, from: cached)
     var body = Body([])
     if let range = made.bytes {
       guard let stored = cache.bodyAtOnce(of: cached) else { return nil }
       body = Body(stored, range)
     }
-    return resource(made, body, of: cached, for: hop, status, freshAmong: found)
+    return resource(made, body, of: cached, for: request, status, freshAmong: found)
   }
 
   /// The response from a stored one, with the positions of its bytes there, and when it was made.
   private typealias MadeResponse = (now: HTTPDate, freshness: Freshness, head: HTTPResponse, bytes: Range<Int64>?)
 
-  private func response(to hop: OutgoingRequest, from cached: CachedResponse) -> MadeResponse {
+  private func response(to request: OutgoingRequest, from cached: CachedResponse) -> MadeResponse {
     let now = now()
-    let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
-    let (head, bytes) = cached.stored.response(to: hop.request, age: freshness.age)
+    let freshness = Freshness(of: cached.stored, at: now, rule: request.lifetime)
+    let (head, bytes) = cached.stored.response(to: request.head, age: freshness.age)
     return (now, freshness, head, bytes)
   }
 
   /// - Parameter body: the bytes of the response, as they are stored.
   private func resource(
-    _ made: MadeResponse, _ body: Body, of cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus,
+    _ made: MadeResponse, _ body: Body, of cached: CachedResponse, for request: OutgoingRequest, _ status: CacheStatus,
     source: Resource.Source? = nil, generation: UInt64 = 0, freshAmong found: [CachedResponse], isStale: Bool = false
   ) -> Resource {
     let (head, freshness) = (made.head, made.freshness)
     var status = status
     status.timeToLive = isStale ? min(0, freshness.remaining) : freshness.remaining
     var resource = Resource(
-      url: hop.url,
+      url: request.url,
       response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
-      body: made.bytes == nil ? body : decoded(body, of: head, hop),
+      body: made.bytes == nil ? body : decoded(body, of: head, request),
       source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
-    if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(hop) {
+    if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(request) {
       resource.replay = ReplayableResponse(
         cached, among: found, in: cache, made: made.now, remaining: freshness.remaining, now: now, storedUse: storedUse)
     }
@@ -93,18 +93,18 @@ final class ResourceFactory: Sendable {
   }
 
   /// Returns `true` if the response depends only on its age, and nothing else has to be done for it.
-  private func isReplayable(_ hop: OutgoingRequest) -> Bool {
+  private func isReplayable(_ request: OutgoingRequest) -> Bool {
     // RFC 9111 §5.2.1, §5.4: these may set bounds of their own to the age.
-    hop.behavior.refresh == .never && !hop.request.headerFields.contains(.cacheControl)
-      && !hop.request.headerFields.contains { $0.name.canonicalName == "pragma" }
+    request.behavior.refresh == .never && !request.head.headerFields.contains(.cacheControl)
+      && !request.head.headerFields.contains { $0.name.canonicalName == "pragma" }
   }
 
   /// RFC 9111 §5.2.1.7. Nothing was forwarded: RFC 9211 §2.2.
-  func gatewayTimeout(_ hop: OutgoingRequest, generation: UInt64) -> Resource {
+  func gatewayTimeout(_ request: OutgoingRequest, generation: UInt64) -> Resource {
     let status = CacheStatus(.generated, detail: "only-if-cached")
     let fields = status.added(to: [.contentLength: "0", .date: now().description])
     return Resource(
-      url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: Body([]),
+      url: request.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: Body([]),
       source: .local, generation: generation, cacheStatus: status)
   }
 
@@ -115,44 +115,44 @@ final class ResourceFactory: Sendable {
   /// - Parameter isCollapsed: it was asked for by another request. RFC 9211 §2.7.
   /// - Returns: `nil` if its transfer was given up.
   func incoming(
-    _ incoming: IncomingResponse, for hop: OutgoingRequest, _ reason: ForwardReason, isCollapsed: Bool
+    _ incoming: IncomingResponse, for request: OutgoingRequest, _ reason: ForwardReason, isCollapsed: Bool
   ) -> Resource? {
     guard let body = incoming.body() else { return nil }
     let status = CacheStatus(.forwarded(reason), isStored: true, isCollapsed: isCollapsed)
-    return received(incoming.head, body, hop, status, generation: incoming.generation, incoming: incoming)
+    return received(incoming.head, body, request, status, generation: incoming.generation, incoming: incoming)
   }
 
   /// A response that is not stored.
   ///
   /// - Parameter detail: for `Cache-Status`.
   func unshared(
-    _ response: TransportResponse, for hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64,
+    _ response: TransportResponse, for request: OutgoingRequest, _ reason: ForwardReason, generation: UInt64,
     detail: String? = nil
   ) -> Resource {
     let status = CacheStatus(.forwarded(reason), detail: detail)
-    return received(response.head, response.body, hop, status, generation: generation)
+    return received(response.head, response.body, request, status, generation: generation)
   }
 
   private func received(
-    _ head: HTTPResponse, _ body: Body, _ hop: OutgoingRequest, _ status: CacheStatus, generation: UInt64,
+    _ head: HTTPResponse, _ body: Body, _ request: OutgoingRequest, _ status: CacheStatus, generation: UInt64,
     incoming: IncomingResponse? = nil
   ) -> Resource {
     var body = body
-    body.url = hop.url.text
+    body.url = request.url.text
     let now = now()
     let age = Age(of: head.headerFields, times: ExchangeTimes(request: now, response: now)).initial
     return Resource(
-      url: hop.url, response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
-      body: decoded(body, of: head, hop), source: .network, age: age, generation: generation, cacheStatus: status,
+      url: request.url, response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
+      body: decoded(body, of: head, request), source: .network, age: age, generation: generation, cacheStatus: status,
       incoming: incoming)
   }
 
   /// The content of stored or received bytes, if they are all there is.
-  private func decoded(_ body: Body, of head: HTTPResponse, _ hop: OutgoingRequest) -> Body {
-    guard !hop.keepsContentEncoding, hop.method != .head,
+  private func decoded(_ body: Body, of head: HTTPResponse, _ request: OutgoingRequest) -> Body {
+    guard !request.keepsContentEncoding, request.method != .head,
       ![.partialContent, .notModified, .noContent].contains(head.status),
       let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
-      let decoder = try? ContentDecoder(for: encoding, url: hop.url.text, limit: bodyLimit)
+      let decoder = try? ContentDecoder(for: encoding, url: request.url.text, limit: bodyLimit)
     else { return body }
     let content = DecodedBody(body.reader(), decoder)
     var decoded = Body(next: { try await content.next() }, summary: { await body.transferSummary() })

@@ -112,7 +112,7 @@ public final class ResourceLoader: Sendable {
 
   /// Returns `false` if ``begin(_:on:_:)`` can do nothing for a GET or HEAD for certain, whatever its fields say.
   package func mayBegin(_ request: ResourceRequest) -> Bool {
-    requests.key(forGetting: request).map { cache.mayHold($0) || exchange.passesOn($0) } ?? true
+    requests.key(forGetting: request).map { cache.mayHold($0) || request.method == .get && sender.mayBegin } ?? true
   }
 
   /// The first step that ``begin(_:on:_:)`` took for a request.
@@ -124,8 +124,7 @@ public final class ResourceLoader: Sendable {
   }
 
   /// Does what ``response(for:)`` does, without a task, where nothing has to be waited for but the origin: neither the
-  /// disk nor another request. A stored response answers, or the origin is asked for a response that will probably not
-  /// be stored.
+  /// disk nor another request. A stored response answers, or the origin is asked, and others join the exchange.
   ///
   /// - Parameter calls: is called at most once, and only for a request for which the origin may be asked: a stored
   ///   response needs no calls.
@@ -134,26 +133,27 @@ public final class ResourceLoader: Sendable {
     _ request: ResourceRequest, on loop: @escaping EventLoopCall, _ calls: () -> BegunCalls
   ) -> Beginning? {
     guard request.origin == nil, let prepared = try? requests.prepare(request),
-      case .network(let hop, _) = prepared, let (decision, found) = lookup.decisionAtOnce(for: hop)
+      case .network(let outgoing, _) = prepared, let (decision, found) = lookup.decisionAtOnce(for: outgoing)
     else { return nil }
     let beginning: Beginning
     switch decision {
     case .serve(let stored, _, let reason):
       guard let cached = found.first(of: stored),
         let resource = resources.storedAtOnce(
-          cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : []),
+          cached, for: outgoing, CacheStatus(.hit), freshAmong: reason == .fresh ? found : []),
         refresh(of: prepared, after: resource) == nil,
         !request.followsRedirects || !resource.response.headerFields.contains(.location)
       else { return nil }
       beginning = .response(resource)
-    case .fetch(let outgoing, let reason):
-      guard found.isEmpty, !request.followsRedirects, hop.behavior.patience == nil, !inFlight.hasCompleted(hop.key),
-        let cancel = exchange.begin(hop, outgoing, reason, on: loop, calls)
+    case .fetch(let head, let reason):
+      guard found.isEmpty, !request.followsRedirects, outgoing.behavior.patience == nil,
+        !inFlight.hasCompleted(outgoing.key),
+        let cancel = exchange.begin(outgoing, head, reason, on: loop, calls)
       else { return nil }
       beginning = .asked(cancel: cancel)
     default: return nil
     }
-    configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
+    configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(outgoing.key)"])
     return beginning
   }
 
@@ -180,17 +180,17 @@ public final class ResourceLoader: Sendable {
   func refresh(
     of prepared: PreparedRequest, after resource: Resource
   ) -> (request: PreparedRequest, name: FlightKey)? {
-    guard case .network(var hop, var request) = prepared else { return nil }
+    guard case .network(var outgoing, var request) = prepared else { return nil }
     let isDue =
-      switch hop.behavior.refresh {
+      switch outgoing.behavior.refresh {
       case .never: false
       case .whenStale: resource.remaining <= 0
       case .always: true
       }
     guard isDue else { return nil }
     request.behavior = .reloadRevalidatingCacheData
-    hop.behavior = .reloadRevalidatingCacheData
-    return (.network(hop, request), FlightKey(hop, hop.request))
+    outgoing.behavior = .reloadRevalidatingCacheData
+    return (.network(outgoing, request), FlightKey(outgoing, outgoing.head))
   }
 
   /// Reads a response to its end if it is being stored, without a caller that wants it.
@@ -205,68 +205,71 @@ public final class ResourceLoader: Sendable {
     case .handled(let origin): return Resource(try await origin.respond())
     case .file(let url, let snapshot):
       return try await lookup.releaseFile(at: url, in: snapshot) ?? resources.localFile(url)
-    case .network(var hop, let request):
+    case .network(var outgoing, let request):
       var visited: [PageURL] = []
       while true {
-        let resource = try await resource(for: hop)
+        let resource = try await resource(for: outgoing)
         guard request.followsRedirects, resource.response.headerFields.contains(.location) else { return resource }
-        switch RedirectDecision(for: resource.response, at: hop.url, visited: visited, ignoring: []) {
+        switch RedirectDecision(for: resource.response, at: outgoing.url, visited: visited, ignoring: []) {
         case .use: return resource
         case .refuse(let fault): throw fault
         case .follow(let target):
           // It is stored when it is there whole; a body that does not end delays the caller for a second.
           _ = try? await within(.seconds(1)) { try await self.drain(resource) }
-          visited.append(hop.url)
-          hop = requests.redirected(hop, to: target, status: resource.status, request)
+          visited.append(outgoing.url)
+          outgoing = requests.redirected(outgoing, to: target, status: resource.status, request)
         }
       }
     }
   }
 
   /// The response to one request: the decisions of the lookup are acted on here, and nowhere else.
-  private func resource(for hop: OutgoingRequest) async throws -> Resource {
-    var hop = hop
+  private func resource(for outgoing: OutgoingRequest) async throws -> Resource {
+    var outgoing = outgoing
     var gone: Set<Int64> = []
     var hasWaited = false
     while true {
       let found: [CachedResponse]
       let decision: CacheDecision
-      switch try await lookup.outcome(for: hop, without: gone, mayFetch: hop.behavior.network != .never) {
+      switch try await lookup.outcome(for: outgoing, without: gone, mayFetch: outgoing.behavior.network != .never) {
       case .releaseFile(let file): return file
       case .decided(let made, let among): (decision, found) = (made, among)
       }
-      hop.isReplacing = !found.isEmpty
+      outgoing.isReplacing = !found.isEmpty
       if !hasWaited, decision.servesNothing {
         hasWaited = true
-        if await inFlight.completed(hop.key) { continue }
+        if await inFlight.completed(outgoing.key) { continue }
       }
-      configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
+      configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(outgoing.key)"])
       switch decision {
       case .serve(let stored, _, let reason):
         if let cached = found.first(of: stored),
           let resource = await resources.stored(
-            cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : [])
+            cached, for: outgoing, CacheStatus(.hit), freshAmong: reason == .fresh ? found : [])
         {
           return resource
         }
         gone.insert(stored.id)
       case .serveStale(let stored, _, let request):
         if let cached = found.first(of: stored),
-          let resource = await resources.stored(cached, for: hop, CacheStatus(.hit))
+          let resource = await resources.stored(cached, for: outgoing, CacheStatus(.hit))
         {
-          revalidate(hop, request, cached)
+          revalidate(outgoing, request, cached)
           return resource
         }
         gone.insert(stored.id)
       case .revalidate(let stored, let request, let reason):
-        return try await ask(hop, request, validating: found.first(of: stored), found, reason)
+        return try await ask(outgoing, request, validating: found.first(of: stored), found, reason)
       case .complete(let stored, let request):
-        return try await ask(hop, request, validating: found.first(of: stored), found, .partial)
+        return try await ask(outgoing, request, validating: found.first(of: stored), found, .partial)
       case .fetch(let request, let reason):
-        return try await ask(hop, request, validating: errorFallback(for: hop, among: found, reason), found, reason)
+        return try await ask(
+          outgoing, request, validating: errorFallback(for: outgoing, among: found, reason), found, reason)
       case .gatewayTimeout(let reason):
-        guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason: reason.rawValue) }
-        return resources.gatewayTimeout(hop, generation: inFlight.currentGeneration)
+        guard outgoing.behavior.network != .never else {
+          throw LoadError.notStored(outgoing.url, reason: reason.rawValue)
+        }
+        return resources.gatewayTimeout(outgoing, generation: inFlight.currentGeneration)
       }
     }
   }
@@ -274,10 +277,11 @@ public final class ResourceLoader: Sendable {
   /// Returns the stored response that may answer instead of an error of the server, if it has no validator and the
   /// request is therefore unconditional. RFC 5861 §4.
   private func errorFallback(
-    for hop: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason
+    for request: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason
   ) -> CachedResponse? {
     guard reason != .precondition,
-      let stored = hop.policy.selectedResponse(for: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
+      let stored = request.policy.selectedResponse(for: request.head, among: found.map(\.stored)),
+      stored.validators.isEmpty
     else { return nil }
     return found.first(of: stored)
   }
@@ -289,24 +293,25 @@ public final class ResourceLoader: Sendable {
   /// - Parameter cached: what the request validates or completes, or what may answer if the server answers with an
   ///   error.
   private func ask(
-    _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    _ outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> Resource {
+    let outgoing = outgoing.keepingBegun(for: request)
     // A behaviour that reloads tries even an origin that counts as unreachable.
-    let insists = [.reloading, .reloadingPastAllCaches].contains(hop.behavior.network)
-    guard try hop.origin != nil || hop.begun != nil || sender.admits(hop.url, insists: insists) else {
-      if let resource = await lookup.afterFailure(hop, found, detail: "offline") { return resource }
-      throw failure(LoadError.offline(hop.url), hop, found)
+    let insists = [.reloading, .reloadingPastAllCaches].contains(outgoing.behavior.network)
+    guard try outgoing.origin != nil || outgoing.begun != nil || sender.admits(outgoing.url, insists: insists) else {
+      if let resource = await lookup.afterFailure(outgoing, found, detail: "offline") { return resource }
+      throw failure(LoadError.offline(outgoing.url), outgoing, found)
     }
     do {
-      guard let patience = hop.behavior.patience else {
-        return try await resource(for: hop, request, validating: cached, found, reason)
+      guard let patience = outgoing.behavior.patience else {
+        return try await resource(for: outgoing, request, validating: cached, found, reason)
       }
       // What takes too long goes on, for the next time.
-      let work = tasks.start { [self] in try await resource(for: hop, request, validating: cached, found, reason) }
+      let work = tasks.start { [self] in try await resource(for: outgoing, request, validating: cached, found, reason) }
       return try await withTaskCancellationHandler {
         if let resource = try await within(patience, { try await work.valueForWaiter() }) { return resource }
-        guard let late = await lookup.afterFailure(hop, found, detail: "timeout") else {
+        guard let late = await lookup.afterFailure(outgoing, found, detail: "timeout") else {
           return try await work.valueForWaiter()
         }
         background.run(.late(UUID())) { [self] in try await drain(work.value) }
@@ -315,41 +320,43 @@ public final class ResourceLoader: Sendable {
         work.cancel()
       }
     } catch let error where !(error is CancellationError) && !Task.isCancelled {
-      if let resource = await lookup.afterFailure(hop, found, detail: "origin-failed") { return resource }
-      throw failure(error, hop, found)
+      if let resource = await lookup.afterFailure(outgoing, found, detail: "origin-failed") { return resource }
+      throw failure(error, outgoing, found)
     }
   }
 
   /// The origin's response; what is stored if that is an error of the server's, and the behaviour allows it.
   private func resource(
-    for hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    for outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?,
+    _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> Resource {
-    let resource = try await exchange.resource(for: hop, request, validating: cached, reason)
-    guard hop.behavior.fallsBackOnServerErrors, resource.status >= 500, resource.source == .network,
-      let stored = await lookup.afterFailure(hop, found, detail: "server-error")
+    let resource = try await exchange.resource(for: outgoing, request, validating: cached, reason)
+    guard outgoing.behavior.fallsBackOnServerErrors, resource.status >= 500, resource.source == .network,
+      let stored = await lookup.afterFailure(outgoing, found, detail: "server-error")
     else { return resource }
     return stored
   }
 
   /// The error that the caller gets if nothing stored could answer.
-  private func failure(_ error: any Error, _ hop: OutgoingRequest, _ found: [CachedResponse]) -> any Error {
+  private func failure(_ error: any Error, _ request: OutgoingRequest, _ found: [CachedResponse]) -> any Error {
     var isAway = Reachability.meansAway(error)
     if case LoadError.offline = error { isAway = true }
-    guard isAway, [.get, .head].contains(hop.request.method),
-      let stored = hop.policy.selectedResponse(for: hop.request, among: found.map(\.stored)),
-      hop.policy.mustBeRevalidated(stored)
+    guard isAway, [.get, .head].contains(request.head.method),
+      let stored = request.policy.selectedResponse(for: request.head, among: found.map(\.stored)),
+      request.policy.mustBeRevalidated(stored)
     else { return error }
-    return LoadError.unvalidated(hop.url, because: error)
+    return LoadError.unvalidated(request.url, because: error)
   }
 
   /// Revalidates a served response in the background, with the fields of the request that it was served to.
   /// RFC 5861 §3.
-  private func revalidate(_ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
-    background.run(.revalidation(FlightKey(hop, request))) { [self] in
-      guard try hop.origin != nil || sender.admits(hop.url) else { return }
-      let validating = request == hop.request ? nil : cached
-      try await drain(exchange.resource(for: hop, request, validating: validating, .stale))
+  private func revalidate(_ outgoing: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
+    let outgoing = outgoing.keepingBegun(for: request)
+    background.run(.revalidation(FlightKey(outgoing, request))) { [self] in
+      guard try outgoing.origin != nil || sender.admits(outgoing.url) else { return }
+      let validating = request == outgoing.head ? nil : cached
+      try await drain(exchange.resource(for: outgoing, request, validating: validating, .stale))
     }
   }
 

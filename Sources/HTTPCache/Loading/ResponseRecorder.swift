@@ -30,38 +30,66 @@ final class ResponseRecorder: Sendable {
   /// Decides what is to be stored of a response, and opens a file for it.
   ///
   /// The client's request decides; the conditions that were added to revalidate do not matter for storing.
-  func storage(of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
-    guard hop.isStored else { return .nothing(because: nil) }
+  func storage(of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
+    let decision = decision(on: head, request, times)
+    let isError = isStoredError(head, decision)
+    let found = isError ? await cache.responses(for: request.key, fields: request.head.headerFields) : []
+    return storage(of: head, request, times, decision, among: found)
+  }
+
+  /// The same without waiting; `nil` if the disk has to be asked what is stored.
+  func storageAtOnce(of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes) -> Storage? {
+    let decision = decision(on: head, request, times)
+    let isError = isStoredError(head, decision)
+    let found = isError ? cache.responsesAtOnce(for: request.key, fields: request.head.headerFields) : []
+    return found.map { storage(of: head, request, times, decision, among: $0) }
+  }
+
+  /// - Returns: `nil` for a request whose response is not to be stored.
+  private func decision(
+    on head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes
+  ) -> StorageDecision? {
+    guard request.isStored else { return nil }
+    return request.storagePolicy.storage(of: head, to: request.head, received: times.response)
+  }
+
+  private func isStoredError(_ head: HTTPResponse, _ decision: StorageDecision?) -> Bool {
+    if case .store = decision { head.status.code >= 400 } else { false }
+  }
+
+  /// - Parameter found: what is stored, if the response is an error that may be stored.
+  private func storage(
+    of head: HTTPResponse, _ request: OutgoingRequest, _ times: ExchangeTimes, _ decision: StorageDecision?,
+    among found: [CachedResponse]
+  ) -> Storage {
+    // An error never takes the place of what can be used.
+    if found.contains(where: { $0.stored.status < 400 && $0.stored.answers(request.head.headerFields) }) {
+      return .nothing(because: nil)
+    }
     let pending: PendingResponse
-    switch hop.storagePolicy.storage(of: head, to: hop.request, received: times.response) {
+    switch decision {
+    case nil: return .nothing(because: nil)
     case .refuse(let refusal): return .nothing(because: refusal)
     case .store(let status, let fields):
-      if head.status.code >= 400, await hasGoodResponse(hop) { return .nothing(because: nil) }
       let size = head.headerFields[.contentLength].flatMap { Int64($0) }
-      pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
+      pending = PendingResponse(request, status: status, fields: fields, times: times, shape: .whole(size: size))
     case .storePart(let range, let fields):
       let shape = PendingResponse.Shape.part(range.range, of: range.size)
-      pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
+      pending = PendingResponse(request, status: 200, fields: fields, times: times, shape: shape)
     }
     return cache.writer().map { .into(pending, $0) } ?? .nothing(because: nil)
   }
 
   /// The same for the response to a POST, which is stored for GET. RFC 9110 §9.3.3.
   func storageOfPost(
-    _ head: HTTPResponse, to request: HTTPRequest, _ hop: OutgoingRequest, _ times: ExchangeTimes
+    _ head: HTTPResponse, to request: HTTPRequest, _ outgoing: OutgoingRequest, _ times: ExchangeTimes
   ) -> (PendingResponse, any ResponseWriting)? {
-    guard hop.isStored,
-      case .store(let status, let fields) = hop.storagePolicy.storage(of: head, to: request, received: times.response),
+    guard outgoing.isStored,
+      case .store(let status, let fields) = outgoing.storagePolicy.storage(
+        of: head, to: request, received: times.response),
       let writer = cache.writer()
     else { return nil }
-    return (PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: nil)), writer)
-  }
-
-  /// An error never takes the place of what can be used.
-  private func hasGoodResponse(_ hop: OutgoingRequest) async -> Bool {
-    await cache.responses(for: hop.key, fields: hop.request.headerFields).contains {
-      $0.stored.status < 400 && $0.stored.answers(hop.request.headerFields)
-    }
+    return (PendingResponse(outgoing, status: status, fields: fields, times: times, shape: .whole(size: nil)), writer)
   }
 
   /// A part that was stored, to be gone on with; `nil` if its bytes have gone.
@@ -93,7 +121,7 @@ final class ResponseRecorder: Sendable {
       await commit(spool, pending, sent: isWhole ? head.headerFields : nil, generation)
     } landed: { [inFlight] in
       inFlight.remove(incoming, for: key)
-      inFlight.end(pending.hop.key)
+      inFlight.end(pending.request.key)
     }
     return place
   }
@@ -119,7 +147,7 @@ final class ResponseRecorder: Sendable {
       return nil
     }
     return await inFlight.inTurn(arrival.key) { [self] in
-      guard await validator.mayReplace(pending.hop, arrival, spool),
+      guard await validator.mayReplace(pending.request, arrival, spool),
         inFlight.claim(generation, for: arrival.key, tags: CacheTags.of(arrival.fields))
       else {
         spool.discard()
@@ -150,18 +178,20 @@ final class ResponseRecorder: Sendable {
   }
 
   /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
-  func freshen(_ hop: OutgoingRequest, byHead head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async {
-    await inFlight.inTurn(hop.key) { [cache, inFlight] in
-      let found = await cache.responses(for: hop.key, fields: hop.request.headerFields).filter {
-        $0.stored.vary.matches(hop.request.headerFields) && $0.stored.status == 200
+  func freshen(_ request: OutgoingRequest, byHead head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64)
+    async
+  {
+    await inFlight.inTurn(request.key) { [cache, inFlight] in
+      let found = await cache.responses(for: request.key, fields: request.head.headerFields).filter {
+        $0.stored.vary.matches(request.head.headerFields) && $0.stored.status == 200
       }
-      guard inFlight.claim(generation, for: hop.key, tags: found.flatMap(\.tags)) else { return }
+      guard inFlight.claim(generation, for: request.key, tags: found.flatMap(\.tags)) else { return }
       for cached in found {
-        if let fields = hop.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
-          let vary = cached.stored.varyKey(confirmedBy: fields, for: hop.request.headerFields)
+        if let fields = request.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
+          let vary = cached.stored.varyKey(confirmedBy: fields, for: request.head.headerFields)
           _ = await cache.update(cached, fields: fields, times: times, vary: vary)
         } else {
-          await cache.invalidate([hop.key])
+          await cache.invalidate([request.key])
         }
       }
     }
@@ -177,7 +207,7 @@ final class ResponseRecorder: Sendable {
   }
 
   /// RFC 9111 §5.2.2.5: a confirmation may forbid to keep what it confirms.
-  func removeIfForbidden(_ confirmed: CachedResponse, _ hop: OutgoingRequest) async {
-    if !hop.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
+  func removeIfForbidden(_ confirmed: CachedResponse, _ request: OutgoingRequest) async {
+    if !request.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
   }
 }

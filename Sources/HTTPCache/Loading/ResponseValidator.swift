@@ -114,15 +114,16 @@ final class ResponseValidator: Sendable {
 
   /// Returns `true` if bytes are of the kind that was asked for, as far as anything of that kind is stored: the login
   /// page of a network must not take the place of a picture, of JSON or of a font.
-  func mayReplace(_ hop: OutgoingRequest, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async -> Bool
+  func mayReplace(_ request: OutgoingRequest, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async
+    -> Bool
   {
-    guard hop.origin == nil, arrival.extent.isWhole, arrival.status < 400 else { return true }
+    guard request.origin == nil, arrival.extent.isWhole, arrival.status < 400 else { return true }
     let fields = arrival.request.headerFields
     let former = await cache.responses(for: arrival.key, fields: fields).last {
       $0.stored.extent.isWhole && $0.stored.status < 400 && $0.stored.vary.matches(fields)
     }
     guard let former, let body = await cache.body(of: former) else { return true }
-    let asked = ContentKind(askedFor: hop.type, accept: hop.fields[.accept])
+    let asked = ContentKind(askedFor: request.type, accept: request.fields[.accept])
     let (stored, new) = (kind(of: body, former.stored.fields), kind(of: spool, arrival.fields))
     let mayReplace = ContentKind.mayReplace(stored, by: new, askedFor: asked)
     if !mayReplace {
@@ -147,9 +148,9 @@ final class ResponseValidator: Sendable {
 
   /// Remembers servers that answer a conditional request with what it was asked about.
   func recordConditions(
-    of request: HTTPRequest, _ head: HTTPResponse, validating cached: CachedResponse?, _ hop: OutgoingRequest
+    of request: HTTPRequest, _ head: HTTPResponse, validating cached: CachedResponse?, _ outgoing: OutgoingRequest
   ) {
-    guard let cached, hop.origin == nil, head.status == .ok, request.isConditional,
+    guard let cached, outgoing.origin == nil, head.status == .ok, request.isConditional,
       !request.headerFields.contains(.range)
     else {
       return
@@ -158,19 +159,19 @@ final class ResponseValidator: Sendable {
     let isSame = !new.isEmpty && new == cached.stored.validators
     ignoresConditions.withLock { keys in
       if !isSame {
-        keys.remove(hop.key)
+        keys.remove(outgoing.key)
       } else if keys.count < Self.rememberedLimit {
-        keys.insert(hop.key)
+        keys.insert(outgoing.key)
       }
     }
   }
 
   /// Returns `true` if a large body must be compared by HEAD first, because the server is known to ignore conditions.
-  func needsHead(_ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse) -> Bool {
-    guard hop.origin == nil, hop.method == .get, request.isConditional,
+  func needsHead(_ outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse) -> Bool {
+    guard outgoing.origin == nil, outgoing.method == .get, request.isConditional,
       case .whole(let size) = cached.stored.extent, size >= Self.largeBody
     else { return false }
-    return ignoresConditions.withLock { $0.contains(hop.key) }
+    return ignoresConditions.withLock { $0.contains(outgoing.key) }
   }
 }
 

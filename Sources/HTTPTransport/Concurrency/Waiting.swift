@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// The tasks that wait for changes of a state: a condition variable for tasks. It is a part of the state, behind the lock
-/// that guards it.
+/// The tasks, and the functions of event loops, that wait for changes of a state: a condition variable. It is a part of
+/// the state, behind the lock that guards it.
 ///
 ///     struct State { var count = 0; var waiting = WaitList() }
 ///     let state = Mutex(State())
@@ -17,7 +17,14 @@ import Synchronization
 /// It is inlinable, so that other modules' states cost no look-ups of metadata.
 @usableFromInline
 package struct WaitList: Sendable {
-  @usableFromInline var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+  /// What waits.
+  @usableFromInline
+  package enum Waiter: Sendable {
+    case task(CheckedContinuation<Void, Never>)
+    case call(@Sendable () -> Void)
+  }
+
+  @usableFromInline var waiting: [UInt64: Waiter] = [:]
   @usableFromInline var next: UInt64 = 0
 
   @inlinable
@@ -29,20 +36,34 @@ package struct WaitList: Sendable {
     return next
   }
 
-  /// Removes all tasks; they then look at the state again.
+  /// Adds a function that is called once, when all that wait are removed: it then looks at the state again.
   @inlinable
-  package mutating func removeAll() -> [CheckedContinuation<Void, Never>] {
+  package mutating func add(_ call: @escaping @Sendable () -> Void) { waiting[number()] = .call(call) }
+
+  /// Removes all that wait; they then look at the state again.
+  @inlinable
+  package mutating func removeAll() -> [Waiter] {
     if waiting.isEmpty { return [] }
     defer { waiting = [:] }
     return Array(waiting.values)
   }
 }
 
-extension [CheckedContinuation<Void, Never>] {
-  /// Resumes tasks that do not wait any more; to be called without the lock.
+extension WaitList.Waiter {
+  @inlinable
+  func resume() {
+    switch self {
+    case .task(let continuation): continuation.resume()
+    case .call(let function): function()
+    }
+  }
+}
+
+extension [WaitList.Waiter] {
+  /// Resumes what does not wait any more; to be called without the lock.
   @inlinable
   package func resume() {
-    for continuation in self { continuation.resume() }
+    for waiter in self { waiter.resume() }
   }
 }
 
@@ -61,7 +82,7 @@ extension Mutex {
         let isOver = withLock { state in
           // The handler below ran in vain if the task was cancelled before this point.
           if isDue(&state) || Task.isCancelled { return true }
-          state[keyPath: list].waiting[number] = continuation
+          state[keyPath: list].waiting[number] = .task(continuation)
           return false
         }
         if isOver { continuation.resume() }

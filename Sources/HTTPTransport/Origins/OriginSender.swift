@@ -51,6 +51,9 @@ package final class OriginSender: Sendable {
     return TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version)
   }
 
+  /// Returns `false` if ``begin(_:to:number:priority:on:_:)`` can send nothing to any origin now.
+  package var mayBegin: Bool { gate != nil && callbacks?.mayBegin == true }
+
   /// Sends one request as ``send(_:to:number:priority:)`` does, for an event loop, if the origin may be asked.
   ///
   /// - Parameter receive: is called once, on the event loop: with ``NotBegun`` if only a task could send it when its turn
@@ -58,14 +61,14 @@ package final class OriginSender: Sendable {
   /// - Returns: cancels the request until there is a response; `nil` if only a task can send it, so that nothing was
   ///   done.
   package func begin(
-    _ request: TransportRequest, to url: PageURL, priority: LoadPriority = .normal,
+    _ request: TransportRequest, to url: PageURL, number: UInt64? = nil, priority: LoadPriority = .normal,
     on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
   ) -> (@Sendable () -> Void)? {
     // Whether an origin that has failed is tried again is decided when the request is sent by a task.
-    guard let transport = callbacks, let gate, transport.mayBegin(request), !reachability.isAway(url),
+    guard let transport = callbacks, let gate, transport.mayBegin, request.stream == nil, !reachability.isAway(url),
       (try? admits(url)) == true
     else { return nil }
-    let (number, cancellation) = (gate.number(), Cancellation())
+    let (number, cancellation) = (number ?? gate.number(), Cancellation())
     cancellation.set { gate.leaveQueue(number) }
     gate.enter(number, priority: priority) { [reachability] admission in
       let pass: TransferGate.Pass

@@ -29,11 +29,11 @@ extension HTTPTransporting {
 
 /// A transport that also serves event loops, which have no task.
 package protocol CallbackTransporting: HTTPTransporting {
-  /// Returns `false` if only a task can send the request now. It is asked before the request waits for a place at the
-  /// gate, which it would give up and wait for again.
-  func mayBegin(_ request: TransportRequest) -> Bool
+  /// `false` if only tasks can send requests now. It is looked at before a request waits for a place at the gate, which it
+  /// would give up and wait for again.
+  var mayBegin: Bool { get }
 
-  /// Sends a request as ``HTTPTransporting/send(_:)`` does.
+  /// Sends a request without a ``TransportRequest/stream``, as ``HTTPTransporting/send(_:)`` does.
   ///
   /// - Parameter receive: is called once, on the event loop. The body has ``Body/callbacks``, or all its bytes.
   /// - Returns: cancels the transfer until there is a response; `nil` if the request can only be sent by a task by now,

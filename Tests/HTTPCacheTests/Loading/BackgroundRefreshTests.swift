@@ -61,7 +61,7 @@ struct BackgroundRefreshTests {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", "old", etag: "\"1\"", cacheControl: "max-age=60")
       try await fixture.load("/a")
-      await fixture.cache.invalidate([try fixture.hop(fixture.request("/a")).key])
+      await fixture.cache.invalidate([try fixture.outgoing(fixture.request("/a")).key])
       fixture.serve("/a", "new", etag: "\"2\"", cacheControl: "max-age=60")
       #expect(try await fixture.load("/a", .staleWhileRevalidate).text == "old")
       try await fixture.waitUntilIdle()

@@ -214,7 +214,7 @@ struct CoalescingTests {
         try await loader.response(for: fixture.request("/a", fields: fields))
       }
       let german = Task { try await request([.acceptLanguage: "de"]) }
-      let key = try FlightKey(fixture.hop(fixture.request("/a")), fixture.hop(fixture.request("/a")).request)
+      let key = try FlightKey(fixture.outgoing(fixture.request("/a")), fixture.outgoing(fixture.request("/a")).head)
       try await eventually("the German response is waited for") { loader.inFlight.passengers(of: key) == 1 }
       let waiting = Task { try await request([.acceptLanguage: "en"]).body.collect() }
       try await eventually("both wait") { loader.inFlight.passengers(of: key) == 2 }

@@ -14,6 +14,8 @@ struct ExchangeTableTests {
     var leaving: Int?
     /// A request does not wait longer for another one's exchange, at any time.
     var isImpatient = false
+    /// Each request first tries to begin an exchange without waiting, as event loops do.
+    var isOnLoops = false
     /// The number of exchanges with the origin.
     var exchanges = 1...1
   }
@@ -31,6 +33,10 @@ struct ExchangeTableTests {
     Row(testDescription: "of three requests the second one goes away", requests: 3, leaving: 1, exchanges: 1...2),
     Row(testDescription: "a request goes away at a purge", isPurged: true, leaving: 0, exchanges: 1...3),
     Row(testDescription: "a request that waits too long goes alone", requests: 3, isImpatient: true, exchanges: 1...3),
+    Row(testDescription: "requests of event loops share one exchange", requests: 3, isOnLoops: true),
+    Row(
+      testDescription: "a request of an event loop goes away at a purge", isPurged: true, leaving: 0, isOnLoops: true,
+      exchanges: 1...3),
   ]
 
   @Test("each request gets a whole response that is not older than itself", arguments: rows)
@@ -57,6 +63,46 @@ struct ExchangeTableTests {
     #expect(exchanges.allSatisfy(row.exchanges.contains), "\(exchanges.sorted())")
     #expect(exchanges.contains(row.exchanges.lowerBound))
     #expect(seen.count > 50)
+  }
+
+  @Test("the result that follows a cancelled exchange, or another result, counts for nothing")
+  func secondResult() throws {
+    var table = ExchangeTable<String, Int, Int, String>()
+    let resource = CacheKey(named: "a")
+    let ticket = try #require(table.begin("k", for: resource, isShared: true) { _ in false })
+    guard case .waiting = table.wait(ticket, "first"), case .last = table.leave(ticket) else {
+      Issue.record("it has not left")
+      return
+    }
+    #expect(table.end(ticket, of: resource, .failure(CancellationError())) == ["first"])
+    let next = try #require(table.begin("k", for: resource, isShared: true) { _ in false })
+    #expect(table.end(ticket, of: resource, .success(1)).isEmpty)
+    #expect(table.flights.isUnderWay(next) && table.order.activeCount == 1)
+    #expect(table.end(next, of: resource, .success(2)).isEmpty)
+    #expect(table.end(next, of: resource, .success(3)).isEmpty)
+    guard case .ended(.success(2)) = table.wait(next, "next") else {
+      Issue.record("it has another result")
+      return
+    }
+    #expect(table.isEmpty)
+  }
+
+  @Test("an exchange that is not shared is joined by none")
+  func alone() throws {
+    var table = ExchangeTable<String, Int, Int, String>()
+    let resource = CacheKey(named: "a")
+    let alone = try #require(table.begin("k", for: resource, isShared: false) { _ in false })
+    let first = try #require(table.begin("k", for: resource, isShared: true) { _ in false })
+    #expect(table.begin("k", for: resource, isShared: true) { _ in false } == nil)
+    #expect(table.flights.callers(of: "k") == 1)
+    for (ticket, name) in [(alone, "alone"), (first, "first")] {
+      guard case .waiting = table.wait(ticket, name) else {
+        Issue.record("\(name) has a result")
+        return
+      }
+      #expect(table.end(ticket, of: resource, .success(1)) == [name])
+    }
+    #expect(table.isEmpty)
   }
 }
 
@@ -216,9 +262,12 @@ private struct World {
       if let stored { return end(index, stored) }
       requests[index] = .enters(Key(epoch: table.order.epoch(of: Self.resource)))
     case .enters(let key):
-      let step = table.enter(key, for: Self.resource, after: waited[index], ignoring: ignored[index]) {
-        responses[$0].isComplete
-      }
+      let isComplete = { [responses] (number: Int) in responses[number].isComplete }
+      let first = row.isOnLoops ? table.begin(key, for: Self.resource, isShared: true, isComplete: isComplete) : nil
+      let step =
+        first.map { .share($0) }
+        ?? table.enter(
+          key, for: Self.resource, after: waited[index], ignoring: ignored[index], isComplete: isComplete)
       switch step {
       case .wait(let responses):
         waited[index] += responses

@@ -30,7 +30,7 @@ struct ExplanationTests {
       #expect((found.etag, found.lastModified, found.vary) == ("\"1\"", nil, ["accept-language"]))
       #expect((found.partition, found.isKept, found.behavior) == ("private", false, "automatic"))
       #expect(found.storedAt != nil)
-      try await fixture.cache.keep(fixture.hop(fixture.request("/a")).key)
+      try await fixture.cache.keep(fixture.outgoing(fixture.request("/a")).key)
       #expect(try await explained(fixture, "/a").isKept)
     }
   }
@@ -76,7 +76,7 @@ struct ExplanationTests {
       try await fixture.load("/a", fields: [.acceptLanguage: "de"])
       var found = try await explained(fixture, "/a", fields: [.acceptLanguage: "en"])
       #expect((found.decision, found.clause) == (.fetch, "RFC 9111 §4.1"))
-      await fixture.cache.invalidate([try fixture.hop(fixture.request("/a")).key])
+      await fixture.cache.invalidate([try fixture.outgoing(fixture.request("/a")).key])
       found = try await explained(fixture, "/a", fields: [.acceptLanguage: "de"])
       #expect((found.decision, found.clause) == (.revalidate, "RFC 9111 §4.4"))
       found = try await explained(fixture, "/a", .cacheFirst, fields: [.acceptLanguage: "de"])

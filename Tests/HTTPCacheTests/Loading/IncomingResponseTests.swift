@@ -39,11 +39,11 @@ struct IncomingResponseTests {
   private static func begun(
     _ transfer: Transfer, _ fixture: ResourceFixture, in tasks: RunningTasks
   ) throws -> IncomingResponse.Place {
-    let hop = try fixture.hop(fixture.request("/a"))
+    let request = try fixture.outgoing(fixture.request("/a"))
     let times = ExchangeTimes(request: fixture.time.date, response: fixture.time.date)
-    let pending = PendingResponse(hop, status: 200, fields: [:], times: times, shape: .whole(size: nil))
+    let pending = PendingResponse(request, status: 200, fields: [:], times: times, shape: .whole(size: nil))
     let place = IncomingResponse.opened(
-      HTTPResponse(status: .ok), to: hop.request, generation: 1, pending: pending, spool: try fixture.store.writer())
+      HTTPResponse(status: .ok), to: request.head, generation: 1, pending: pending, spool: try fixture.store.writer())
     place.incoming.start(transfer.body, in: tasks) { _, spool in
       spool.discard()
       return nil

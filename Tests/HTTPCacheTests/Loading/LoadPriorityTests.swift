@@ -19,7 +19,7 @@ struct LoadPriorityTests {
       for (path, priority) in [("/other", LoadPriority.normal), ("/wanted", .low), ("/wanted", .high)] {
         let request = fixture.request(path, priority: priority)
         let before = fixture.loader.inFlight.passengers(
-          of: FlightKey(try fixture.hop(request), try fixture.hop(request).request))
+          of: FlightKey(try fixture.outgoing(request), try fixture.outgoing(request).head))
         tasks.append(Task { try await fixture.load(request).text })
         try await fixture.waitForPassengers(before + 1, request)
         try await eventually("it waits") { fixture.loader.gate.counts.waiting == (path == "/other" ? 1 : 2) }

@@ -55,7 +55,7 @@ struct MemoryCoherenceTests {
 
   @Test func whatIsReadWhileItIsInvalidatedIsNotFreshAfterwards() async throws {
     try await whileReading { fixture in
-      await fixture.cache.invalidate([try fixture.hop(fixture.request("/a")).key])
+      await fixture.cache.invalidate([try fixture.outgoing(fixture.request("/a")).key])
     } then: { fixture in
       #expect(try await fixture.load("/a").source == .revalidated)
       try await fixture.waitUntilIdle()
@@ -67,13 +67,13 @@ struct MemoryCoherenceTests {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", "old", etag: "\"1\"", cacheControl: "max-age=60")
       try await fixture.load("/a")
-      let hop = try fixture.hop(fixture.request("/a"))
+      let request = try fixture.outgoing(fixture.request("/a"))
       fixture.cache.releaseMemory()
-      let found = try #require(await fixture.cache.responses(for: hop.key).first)
-      await fixture.cache.invalidate([hop.key])
+      let found = try #require(await fixture.cache.responses(for: request.key).first)
+      await fixture.cache.invalidate([request.key])
       let confirmed = fixture.cache.confirmed(found, fields: found.entry.head.fields, times: found.entry.head.times)
       #expect(await fixture.cache.body(of: confirmed) != nil)
-      #expect(fixture.cache.responseInMemory(for: hop.key) == nil)
+      #expect(fixture.cache.responseInMemory(for: request.key) == nil)
       #expect(try await fixture.load("/a").source == .revalidated)
       try await fixture.waitUntilIdle()
     }
@@ -92,8 +92,8 @@ struct MemoryCoherenceTests {
       fixture.serve("/a", "new", etag: "\"2\"", cacheControl: "max-age=60")
       try await fixture.load("/a", .networkOnly)
     } then: { fixture in
-      let hop = try fixture.hop(fixture.request("/a"))
-      #expect(await fixture.cache.responses(for: hop.key).count == 1)
+      let request = try fixture.outgoing(fixture.request("/a"))
+      #expect(await fixture.cache.responses(for: request.key).count == 1)
       #expect(try await fixture.load("/a", .cacheOnly).text == "new")
     }
   }

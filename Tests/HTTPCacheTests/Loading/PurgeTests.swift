@@ -15,7 +15,7 @@ struct PurgeTests {
     case key, prefix, tag, all
 
     func selection(_ fixture: ResourceFixture) throws -> ResponseSelection {
-      let key = try fixture.hop(fixture.request("/a")).key
+      let key = try fixture.outgoing(fixture.request("/a")).key
       return switch self {
       case .key: .key(key)
       case .prefix: .prefix(String(key.name.dropLast()), in: key.partition)

@@ -124,25 +124,27 @@ struct ResourceFixture {
     return lines
   }
 
-  func hop(_ request: ResourceRequest) throws -> OutgoingRequest {
-    guard case .network(let hop, _) = try loader.requests.prepare(request) else {
+  func outgoing(_ request: ResourceRequest) throws -> OutgoingRequest {
+    guard case .network(let outgoing, _) = try loader.requests.prepare(request) else {
       throw LoadError.invalidReference(request.reference)
     }
-    return hop
+    return outgoing
   }
 
   /// What is stored for a path, as text.
   func stored(_ path: String) async throws -> String? {
-    let hop = try hop(request(path))
-    guard let found = await cache.responses(for: hop.key, fields: hop.request.headerFields).last else { return nil }
+    let outgoing = try outgoing(request(path))
+    guard let found = await cache.responses(for: outgoing.key, fields: outgoing.head.headerFields).last else {
+      return nil
+    }
     let body = try #require(await cache.body(of: found))
     return String(decoding: try body.read(at: 0, upTo: Int(body.count)), as: UTF8.self)
   }
 
   /// Returns when so many wait for the same answer as this request.
   func waitForPassengers(_ count: Int, _ request: ResourceRequest) async throws {
-    let hop = try hop(request)
-    let key = FlightKey(hop, hop.request)
+    let outgoing = try outgoing(request)
+    let key = FlightKey(outgoing, outgoing.head)
     try await eventually("\(count) wait") { loader.inFlight.passengers(of: key) == count }
   }
 

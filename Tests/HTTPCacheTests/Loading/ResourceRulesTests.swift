@@ -44,13 +44,13 @@ struct ResourceRulesTests {
       ]
     } _: { fixture in
       func behavior(_ path: String, _ type: ResourceType = .other) throws -> String {
-        try fixture.hop(fixture.request(path, type: type)).behavior.name
+        try fixture.outgoing(fixture.request(path, type: type)).behavior.name
       }
       #expect(try behavior("/img/a", .image) == "cacheFirst")
       #expect(try behavior("/img/a", .fetch) == "networkOnly")
       #expect(try behavior("/a", .font) == "cacheOnly")
       #expect(try behavior("/a") == "automatic")
-      #expect(try fixture.hop(fixture.request("/img/a", .protocolCache)).behavior == .protocolCache)
+      #expect(try fixture.outgoing(fixture.request("/img/a", .protocolCache)).behavior == .protocolCache)
       try await fixture.waitUntilIdle()
     }
   }
@@ -154,7 +154,8 @@ struct ResourceRulesTests {
       // What the key is made of is the content, however it is sent.
       var packed = fixture.request("/query", method: .post, body: "{1}")
       packed.compressesBody = true
-      #expect(try fixture.hop(packed).key == fixture.hop(fixture.request("/query", method: .post, body: "{1}")).key)
+      #expect(
+        try fixture.outgoing(packed).key == fixture.outgoing(fixture.request("/query", method: .post, body: "{1}")).key)
       try await fixture.waitUntilIdle()
     }
   }

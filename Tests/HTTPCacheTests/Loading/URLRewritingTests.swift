@@ -23,15 +23,15 @@ struct URLRewritingTests {
     try await ResourceFixture.running { fixture in
       let base = try fixture.url("/pages/home.js?v=1")
       func resolved(_ reference: String) throws -> String {
-        try fixture.hop(ResourceRequest(reference, base: base)).url.text
+        try fixture.outgoing(ResourceRequest(reference, base: base)).url.text
       }
       #expect(try resolved("a.png") == fixture.origin.url(for: "/pages/a.png"))
       #expect(try resolved("/a.png?random=1#x") == fixture.origin.url(for: "/a.png?random=1"))
       #expect(try resolved("../../a.png") == fixture.origin.url(for: "/a.png"))
       #expect(try resolved("//b.com/a.png") == "http://b.com/a.png")
-      #expect(throws: LoadError.self) { try fixture.hop(ResourceRequest("a.png")) }
+      #expect(throws: LoadError.self) { try fixture.outgoing(ResourceRequest("a.png")) }
       for reference in ["javascript:1", "ftp://a.com/x", "http://", "http://u:p@a.com/", "", "about:blank"] {
-        #expect(throws: LoadError.self, "\(reference)") { try fixture.hop(ResourceRequest(reference)) }
+        #expect(throws: LoadError.self, "\(reference)") { try fixture.outgoing(ResourceRequest(reference)) }
       }
     }
   }
@@ -44,7 +44,7 @@ struct URLRewritingTests {
     try await ResourceFixture.running { configuration, _ in
       configuration.rewriters = [Suffix(text: "1"), Suffix(text: "2")]
     } _: { fixture in
-      #expect(try fixture.hop(fixture.request("/a")).url == fixture.url("/a12"))
+      #expect(try fixture.outgoing(fixture.request("/a")).url == fixture.url("/a12"))
       try await fixture.waitUntilIdle()
     }
   }

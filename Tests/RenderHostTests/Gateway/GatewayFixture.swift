@@ -134,6 +134,19 @@ final class GatewayFixture: Sendable {
     }
   }
 
+  /// A client on a connection that stays open, whose request the origin has and holds until ``FaultOrigin/release(_:)``.
+  ///
+  /// - Parameters:
+  ///   - earlier: requests that are sent before it.
+  ///   - later: bytes that are sent with it, behind it.
+  func held(_ path: String, after earlier: String = "", behind later: String = "") async throws -> RawClient {
+    origin.hold(path)
+    let (count, client) = (origin.requestCount(path: path), try RawClient(port: port))
+    client.send(earlier + "GET \(path) HTTP/1.1\r\nHost: api.example.com\r\n\r\n" + later)
+    try await origin.waitForRequests(count + 1, to: path)
+    return client
+  }
+
   /// Sends one request on its own connection, and reads to the connection's end.
   func get(
     _ path: String, _ fields: [String] = [], method: String = "GET", body: String? = nil,

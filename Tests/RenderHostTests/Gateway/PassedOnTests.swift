@@ -9,7 +9,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// Responses that are passed on, on the event loop and by a task.
+/// Responses of the origin that are passed on and stored, on the event loop and by a task.
 @Suite(.timeLimit(.minutes(2)))
 struct PassedOnTests {
   private let clock = StandingClock()
@@ -51,6 +51,13 @@ struct PassedOnTests {
         text = String(text[end...].dropFirst())
       }
       if text.hasPrefix("\r\n") { text = String(text.dropFirst()) } else { trailers = try Self.block(&text) }
+    }
+
+    /// The gateway's own errors have the time of the system's clock.
+    var withoutDate: Message {
+      var message = self
+      message.heads = heads.map { $0.filter { !$0.hasPrefix("Date: ") } }
+      return message
     }
 
     /// Takes lines up to an empty one.
@@ -161,7 +168,7 @@ struct PassedOnTests {
       let (message, isLater) = try await ask(fixture, "GET /short")
       #expect(!isLater && fixture.origin.requestCount(path: "/short") == count + 1)
       let other = try await patiently(fixture, "GET /short")
-      #expect(message == other)
+      #expect(message.withoutDate == other.withoutDate)
       #expect(message.heads[0][0].hasPrefix("HTTP/1.1 5"))
     }
   }
@@ -196,7 +203,7 @@ struct PassedOnTests {
   @Test(
     "a request that needs more than passing on takes the long way",
     arguments: [
-      "GET /unknown", "HEAD /short", "GET /short|Content-Length: 0", "GET /a%7Eb", "OPTIONS /short",
+      "HEAD /unknown", "HEAD /short", "GET /short|Content-Length: 0", "GET /a%7Eb", "OPTIONS /short",
     ])
   func longWay(request: String) async throws {
     try await running { fixture in
@@ -225,10 +232,7 @@ struct PassedOnTests {
       origin.respond("/short") { request in
         OriginResponse(headers: [.cacheControl: "max-age=60"], body: "new~".utf8)
       }
-      origin.hold("/short")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /short") + "\r\n\r\n")
-      try await origin.waitForRequests(2, to: "/short")
+      let client = try await fixture.held("/short")
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       #expect(try await client.readAnswer().hasSuffix("new~"))
@@ -247,10 +251,7 @@ struct PassedOnTests {
       let old = [UInt8](repeating: 65, count: 100_000)
       origin.serve("/short", old, headers: [.cacheControl: "max-age=60"])
       origin.script("/short", [.stall(afterBytes: 50_000)])
-      origin.hold("/short")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /short") + "\r\n\r\n")
-      try await origin.waitForRequests(2, to: "/short")
+      let client = try await fixture.held("/short")
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       // Its body goes on coming in.
@@ -268,10 +269,7 @@ struct PassedOnTests {
     try await running { fixture in
       let origin = fixture.origin
       origin.always("/short", .status(503))
-      origin.hold("/short")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /short") + "\r\n\r\n")
-      try await origin.waitForRequests(2, to: "/short")
+      let client = try await fixture.held("/short")
       _ = try await fixture.gateway.origins[0].loader.purge(.all)
       origin.release("/short")
       #expect(try await client.readAnswer().hasPrefix("HTTP/1.1 503 "))
@@ -284,10 +282,8 @@ struct PassedOnTests {
     try await running {
       $0.gateway.origins[0].connections = 1
     } _: { fixture in
-      fixture.origin.hold("/slow")
-      var client: RawClient? = try RawClient(port: fixture.port)
-      client?.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      var client: RawClient? = try await fixture.held("/slow")
+      #expect(client != nil)
       client = nil
       let next = try await ask(fixture, "GET /short")
       #expect(next.message.body == "short~")
@@ -301,10 +297,7 @@ struct PassedOnTests {
     } _: { fixture in
       let gate = fixture.gateway.origins[0].loader.gate
       let before = fixture.prompt.laterCount
-      fixture.origin.hold("/slow")
-      let first = try RawClient(port: fixture.port)
-      first.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let first = try await fixture.held("/slow")
       var gone: RawClient? = try RawClient(port: fixture.port)
       gone?.send(head("GET /short") + "\r\n\r\n")
       try await eventually("one waits") { gate.counts.waiting == 1 }
@@ -327,15 +320,12 @@ struct PassedOnTests {
     try await running { fixture in
       fixture.origin.serve("/stored", Array("stored~".utf8), headers: [.cacheControl: "max-age=60"])
       _ = try await fixture.get("/stored")
-      fixture.origin.hold("/slow")
-      let client = try RawClient(port: fixture.port)
-      let requests = ["/slow", "/stored", "/short", "/missing", "/stored"].map { head("GET " + $0) + "\r\n\r\n" }
-      client.send(requests.joined() + "GARBAGE\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let behind = ["/stored", "/short", "/missing", "/stored"].map { head("GET " + $0) + "\r\n\r\n" }
+      let client = try await fixture.held("/slow", behind: behind.joined() + "GARBAGE\r\n\r\n")
       fixture.origin.release("/slow")
       var text = try await client.readToEnd()
       var bodies: [String] = []
-      for _ in requests { bodies.append(try Message(&text).body) }
+      for _ in 0...behind.count { bodies.append(try Message(&text).body) }
       #expect(bodies == ["slow~", "stored~", "short~", "missing~", "stored~"])
       #expect(text.hasPrefix("HTTP/1.1 400 "))
     }
@@ -344,10 +334,7 @@ struct PassedOnTests {
   @Test("a response under way is finished at a shutdown, and its connection is closed then")
   func shutdown() async throws {
     try await running { fixture in
-      fixture.origin.hold("/slow")
-      let (client, idle) = (try RawClient(port: fixture.port), try RawClient(port: fixture.port))
-      client.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let (client, idle) = (try await fixture.held("/slow"), try RawClient(port: fixture.port))
       idle.send(head("GET /short") + "\r\n\r\n")
       _ = try await idle.readAnswer()
       async let stopped: Void = fixture.stop()
@@ -363,10 +350,7 @@ struct PassedOnTests {
     try await running {
       $0.limits.idle = .milliseconds(500)
     } _: { fixture in
-      fixture.origin.hold("/slow")
-      let client = try RawClient(port: fixture.port)
-      client.send(head("GET /slow") + "\r\n\r\n")
-      try await fixture.origin.waitForRequests(2, to: "/slow")
+      let client = try await fixture.held("/slow")
       let idle = try RawClient(port: fixture.port)
       idle.send(head("GET /short") + "\r\n\r\n")
       _ = try await idle.readAnswer()
@@ -432,11 +416,7 @@ struct PassedOnTests {
   /// A client that waits for a response without a task, and has sent the head of another request.
   private func withBodyBehind(_ fixture: GatewayFixture, _ request: String) async throws -> RawClient {
     fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)~".utf8) }
-    fixture.origin.hold("/slow")
-    let client = try RawClient(port: fixture.port)
-    client.send(head("GET /slow") + "\r\n\r\n" + head(request) + "\r\n\r\n")
-    try await fixture.origin.waitForRequests(2, to: "/slow")
-    return client
+    return try await fixture.held("/slow", behind: head(request) + "\r\n\r\n")
   }
 
   @Test("a response that ends early closes its connection, so that the client sees it", arguments: [true, false])
@@ -481,6 +461,248 @@ struct PassedOnTests {
       #expect(fixture.prompt.laterCount == 1)
       #expect(zip(counts(), between).map { $0 - $1 } == zip(between, before).map { $0 - $1 })
       #expect(try line() == longLine)
+    }
+  }
+
+  // MARK: Responses that are stored
+
+  /// Serves answers of each kind that are stored.
+  private func serveStored(_ origin: FaultOrigin) {
+    let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: #""one""#]
+    for path in ["/stored", "/pieces", "/late", "/hinted", "/shared"] {
+      origin.serve(path, Array((path.dropFirst() + "~").utf8), headers: fields)
+    }
+    origin.always("/pieces", .chunked)
+    origin.always("/late", .trailers([.eTag: #""late""#]))
+    origin.always("/hinted", .informational(103, [.location: "/style"]))
+    origin.serve("/nothing", [], headers: fields)
+    origin.serve("/big", [UInt8](repeating: 65, count: 1_000_000), headers: fields)
+    origin.serve("/packed", Array("packed~".utf8), headers: [.cacheControl: "max-age=60", .contentEncoding: "private"])
+    origin.respond("/gone") { _ in
+      OriginResponse(status: 410, headers: [.cacheControl: "max-age=60"], body: "gone~".utf8)
+    }
+    origin.respond("/away") { _ in
+      OriginResponse(status: 301, headers: [.cacheControl: "max-age=60", .location: "/stored"], body: "away~".utf8)
+    }
+    origin.respond("/silent") { _ in OriginResponse(status: 204, headers: [.cacheControl: "max-age=60"]) }
+    origin.respond("/vary") { request in
+      OriginResponse(
+        headers: [.cacheControl: "max-age=60", .vary: "Accept-Language"],
+        body: ((request.headers[.acceptLanguage] ?? "-") + "~").utf8)
+    }
+  }
+
+  private func loader(_ fixture: GatewayFixture) -> ResourceLoader { fixture.gateway.origins[0].loader }
+
+  /// Has the cache look for changes of others, which only tasks do, about once in a second.
+  private func lookForChanges(_ fixture: GatewayFixture) async throws { _ = try await fixture.get("/other") }
+
+  /// A client whose request for a path was begun on its event loop, and waits at the origin.
+  private func waiting(_ fixture: GatewayFixture, _ path: String) async throws -> RawClient {
+    try await lookForChanges(fixture)
+    let callers = loader(fixture).inFlight.passengerCount
+    let client = try await fixture.held(path)
+    #expect(loader(fixture).inFlight.passengerCount == callers + 1)
+    return client
+  }
+
+  /// Clients that wait for the exchange of another one.
+  private func joining(_ fixture: GatewayFixture, _ path: String, _ count: Int = 1) async throws -> [RawClient] {
+    let before = loader(fixture).inFlight.passengerCount
+    let clients = try (0..<count).map { _ in try RawClient(port: fixture.port) }
+    for client in clients { client.send(head("GET " + path) + "\r\n\r\n") }
+    try await eventually("they wait") { loader(fixture).inFlight.passengerCount == before + count }
+    return clients
+  }
+
+  /// Returns when nothing is under way, and nothing was left behind.
+  private func waitUntilIdle(_ fixture: GatewayFixture) async throws {
+    try await eventually("nothing is under way") {
+      loader(fixture).inFlight.isEmpty && loader(fixture).gate.counts.expected == 0
+    }
+  }
+
+  @Test(
+    "a response that is stored without a task is that of a task, and is stored",
+    arguments: [
+      "GET /stored", "GET /nothing", "GET /big", "GET /pieces", "GET /late", "GET /hinted", "GET /packed",
+      "GET /gone", "GET /away", "GET /silent", "GET /vary", "GET /vary|Accept-Language: de",
+      "GET /stored|If-None-Match: \"two\"", "GET /stored|Range: bytes=1-2", "GET /stored|X-Request-Id: mine",
+      "GET /stored|Cookie: a=b",
+    ])
+  func sameStored(request: String) async throws {
+    try await running { fixture in
+      serveStored(fixture.origin)
+      let path = String(request.components(separatedBy: "|")[0].dropFirst(4))
+      func asked() -> Int { fixture.origin.requestCount(path: path) }
+      let other = try await patiently(fixture, request)
+      #expect(asked() == 1)
+      var (message, isLater): (Message?, Bool) = (nil, false)
+      let deadline = ContinuousClock.now + .seconds(20)
+      // The first look at the index may have to wait for the disk.
+      while !isLater, ContinuousClock.now < deadline {
+        try await loader(fixture).purge(.all)
+        try await lookForChanges(fixture)
+        let count = asked()
+        (message, isLater) = try await ask(fixture, request)
+        #expect(asked() == count + 1)
+      }
+      #expect(isLater && message == other)
+      #expect(
+        other.heads.last?.contains { $0.lowercased().hasPrefix("cache-status: ") && $0.contains("stored") } == true)
+      try await waitUntilIdle(fixture)
+      let count = asked()
+      #expect(try await patiently(fixture, request).body == other.body)
+      #expect(asked() == count)
+    }
+  }
+
+  @Test("requests that come meanwhile wait for the response of an event loop", arguments: [1, 2])
+  func joined(count: Int) async throws {
+    try await running { fixture in
+      serveStored(fixture.origin)
+      let first = try await waiting(fixture, "/shared")
+      let others = try await joining(fixture, "/shared", count)
+      fixture.origin.release("/shared")
+      #expect(try await first.readAnswer().hasSuffix("shared~"))
+      for other in others {
+        let answer = try await other.readAnswer()
+        #expect(answer.hasSuffix("shared~") && answer.contains("collapsed"))
+      }
+      #expect(fixture.origin.requestCount(path: "/shared") == 1)
+      try await waitUntilIdle(fixture)
+    }
+  }
+
+  @Test("an exchange of an event loop goes on after its client has gone, as long as others wait for it")
+  func goneBeforeHead() async throws {
+    try await running { fixture in
+      serveStored(fixture.origin)
+      var first: RawClient? = try await waiting(fixture, "/shared")
+      let others = try await joining(fixture, "/shared", 2)
+      first = nil
+      try await eventually("it has left") { loader(fixture).inFlight.passengerCount == 2 }
+      #expect(first == nil)
+      fixture.origin.release("/shared")
+      for other in others { #expect(try await other.readAnswer().hasSuffix("shared~")) }
+      #expect(fixture.origin.requestCount(path: "/shared") == 1)
+      try await waitUntilIdle(fixture)
+    }
+  }
+
+  @Test("an exchange of an event loop ends with the last client that waits for it", arguments: [0, 1])
+  func allGone(others: Int) async throws {
+    try await running {
+      $0.gateway.origins[0].connections = 1
+    } _: { fixture in
+      serveStored(fixture.origin)
+      var first: RawClient? = try await waiting(fixture, "/shared")
+      var joined = try await joining(fixture, "/shared", others)
+      first = nil
+      try await eventually("it has left") { loader(fixture).inFlight.passengerCount == others }
+      joined = []
+      try await waitUntilIdle(fixture)
+      #expect(first == nil && joined.isEmpty)
+      // Its place is free.
+      let next = try await ask(fixture, "GET /stored")
+      #expect(next.message.body == "stored~")
+    }
+  }
+
+  @Test("a client that reads a response goes on when the one that began it goes away")
+  func goneInBody() async throws {
+    try await running { fixture in
+      serveStored(fixture.origin)
+      fixture.origin.always("/big", .drip(bytesPerSecond: 1_000_000))
+      var first: RawClient? = try await waiting(fixture, "/big")
+      let other = try await joining(fixture, "/big")[0]
+      fixture.origin.release("/big")
+      _ = try await first?.read(until: "AAAA")
+      let start = try await other.read(until: "AAAA")
+      first = nil
+      other.send(last)
+      let text = try await start + other.readToEnd()
+      #expect(first == nil)
+      #expect(text.filter { $0 == "A" }.count >= 1_000_000 && text.hasSuffix("other~"))
+      #expect(fixture.origin.requestCount(path: "/big") == 1)
+      try await waitUntilIdle(fixture)
+    }
+  }
+
+  @Test("a response that ends early is cut for all its readers, and is not stored", arguments: [true, false])
+  func cutWhileStored(isChunked: Bool) async throws {
+    try await running { fixture in
+      fixture.origin.serve("/big", [UInt8](repeating: 65, count: 1_000_000), headers: [.cacheControl: "max-age=60"])
+      fixture.origin.script("/big", [isChunked ? .cutChunked(after: 500_000) : .resetAfter(bytes: 500_000)])
+      let first = try await waiting(fixture, "/big")
+      let other = try await joining(fixture, "/big")[0]
+      fixture.origin.release("/big")
+      for client in [first, other] {
+        let text = try await client.readToEnd()
+        #expect(text.hasPrefix("HTTP/1.1 200 ") && text.utf8.count < 600_000 && !text.hasSuffix("0\r\n\r\n"))
+      }
+      try await waitUntilIdle(fixture)
+      #expect(try await ask(fixture, "GET /big").message.body.utf8.count == 1_000_000)
+      #expect(fixture.origin.requestCount(path: "/big") == 2)
+    }
+  }
+
+  @Test("a stored response that was asked for before a purge answers those who waited, and no later request")
+  func purgeWhileStored() async throws {
+    try await running { fixture in
+      serveStored(fixture.origin)
+      let first = try await waiting(fixture, "/shared")
+      let other = try await joining(fixture, "/shared")[0]
+      try await loader(fixture).purge(.all)
+      fixture.origin.serve("/shared", Array("new~".utf8), headers: [.cacheControl: "max-age=60"])
+      // It does not join the exchange from before.
+      let later = try RawClient(port: fixture.port)
+      later.send(head("GET /shared") + "\r\n\r\n")
+      try await fixture.origin.waitForRequests(2, to: "/shared")
+      fixture.origin.release("/shared")
+      for client in [first, other] { #expect(try await client.readAnswer().hasSuffix("shared~")) }
+      #expect(try await later.readAnswer().hasSuffix("new~"))
+      try await waitUntilIdle(fixture)
+      #expect(try await ask(fixture, "GET /shared").message.body == "new~")
+      #expect(fixture.origin.requestCount(path: "/shared") == 2)
+    }
+  }
+
+  @Test("a response that turns out not to be stored answers one request, and the others are sent")
+  func turnsOutUncacheable() async throws {
+    try await running { fixture in
+      fixture.origin.respond("/mine") { _ in OriginResponse(headers: [.cacheControl: "private"], body: "mine~".utf8) }
+      let first = try await waiting(fixture, "/mine")
+      let others = try await joining(fixture, "/mine", 2)
+      fixture.origin.release("/mine")
+      for client in [first] + others {
+        let answer = try await client.readAnswer()
+        #expect(answer.hasSuffix("mine~") && !answer.contains("collapsed"))
+      }
+      #expect(fixture.origin.requestCount(path: "/mine") == 3)
+      try await waitUntilIdle(fixture)
+    }
+  }
+
+  @Test(
+    "what an event loop cannot do with a response that others wait for goes on with a task",
+    arguments: [Fault.status(503), .garbage, .always304])
+  func sharedFailures(fault: Fault) async throws {
+    try await running { fixture in
+      serveStored(fixture.origin)
+      fixture.origin.script("/shared", [fault])
+      let first = try await waiting(fixture, "/shared")
+      let other = try await joining(fixture, "/shared")[0]
+      fixture.origin.release("/shared")
+      let answers = [try await first.readAnswer(), try await other.readAnswer()]
+      #expect(answers[0].hasPrefix("HTTP/1.1 5"))
+      // A server's error answers one request; whatever is no response fails for all.
+      if fault == .status(503) {
+        #expect(answers[1].hasSuffix("shared~") && fixture.origin.requestCount(path: "/shared") == 2)
+      } else {
+        #expect(answers[1].hasPrefix("HTTP/1.1 5") && fixture.origin.requestCount(path: "/shared") == 1)
+      }
+      try await waitUntilIdle(fixture)
     }
   }
 }

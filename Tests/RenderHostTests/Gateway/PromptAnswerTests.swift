@@ -186,11 +186,8 @@ struct PromptAnswerTests {
       let plain = "GET /plain HTTP/1.1\r\nHost: api.example.com\r\n\r\n"
       _ = try await promptly(fixture, "GET /plain HTTP/1.1\r\nHost: api.example.com")
       fixture.origin.serve("/slow", Array("slow~".utf8))
-      fixture.origin.hold("/slow")
-      let client = try RawClient(port: fixture.port)
       let last = plain.replacing("com\r\n", with: "com\r\nConnection: close\r\n")
-      client.send(plain + "GET /slow HTTP/1.1\r\nHost: api.example.com\r\n\r\n" + plain + last)
-      try await fixture.origin.waitForRequests(1, to: "/slow")
+      let client = try await fixture.held("/slow", after: plain, behind: plain + last)
       fixture.origin.release("/slow")
       let answers = try await client.readToEnd().components(separatedBy: "~").dropLast()
       #expect(
