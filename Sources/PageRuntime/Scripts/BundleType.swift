@@ -1,4 +1,3 @@
-import Bundles
 import Foundation
 import HTTPTransport
 import Releases

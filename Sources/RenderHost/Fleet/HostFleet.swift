@@ -1,5 +1,4 @@
 import Blobs
-import Bundles
 import CacheGateway
 import CoreMetrics
 import Fleet

@@ -1,5 +1,4 @@
 import Blobs
-import Bundles
 import Foundation
 import HTTPTransport
 import Logging
