@@ -29,7 +29,6 @@ extension HTTPServerBuilder {
       additionalChannelHandlers: [
         RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields)
       ] + handlers(),
-      idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
     return HTTPServerBuilder { responder in
@@ -55,7 +54,7 @@ struct PromptChannel: ServerChildChannel {
       let pipeline = channel.pipeline.syncOperations
       // A connection that is refused has none.
       if let prompt, let connection = try? pipeline.handler(type: ConnectionHandler.self) {
-        // Before it: a connection with a request that is answered here is not idle, and is not closed at a shutdown.
+        // Before it: at a shutdown, a connection with a request that is answered here is closed after the answer.
         let state = try pipeline.handler(type: HTTPConnectionStateHandler.self)
         try pipeline.addHandler(PromptHandler(prompt, on: connection.common), position: .after(state))
       }

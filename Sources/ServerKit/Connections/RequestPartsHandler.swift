@@ -8,8 +8,8 @@ import NIOHTTP1
 import NIOHTTPTypes
 
 /// Enforces the limits of requests: a body that is sent too slowly, a head that is too long or too slow. Closes a
-/// connection after a response that says so. Detects that a client closes its side, as most do when they no longer want
-/// the answer, or resets its stream.
+/// connection that is idle, or after a response that says so. Detects that a client closes its side, as most do when they
+/// no longer want the answer, or resets its stream.
 ///
 /// One instance for each HTTP/1 connection and each HTTP/2 stream.
 final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -20,7 +20,6 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   private static let linger = TimeAmount.seconds(2)
 
-  private let bodyTime: TimeAmount
   private let idleTime: Duration
   private let bodyLimit: Int
   private let metrics: HostMetrics
@@ -30,14 +29,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var replay: ResponseReplayHandler?
   private let disconnection = ClientDisconnection()
   private var isStream = false
-  private var bodyDeadline: Scheduled<Void>?
-  /// `true` if a head has come whose body's time has not begun: the request may end with the bytes that are here already,
-  /// or earlier ones are being answered.
-  private var awaitsBody = false
-  /// The number of requests whose answer is incomplete; ``isLastOpen`` is `true` if the last of them has not arrived
-  /// completely.
-  private var underWay = 0
-  private var isLastOpen = false
+  private var requests: RequestsUnderWay
+  /// Fires when the client's time is over, or before: a new task for every request would cost more.
+  private var timer: (task: Scheduled<Void>, time: NIODeadline)?
   /// `true` while the client waits for 100 (Continue) before it sends its body.
   private var isExpectant = false
   private var ending = Ending.none
@@ -55,8 +49,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// - Parameter ownFields: the fields that are added to responses without them.
   init(limits: ServerSettings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
-    (bodyTime, idleTime) = (TimeAmount(limits.bodyTime), limits.idle)
-    (bodyLimit, self.metrics) = (limits.body, metrics)
+    requests = RequestsUnderWay(idleTime: TimeAmount(limits.idle), bodyTime: TimeAmount(limits.bodyTime))
+    (idleTime, bodyLimit, self.metrics) = (limits.idle, limits.body, metrics)
     self.ownFields = ownFields
   }
 
@@ -66,6 +60,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
     connection = try? pipeline?.handler(type: ConnectionHandler.self)
     connection?.common.change(context.channel) { $0.disconnection = disconnection }
+    requests.connectionBegan(at: context.eventLoop.now)
+    watchClient(context)
     guard !isStream else { return }
     connection?.awaitHead()
     guard let pipeline else { return }
@@ -77,9 +73,14 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     self.replay = replay
   }
 
+  func channelActive(context: ChannelHandlerContext) {
+    watchClient(context)
+    context.fireChannelActive()
+  }
+
   func channelInactive(context: ChannelHandlerContext) {
     disconnection.happen()
-    bodyDeadline?.cancel()
+    cancelTimer()
     context.fireChannelInactive()
   }
 
@@ -90,34 +91,29 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     // Bytes after the last answer are discarded, so that no reset hides the answer from the client.
-    guard ending < .closing, ending == .none || isLastOpen else { return }
+    guard ending < .closing, ending == .none || requests.isArriving else { return }
     switch unwrapInboundIn(data) {
     case .head(let head):
-      underWay += 1
+      requests.requestBegan(at: context.eventLoop.now)
       // The connection ends with such a response.
       if head.headerFields[values: .connection].contains(where: { $0.lowercased() != "keep-alive" }) {
         replay?.replayContext.forbid()
       }
-      isLastOpen = true
       if !isStream, head.headerFields[.connection] == "close" { ending = max(ending, .lastRequest) }
       connection?.headArrived()
-      awaitsBody = true
       isExpectant = !isStream && expectsContinue(head)
       welcomeBody(context)
     case .body: isExpectant = false
     case .end:
       isExpectant = false
-      awaitsBody = false
-      bodyDeadline?.cancel()
-      bodyDeadline = nil
-      isLastOpen = false
+      requests.requestEnded(at: context.eventLoop.now)
       if !isStream { connection?.awaitHead() }
     }
     context.fireChannelRead(data)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    limitBody(context)
+    watchClient(context)
     context.fireChannelReadComplete()
   }
 
@@ -127,7 +123,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       if head.status.kind != .informational {
         addOwnFields(to: &head.headerFields)
         // RFC 9112 §9.6: the last response announces the close.
-        if ending == .lastRequest, underWay == 1 { head.headerFields[.connection] = "close" }
+        if ending == .lastRequest, requests.unanswered == 1 { head.headerFields[.connection] = "close" }
       }
       if head.headerFields[.connection]?.lowercased() == "close" {
         ending = max(ending, .lastResponse)
@@ -137,19 +133,20 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       context.write(wrapOutboundOut(.head(head)), promise: promise)
     case .body: context.write(data, promise: promise)
     case .end:
-      underWay -= 1
+      requests.responseEnded(at: context.eventLoop.now)
+      // After the last response too: its client may read nothing.
+      watchClient(context)
       guard ending < .lastResponse || isStream else { return writeLast(context, data, promise) }
       context.write(data, promise: promise)
-      replay?.answered(isNext: underWay == 0 && !isLastOpen && ending < .lastResponse)
+      replay?.answered(isNext: requests.unanswered == 0 && !requests.isArriving && ending < .lastResponse)
       // It was answered, or its answer follows this one.
-      if isLastOpen, underWay == 0 { isExpectant = false }
+      if requests.isArriving, requests.unanswered == 0 { isExpectant = false }
       welcomeBody(context)
-      limitBody(context)
     }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    guard !isStream, underWay == 0 else { return context.fireErrorCaught(error) }
+    guard !isStream, requests.unanswered == 0 else { return context.fireErrorCaught(error) }
     // The request was answered: the parser may report an error twice.
     guard ending < .closing else { return }
     switch error {
@@ -189,27 +186,30 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Sends `100 Continue` after the earlier answers.
   private func welcomeBody(_ context: ChannelHandlerContext) {
-    guard isExpectant, underWay == 1 else { return }
+    guard isExpectant, requests.unanswered == 1 else { return }
     isExpectant = false
     context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
   }
 
-  /// Begins the time of a body. While an earlier request is being answered, it is not limited: the end of its time would
-  /// cut that answer.
-  private func limitBody(_ context: ChannelHandlerContext) {
-    guard awaitsBody, underWay <= 1 else { return }
-    awaitsBody = false
+  /// Closes the connection, or the stream, when the client's time is over. RFC 9112 §9.5.
+  private func watchClient(_ context: ChannelHandlerContext) {
+    guard let time = requests.deadline, timer.map({ time < $0.time }) ?? true, context.channel.isActive else { return }
+    cancelTimer()
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
+    let task = context.eventLoop.scheduleTask(deadline: time) {
       let (handler, context) = bound.value
-      handler.bodyExpired(context)
+      handler.timer = nil
+      guard let time = handler.requests.deadline, time <= context.eventLoop.now else {
+        return handler.watchClient(context)
+      }
+      context.close(promise: nil)
     }
+    timer = (task, time)
   }
 
-  /// RFC 9110 §15.5.9: with 408 the connection is closed.
-  private func bodyExpired(_ context: ChannelHandlerContext) {
-    bodyDeadline = nil
-    context.close(promise: nil)
+  private func cancelTimer() {
+    timer?.task.cancel()
+    timer = nil
   }
 
   private func addOwnFields(to fields: inout HTTPFields) {
@@ -247,11 +247,55 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// a reset would discard.
   private func closeGently(_ context: ChannelHandlerContext) {
     ending = .closing
-    bodyDeadline?.cancel()
+    cancelTimer()
     context.flush()
     context.close(mode: .output, promise: nil)
     let channel = context.channel
     context.eventLoop.scheduleTask(in: Self.linger) { channel.close(mode: .all, promise: nil) }
+  }
+}
+
+/// The requests of a connection of HTTP/1, or of a stream of HTTP/2, that are under way, and the time that the client has
+/// for what comes next.
+///
+/// Without a request the connection is idle. A body that is awaited has a time of its own, which begins once all earlier
+/// requests are answered. Until then there is no limit: nothing may be read meanwhile, and the end of the connection
+/// would cut the answer that is on its way.
+struct RequestsUnderWay {
+  private let idleTime: TimeAmount
+  private let bodyTime: TimeAmount
+  /// The number of requests whose answer is incomplete.
+  private(set) var unanswered = 0
+  /// `true` if the last request has not arrived completely.
+  private(set) var isArriving = false
+  /// The beginning of the client's time; `nil` before the connection begins.
+  private var start: NIODeadline?
+
+  /// - Parameters:
+  ///   - idleTime: the time without a request.
+  ///   - bodyTime: the time of a body.
+  init(idleTime: TimeAmount, bodyTime: TimeAmount) { (self.idleTime, self.bodyTime) = (idleTime, bodyTime) }
+
+  /// The time at which the connection is to be closed; `nil` while the client is not waited for.
+  var deadline: NIODeadline? {
+    // The request that arrives may be answered already, or be answered while it arrives.
+    guard let start, unanswered <= (isArriving ? 1 : 0) else { return nil }
+    return start + (isArriving ? bodyTime : idleTime)
+  }
+
+  mutating func connectionBegan(at now: NIODeadline) { start = now }
+
+  mutating func requestBegan(at now: NIODeadline) {
+    unanswered += 1
+    (isArriving, start) = (true, now)
+  }
+
+  mutating func requestEnded(at now: NIODeadline) { (isArriving, start) = (false, now) }
+
+  mutating func responseEnded(at now: NIODeadline) {
+    unanswered -= 1
+    // The answer to the request that arrives does not prolong the time of its body.
+    if !isArriving || unanswered > 0 { start = now }
   }
 }
 

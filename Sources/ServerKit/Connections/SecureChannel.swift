@@ -99,7 +99,7 @@ struct SecureChannel: ServerChildChannel {
     let pipeline = stream.pipeline.syncOperations
     try pipeline.addHandler(HTTP2FramePayloadToHTTPServerCodec())
     try pipeline.addHandlers(http1.http1.configuration.additionalChannelHandlers())
-    try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: idle, logger: logger))
+    try pipeline.addHandler(HTTPConnectionStateHandler(logger: logger))
     return try HTTP1Channel.Value(wrappingChannelSynchronously: stream)
   }
 }

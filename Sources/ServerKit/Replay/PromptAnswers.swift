@@ -201,8 +201,7 @@ package final class PromptAnswers: Sendable {
 /// Answers requests of a connection of HTTP/1 on its event loop, if ``PromptAnswers`` can do so without a task. Every
 /// other request goes on to the task of the connection, and so do all that come before its response has ended.
 ///
-/// While an answer is on its way here, requests that come meanwhile are held, and no more is read once the last of them
-/// is complete.
+/// While an answer is on its way here, what has come with its request is held, and no more is read.
 final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -232,15 +231,11 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var isUnflushed = false
   private var current: Current?
   private var lastNumber: UInt64 = 0
-  /// What came while an answer was on its way: one read of the connection, and the rest of a request that it has begun.
+  /// What came while an answer was on its way: the rest of one read of the connection, or of all that the client has
+  /// sent if it has closed its side.
   private var held = CircularBuffer<HTTPRequestPart>()
-  /// The bytes that it takes, about.
-  private var heldBytes = 0
   private var heldError: (any Error)?
   private var holdsRead = false
-
-  /// No more is read while this number of bytes is held.
-  private static let heldLimit = 64 << 10
 
   init(_ answers: PromptAnswers, on connection: ConnectionContext) { (self.answers, common) = (answers, connection) }
 
@@ -293,42 +288,15 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    if current == nil || isMidRequest, heldBytes < Self.heldLimit { context.read() } else { holdsRead = true }
-  }
-
-  /// `true` if a held request has not come completely. It is read to its end: the connection has limits for the time of
-  /// a request that is being read, which must not cut the answer to an earlier one.
-  private var isMidRequest: Bool {
-    switch held.last {
-    // After an error the decoder gives nothing more.
-    case .head, .body: heldError == nil
-    case .end, nil: false
-    }
+    if current == nil { context.read() } else { holdsRead = true }
   }
 
   private func hold(_ part: HTTPRequestPart) {
-    heldBytes += Self.size(of: part)
-    guard case .body(let bytes) = part else { return held.append(part) }
-    // A copy: each piece would keep the buffer of a whole read.
-    var body = ByteBuffer()
-    if case .body(let former)? = held.last {
-      held.removeLast()
-      body = former
-    }
+    guard case .body(let bytes) = part, case .body(var body)? = held.last else { return held.append(part) }
+    // A chunk may have one byte, and its part takes hundreds.
+    held.removeLast()
     body.writeImmutableBuffer(bytes)
     held.append(.body(body))
-  }
-
-  /// The bytes that a part takes, about. A request without a body counts, too: any number of them may be held.
-  private static func size(of part: HTTPRequestPart) -> Int {
-    func size(_ fields: HTTPFields) -> Int {
-      fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
-    }
-    return switch part {
-    case .head(let head): 512 + (head.path?.utf8.count ?? 0) + size(head.headerFields)
-    case .body(let bytes): bytes.readableBytes
-    case .end(let trailers): trailers.map(size) ?? 0
-    }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -448,10 +416,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Answers what was held meanwhile, and reads on.
   private func goOn(_ context: ChannelHandlerContext) {
-    while current == nil, let part = held.popFirst() {
-      heldBytes -= Self.size(of: part)
-      receive(part, context)
-    }
+    while current == nil, let part = held.popFirst() { receive(part, context) }
     flushAnswers(context)
     context.fireChannelReadComplete()
     guard current == nil else { return }
@@ -489,7 +454,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Ends the answer that is on its way.
   private func giveUp() {
-    (held, heldBytes, heldError, holdsRead) = ([], 0, nil, false)
+    (held, heldError, holdsRead) = ([], nil, false)
     guard let current else { return }
     self.current = nil
     current.begun.cancel()

@@ -70,9 +70,9 @@ package struct ServerSettings: Sendable {
     package var connections: Int?
     /// The time limit of the TLS handshake and the first request's head.
     package var headTime: Duration = .seconds(15)
-    /// The time limit of a request's body.
+    /// The time limit of a request's body, from its head or, if that is later, the last answer to an earlier request on.
     package var bodyTime: Duration = .seconds(60)
-    /// The time limit of an idle connection.
+    /// The time limit of an idle connection: no request arrives on it, and none is answered.
     package var idle: Duration = .seconds(60)
 
     package init() {}

@@ -277,12 +277,15 @@ struct PassedOnTests {
     }
   }
 
-  @Test("the request of a client that goes away ends at the origin, and others take its place")
-  func goneClient() async throws {
+  @Test(
+    "the request of a client that goes away ends at the origin, and others take its place",
+    arguments: ["", "POST /upload|Content-Length: 4"])
+  func goneClient(begunBehind: String) async throws {
     try await running {
       $0.gateway.origins[0].connections = 1
     } _: { fixture in
-      var client: RawClient? = try await fixture.held("/slow")
+      let behind = begunBehind.isEmpty ? "" : head(begunBehind) + "\r\n\r\nbo"
+      var client: RawClient? = try await fixture.held("/slow", behind: behind)
       #expect(client != nil)
       client = nil
       let next = try await ask(fixture, "GET /short")
@@ -361,20 +364,26 @@ struct PassedOnTests {
     }
   }
 
-  @Test("a request whose body follows during a response does not cut that response as an idle one")
-  func bodyMeanwhile() async throws {
+  @Test(
+    "a body behind a response that takes longer than idle connections may does not cut it, and is awaited after it",
+    arguments: BodyBehind.all)
+  func bodyMeanwhile(body: BodyBehind) async throws {
     try await running {
-      $0.limits.idle = .seconds(1)
+      $0.limits.idle = .milliseconds(500)
     } _: { fixture in
-      let client = try await self.withBodyBehind(fixture, "POST /upload|Content-Length: 4")
-      client.send("body")
-      try await client.waitUntilRead()
+      let client = try await self.withBodyBehind(fixture, "POST /upload|" + body.fields.joined(separator: "|"))
+      body.sendMeanwhile(on: client)
       let idle = try RawClient(port: fixture.port)
       idle.send(head("GET /short") + "\r\n\r\n")
       // It was idle for shorter than the first one waits.
       #expect(try await idle.readToEnd().hasSuffix("short~"))
       fixture.origin.release("/slow")
-      #expect(try await client.read(until: "4~").contains("slow~"))
+      var text = try await client.read(until: body.mark ?? "\(body.size)~")
+      if body.mark != nil {
+        client.send(body.afterwards)
+        text += try await client.read(until: "\(body.size)~")
+      }
+      #expect(text.contains("slow~"), "\(text)")
     }
   }
 
@@ -385,7 +394,6 @@ struct PassedOnTests {
     } _: { fixture in
       let client = try await self.withBodyBehind(fixture, "POST /upload|Content-Length: 4")
       client.send("bo")
-      try await client.waitUntilRead()
       let slow = try RawClient(port: fixture.port)
       slow.send(head("POST /upload|Content-Length: 4") + "\r\n\r\nbo")
       // Its body began later than the other.
@@ -399,11 +407,9 @@ struct PassedOnTests {
   @Test("a body in small pieces that begins during a response is whole")
   func piecesMeanwhile() async throws {
     try await running { fixture in
-      let client = try await self.withBodyBehind(fixture, "POST /upload|Transfer-Encoding: chunked")
       let pieces = String(repeating: "1\r\na\r\n", count: 10_000)
-      client.send(pieces)
-      try await client.waitUntilRead()
-      // More than is held.
+      let client = try await self.withBodyBehind(fixture, "POST /upload|Transfer-Encoding: chunked", pieces)
+      // More than is read at once.
       async let isSent = Task.detached {
         client.send(String(repeating: pieces, count: 9) + "0\r\n\r\n")
       }.value
@@ -413,10 +419,13 @@ struct PassedOnTests {
     }
   }
 
-  /// A client that waits for a response without a task, and has sent the head of another request.
-  private func withBodyBehind(_ fixture: GatewayFixture, _ request: String) async throws -> RawClient {
+  /// A client that waits for a response without a task, and has sent the head of another request and the beginning of its
+  /// body.
+  private func withBodyBehind(
+    _ fixture: GatewayFixture, _ request: String, _ beginning: String = ""
+  ) async throws -> RawClient {
     fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)~".utf8) }
-    return try await fixture.held("/slow", behind: head(request) + "\r\n\r\n")
+    return try await fixture.held("/slow", behind: head(request) + "\r\n\r\n" + beginning)
   }
 
   @Test("a response that ends early closes its connection, so that the client sees it", arguments: [true, false])

@@ -157,6 +157,40 @@ struct LimitsTests {
     try await host.stop()
   }
 
+  @Test(
+    "a body behind a response that takes longer than idle connections may does not cut it, and is awaited after it",
+    arguments: BodyBehind.all)
+  func bodyBehind(body: BodyBehind) async throws {
+    let (arrived, mayEnd) = (Monitor(false), Monitor(false))
+    var settings = Settings()
+    settings.limits.idle = .milliseconds(500)
+    let host = try await LiveHost(settings) { router in
+      Self.echo(router)
+      router.get("/slow") { _, _ in
+        arrived.change { $0 = true }
+        try await mayEnd.wait(within: .seconds(30), until: { $0 })
+        return "done~"
+      }
+    }
+    let client = try RawClient(port: host.port)
+    let lines = ["POST /echo HTTP/1.1", "Host: h"] + body.fields
+    client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n" + lines.joined(separator: "\r\n") + "\r\n\r\n")
+    try await arrived.wait(within: .seconds(30), until: { $0 })
+    body.sendMeanwhile(on: client)
+    let idle = try RawClient(port: host.port)
+    idle.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    // It was idle for shorter than the first one waits.
+    #expect(try await idle.readToEnd().hasSuffix("{\"status\":\"alive\"}"))
+    mayEnd.change { $0 = true }
+    var text = try await client.read(until: body.mark ?? "\(body.size) bytes")
+    if body.mark != nil {
+      client.send(body.afterwards)
+      text += try await client.read(until: "\(body.size) bytes")
+    }
+    #expect(text.contains("done~"), "\(text)")
+    try await host.stop()
+  }
+
   @Test("an address has a limited number of connections")
   func connectionsPerAddress() async throws {
     let host = try await host { $0.connectionsPerAddress = 2 }
@@ -232,5 +266,38 @@ struct LimitsTests {
     let answer = try await client.readToEnd()
     #expect(answer.hasPrefix("HTTP/1.1 \(status) ") && !answer.contains("alive"), "\(answer)")
     try await host.stop()
+  }
+}
+
+/// A request with a body that a client sends behind one that is answered slowly.
+struct BodyBehind: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let fields: [String]
+  /// What is sent of the body during that answer.
+  let meanwhile: String
+  /// What comes from the server before the rest of the body is sent; `nil` if there is no rest.
+  var mark: String?
+  var afterwards = ""
+
+  /// The bytes of the body.
+  var size: Int { meanwhile.utf8.count + afterwards.utf8.count }
+
+  static let all = [
+    BodyBehind(testDescription: "a short body", fields: ["Content-Length: 4"], meanwhile: "body"),
+    BodyBehind(
+      testDescription: "a body of several reads", fields: ["Content-Length: 1000000"],
+      meanwhile: String(repeating: "b", count: 1_000_000)),
+    BodyBehind(
+      testDescription: "a body that stops", fields: ["Content-Length: 4"], meanwhile: "bo", mark: "~",
+      afterwards: "dy"),
+    BodyBehind(
+      testDescription: "a body that waits for 100 Continue", fields: ["Content-Length: 4", "Expect: 100-continue"],
+      meanwhile: "", mark: "HTTP/1.1 100 Continue\r\n\r\n", afterwards: "body"),
+  ]
+
+  /// On a thread of its own: the server may read it only after the answer.
+  func sendMeanwhile(on client: RawClient) {
+    guard !meanwhile.isEmpty else { return }
+    Thread.detachNewThread { client.send(meanwhile) }
   }
 }
