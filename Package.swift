@@ -64,6 +64,8 @@ let package = Package(
     // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to
     // no product.
     .target(name: "Containers", swiftSettings: strict),
+    // CSS flexbox as Weex has it: a tree of elements in, boxes out.
+    .target(name: "PageLayout", swiftSettings: strict),
     .target(
       name: "HTTPCaching",
       dependencies: [
