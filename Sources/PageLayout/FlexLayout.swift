@@ -317,6 +317,21 @@ struct FlexLayout {
     var autoMargins = 0
   }
 
+  /// The room within an element for its items.
+  private struct Room {
+    /// The inner size; not a number where there is no bound.
+    var width: Double
+    var height: Double
+    var widthMode: Constraint.Mode
+    var heightMode: Constraint.Mode
+    /// What shares of items count from; not a number if it follows from the items.
+    var outer = Constraint()
+
+    func length(row: Bool) -> Double { row ? width : height }
+    func mode(row: Bool) -> Constraint.Mode { row ? widthMode : heightMode }
+    func whole(row: Bool) -> Double { row ? outer.outerWidth : outer.outerHeight }
+  }
+
   private func isItem(_ index: Int) -> Bool {
     !nodes[index].isRemoved && nodes[index].style.position != .absolute && !nodes[index].isFixed
   }
@@ -387,22 +402,20 @@ struct FlexLayout {
     let mainReversed = row ? isReversed != isRightToLeft : isReversed
     let crossReversed = (!row && isRightToLeft) != (style.pointee.style.wrap == .reverse && wraps)
 
-    // The room for the items; not a number where there is no bound.
-    var innerWidth = constraint.width - insetWidth
-    var innerHeight = constraint.height - insetHeight
-    if !innerWidth.isNaN { innerWidth = max(0, innerWidth) }
-    if !innerHeight.isNaN { innerHeight = max(0, innerHeight) }
-    var widthMode = constraint.widthMode
-    var heightMode = constraint.heightMode
+    var room = Room(
+      width: constraint.width - insetWidth, height: constraint.height - insetHeight, widthMode: constraint.widthMode,
+      heightMode: constraint.heightMode)
+    if !room.width.isNaN { room.width = max(0, room.width) }
+    if !room.height.isNaN { room.height = max(0, room.height) }
+    if room.widthMode == .exact { room.outer.outerWidth = room.width }
+    if room.heightMode == .exact, !constraint.heightFollows { room.outer.outerHeight = room.height }
     if isScroller {
-      if row { (innerWidth, widthMode) = (.nan, .open) } else { (innerHeight, heightMode) = (.nan, .open) }
+      if row { (room.width, room.widthMode) = (.nan, .open) } else { (room.height, room.heightMode) = (.nan, .open) }
     }
-    let innerMain = row ? innerWidth : innerHeight
-    let innerCross = row ? innerHeight : innerWidth
-    let mainMode = row ? widthMode : heightMode
-    let crossMode = row ? heightMode : widthMode
-    let gapMain = max(0, (row ? style.pointee.style.columnGap : style.pointee.style.rowGap).orZero(innerMain))
-    let gapCross = max(0, (row ? style.pointee.style.rowGap : style.pointee.style.columnGap).orZero(innerCross))
+    let gapMain = max(
+      0, (row ? style.pointee.style.columnGap : style.pointee.style.rowGap).orZero(room.whole(row: row)))
+    let gapCross = max(
+      0, (row ? style.pointee.style.rowGap : style.pointee.style.columnGap).orZero(room.whole(row: !row)))
 
     // 1. What each item would like to be.
     var hasAbsolute = false
@@ -414,10 +427,8 @@ struct FlexLayout {
         if nodes[child].style.position == .absolute {
           hasAbsolute = true
         } else {
-          resolveMargins(child, innerWidth)
-          nodes[child].basis = basis(
-            child, in: index, row: row, innerWidth: innerWidth, innerHeight: innerHeight, widthMode: widthMode,
-            heightMode: heightMode, wraps: wraps)
+          resolveMargins(child, room.outer.outerWidth)
+          nodes[child].basis = basis(child, in: index, row: row, room: room, wraps: wraps)
         }
       }
       next = nodes[child].next
@@ -437,10 +448,9 @@ struct FlexLayout {
       while next >= 0 {
         let child = Int(next)
         if isItem(child) {
-          let outer = outerContext(innerWidth, innerHeight)
-          let size = bounded(child, row: row, nodes[child].basis, outer) + margins(child, row: row)
+          let size = bounded(child, row: row, nodes[child].basis, room.outer) + margins(child, row: row)
           let gap = line.count > 0 ? gapMain : 0
-          if wraps, line.count > 0, bases + gap + size > innerMain { break }
+          if wraps, line.count > 0, bases + gap + size > room.length(row: row) { break }
           bases += gap + size
           line.count += 1
         }
@@ -448,11 +458,9 @@ struct FlexLayout {
       }
       line.end = next
       resolveFlexible(
-        &line, index, row: row, innerMain: innerMain, mode: mainMode, bases: bases, gap: gapMain,
-        outer: outerContext(innerWidth, innerHeight), constraint: constraint, insets: row ? insetWidth : insetHeight)
-      measureCross(
-        &line, index, row: row, innerWidth: innerWidth, innerHeight: innerHeight, crossMode: crossMode, gap: gapMain,
-        wraps: wraps)
+        &line, index, row: row, room: room, bases: bases, gap: gapMain, constraint: constraint,
+        insets: row ? insetWidth : insetHeight)
+      measureCross(&line, index, row: row, room: room, gap: gapMain, wraps: wraps)
       widest = max(widest, line.used)
       crossSum += line.cross + (lineCount > 0 ? gapCross : 0)
       lineCount += 1
@@ -506,10 +514,10 @@ struct FlexLayout {
       case .stretch: stretch = max(0, rest / count)
       case .spaceBetween: between += count > 1 ? max(0, rest) / (count - 1) : 0
       case .spaceAround:
-        offset = rest > 0 ? rest / count / 2 : rest / 2
+        offset = max(0, rest) / count / 2
         between += max(0, rest) / count
       case .spaceEvenly:
-        offset = rest > 0 ? rest / (count + 1) : rest / 2
+        offset = max(0, rest) / (count + 1)
         between += max(0, rest) / (count + 1)
       case .packed, .start: break
       }
@@ -518,7 +526,7 @@ struct FlexLayout {
       row: row, mainReversed: mainReversed, crossReversed: crossReversed, main: main, cross: cross,
       mainStart: row ? (mainReversed ? insets.right : insets.left) : (mainReversed ? insets.bottom : insets.top),
       crossStart: row ? (crossReversed ? insets.bottom : insets.top) : (crossReversed ? insets.right : insets.left),
-      innerWidth: row ? finalMain : finalCross, innerHeight: row ? finalCross : finalMain)
+      innerMain: finalMain, innerCross: finalCross, room: room)
     if wraps {
       for var line in lines {
         line.cross += stretch
@@ -541,15 +549,11 @@ struct FlexLayout {
   }
 
   /// The size of an item in the main axis before it grows or shrinks.
-  private mutating func basis(
-    _ child: Int, in parent: Int, row: Bool, innerWidth: Double, innerHeight: Double, widthMode: Constraint.Mode,
-    heightMode: Constraint.Mode, wraps: Bool
-  ) -> Double {
+  private mutating func basis(_ child: Int, in parent: Int, row: Bool, room: Room, wraps: Bool) -> Double {
     let node = nodes + child
-    let innerMain = row ? innerWidth : innerHeight
-    let insets = insets(child, innerWidth)
+    let insets = insets(child, room.outer.outerWidth)
     let least = row ? insets.left + insets.right : insets.top + insets.bottom
-    let isExact = (row ? widthMode : heightMode) == .exact
+    let isExact = room.mode(row: row) == .exact
     // A scroller without a size takes what is left.
     if node.pointee.kind.fills, !node.pointee.style.hasFlex, isExact, node.pointee.style.basis.isAuto,
       (node.pointee.isAcross && node.pointee.kind == .list ? node.pointee.style.width : node.pointee.style.height)
@@ -558,37 +562,30 @@ struct FlexLayout {
       return least
     }
     if !node.pointee.style.basis.isAuto {
-      let length = node.pointee.style.basis.resolved(innerMain)
+      let length = node.pointee.style.basis.resolved(room.whole(row: row))
       if !length.isNaN, isExact || node.pointee.style.basis.value != 0 { return max(length, least) }
     }
-    let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(innerMain)
+    let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(room.whole(row: row))
     if !own.isNaN { return max(own, least) }
-    let size = measured(
-      child,
-      itemConstraint(
-        child, in: parent, row: row, innerWidth: innerWidth, innerHeight: innerHeight, widthMode: widthMode,
-        heightMode: heightMode, wraps: wraps))
+    let size = measured(child, itemConstraint(child, in: parent, row: row, room: room, wraps: wraps))
     return max(row ? size.width : size.height, least)
   }
 
   /// What an item is told of its size while it is asked for the one it would like.
-  private func itemConstraint(
-    _ child: Int, in parent: Int, row: Bool, innerWidth: Double, innerHeight: Double, widthMode: Constraint.Mode,
-    heightMode: Constraint.Mode, wraps: Bool
-  ) -> Constraint {
+  private func itemConstraint(_ child: Int, in parent: Int, row: Bool, room: Room, wraps: Bool) -> Constraint {
     let node = nodes + child
-    var constraint = outerContext(innerWidth, innerHeight)
-    let width = node.pointee.style.width.resolved(innerWidth)
-    let height = node.pointee.style.height.resolved(innerHeight)
+    var constraint = room.outer
+    let width = node.pointee.style.width.resolved(room.outer.outerWidth)
+    let height = node.pointee.style.height.resolved(room.outer.outerHeight)
     let crossStretches =
       alignment(child, in: parent) == .stretch && !wraps && !hasAutoMargin(child, row: !row)
     if !width.isNaN {
       constraint.width = bounded(child, row: true, width, constraint)
       constraint.widthMode = .exact
-    } else if !innerWidth.isNaN {
-      constraint.width = max(0, innerWidth - margins(child, row: true))
-      let most = node.pointee.style.maxWidth.resolved(innerWidth)
-      if !row, crossStretches, widthMode == .exact {
+    } else if !room.width.isNaN {
+      constraint.width = max(0, room.width - margins(child, row: true))
+      let most = node.pointee.style.maxWidth.resolved(room.outer.outerWidth)
+      if !row, crossStretches, room.widthMode == .exact {
         constraint.width = bounded(child, row: true, constraint.width, constraint)
         constraint.widthMode = .exact
       } else {
@@ -596,14 +593,14 @@ struct FlexLayout {
         constraint.widthMode = .atMost
       }
     } else {
-      let most = node.pointee.style.maxWidth.resolved(innerWidth)
+      let most = node.pointee.style.maxWidth.resolved(room.outer.outerWidth)
       if most >= 0 { (constraint.width, constraint.widthMode) = (most, .atMost) }
     }
     if !height.isNaN {
       constraint.height = bounded(child, row: false, height, constraint)
       constraint.heightMode = .exact
-    } else if row, crossStretches, heightMode == .exact, !innerHeight.isNaN {
-      constraint.height = bounded(child, row: false, max(0, innerHeight - margins(child, row: false)), constraint)
+    } else if row, crossStretches, room.heightMode == .exact {
+      constraint.height = bounded(child, row: false, max(0, room.height - margins(child, row: false)), constraint)
       constraint.heightMode = .exact
     }
     let ratio = Double(node.pointee.style.aspectRatio)
@@ -621,8 +618,8 @@ struct FlexLayout {
 
   /// Grows or shrinks the items of a line: CSS Flexible Box Layout §9.7.
   private mutating func resolveFlexible(
-    _ line: inout Line, _ index: Int, row: Bool, innerMain: Double, mode: Constraint.Mode, bases: Double, gap: Double,
-    outer: Constraint, constraint: Constraint, insets: Double
+    _ line: inout Line, _ index: Int, row: Bool, room: Room, bases: Double, gap: Double, constraint: Constraint,
+    insets: Double
   ) {
     var growth = 0.0
     var shrinkage = 0.0
@@ -630,29 +627,29 @@ struct FlexLayout {
     while next != line.end {
       let child = Int(next)
       if isItem(child) {
-        nodes[child].target = bounded(child, row: row, nodes[child].basis, outer)
+        nodes[child].target = bounded(child, row: row, nodes[child].basis, room.outer)
         growth += grow(child)
         shrinkage += Double(nodes[child].style.shrink)
       }
       next = nodes[child].next
     }
-    var room = innerMain
-    if mode != .exact {
+    var length = room.length(row: row)
+    if room.mode(row: row) != .exact {
       // The element is as large as its items, within its bounds.
       let node = nodes + index
       let least = (row ? node.pointee.style.minWidth : node.pointee.style.minHeight)
         .resolved(row ? constraint.outerWidth : constraint.outerHeight)
       let most = (row ? node.pointee.style.maxWidth : node.pointee.style.maxHeight)
         .resolved(row ? constraint.outerWidth : constraint.outerHeight)
-      room = bases
-      if most >= 0, bases > most - insets { room = max(0, most - insets) }
-      if least >= 0, bases < least - insets { room = max(0, least - insets) }
-      if mode == .atMost, room > innerMain, shrinkage > 0 { room = innerMain }
-      if scrolls(index, row: row) { room = bases }
+      length = bases
+      if most >= 0, bases > most - insets { length = max(0, most - insets) }
+      if least >= 0, bases < least - insets { length = max(0, least - insets) }
+      if room.mode(row: row) == .atMost, shrinkage > 0 { length = min(length, room.length(row: row)) }
+      if scrolls(index, row: row) { length = bases }
     }
-    let rest = room - bases
+    let rest = length - bases
     guard rest.isFinite, rest != 0, rest > 0 ? growth > 0 : shrinkage > 0 else { return }
-    flex(&line, row: row, room: room, rest: rest, gap: gap, outer: outer)
+    flex(&line, row: row, room: length, rest: rest, gap: gap, outer: room.outer)
   }
 
   @inline(__always)
@@ -739,18 +736,19 @@ struct FlexLayout {
 
   /// The sizes of a line's items in the cross axis, and the line's.
   private mutating func measureCross(
-    _ line: inout Line, _ index: Int, row: Bool, innerWidth: Double, innerHeight: Double, crossMode: Constraint.Mode,
-    gap: Double, wraps: Bool
+    _ line: inout Line, _ index: Int, row: Bool, room: Room, gap: Double, wraps: Bool
   ) {
-    let innerCross = row ? innerHeight : innerWidth
+    let innerCross = room.length(row: !row)
+    let follows = heightFollows(row: row, room)
     var next = line.first
     while next != line.end {
       let child = Int(next)
       let node = nodes + child
       next = node.pointee.next
       guard isItem(child) else { continue }
-      var told = outerContext(innerWidth, innerHeight)
-      let own = (row ? node.pointee.style.height : node.pointee.style.width).resolved(innerCross)
+      var told = room.outer
+      let own = (row ? node.pointee.style.height : node.pointee.style.width).resolved(
+        room.whole(row: !row))
       let ratio = Double(node.pointee.style.aspectRatio)
       var length = Double.nan
       var mode = Constraint.Mode.open
@@ -762,7 +760,7 @@ struct FlexLayout {
       } else if ratio > 0 {
         length = bounded(child, row: !row, row ? node.pointee.target / ratio : node.pointee.target * ratio, told)
         mode = .exact
-      } else if stretches, !wraps, crossMode == .exact, !innerCross.isNaN {
+      } else if stretches, !wraps, room.mode(row: !row) == .exact {
         length = bounded(child, row: !row, max(0, innerCross - margins(child, row: !row)), told)
         mode = .exact
       } else {
@@ -771,7 +769,7 @@ struct FlexLayout {
           length = max(0, innerCross - margins(child, row: true))
           mode = .atMost
         }
-        let most = (row ? node.pointee.style.maxHeight : node.pointee.style.maxWidth).resolved(innerCross)
+        let most = (row ? node.pointee.style.maxHeight : node.pointee.style.maxWidth).resolved(room.whole(row: !row))
         if !row, most >= 0, !(length <= most) { (length, mode) = (most, .atMost) }
       }
       if mode == .exact {
@@ -782,6 +780,7 @@ struct FlexLayout {
           (told.height, told.heightMode) = (length, mode)
         } else {
           (told.height, told.heightMode) = (node.pointee.target, .exact)
+          told.heightFollows = follows && hasNoHeight(child, room)
           (told.width, told.widthMode) = (length, mode)
         }
         let size = measured(child, told)
@@ -803,8 +802,20 @@ struct FlexLayout {
     var cross: Double
     var mainStart: Double
     var crossStart: Double
-    var innerWidth: Double
-    var innerHeight: Double
+    var innerMain: Double
+    var innerCross: Double
+    var room: Room
+  }
+
+  /// `true` if the heights of items without one follow from what is in them, so that nothing in them can be a share of it.
+  private func heightFollows(row: Bool, _ room: Room) -> Bool {
+    row || room.heightMode != .exact || room.outer.outerHeight.isNaN
+  }
+
+  private func hasNoHeight(_ child: Int, _ room: Room) -> Bool {
+    let node = nodes + child
+    return node.pointee.style.aspectRatio == 0 && node.pointee.style.height.resolved(room.outer.outerHeight).isNaN
+      && (node.pointee.style.basis.isAuto || node.pointee.style.basis.resolved(room.outer.outerHeight).isNaN)
   }
 
   /// Places the items of a line and lays them out.
@@ -824,6 +835,7 @@ struct FlexLayout {
       }
       next = nodes[child].next
     }
+    let follows = heightFollows(row: row, axes.room)
     var position = axes.mainStart
     var between = gap
     let autoMargin = autoMargins > 0 ? max(0, rest) / Double(autoMargins) : 0
@@ -875,7 +887,7 @@ struct FlexLayout {
       if autoMain.0 { mainBefore += autoMargin }
       if autoMain.1 { mainAfter += autoMargin }
 
-      var told = outerContext(axes.innerWidth, axes.innerHeight)
+      var told = axes.room.outer
       var cross = node.pointee.cross
       if node.pointee.isStretched {
         cross = bounded(child, row: !row, max(0, line.cross - crossBefore - crossAfter), told)
@@ -886,6 +898,9 @@ struct FlexLayout {
         (told.width, told.height) = (cross, node.pointee.target)
       }
       (told.widthMode, told.heightMode) = (.exact, .exact)
+      // A stretched item has the height that its line gives it.
+      let isStretched = row && alignment(child, in: index) == .stretch && !autoCross.0 && !autoCross.1
+      told.heightFollows = follows && !isStretched && hasNoHeight(child, axes.room)
       layOut(child, told)
 
       let free = line.cross - cross - crossBefore - crossAfter
@@ -916,10 +931,10 @@ struct FlexLayout {
     guard node.pointee.style.position == .relative else { return }
     let offsets = node.pointee.style.offsets
     if offsets.hasNone { return }
-    let left = offsets.left.resolved(axes.innerWidth)
-    let right = offsets.right.resolved(axes.innerWidth)
-    let top = offsets.top.resolved(axes.innerHeight)
-    let bottom = offsets.bottom.resolved(axes.innerHeight)
+    let left = offsets.left.resolved(axes.room.outer.outerWidth)
+    let right = offsets.right.resolved(axes.room.outer.outerWidth)
+    let top = offsets.top.resolved(axes.room.outer.outerHeight)
+    let bottom = offsets.bottom.resolved(axes.room.outer.outerHeight)
     if nodes[Int(node.pointee.parent)].isRightToLeft, !right.isNaN {
       node.pointee.x -= right
     } else {
@@ -976,6 +991,7 @@ struct FlexLayout {
     }
     if !width.isNaN { width = bounded(child, row: true, width, told) }
     if !height.isNaN { height = bounded(child, row: false, height, told) }
+    told.heightFollows = height.isNaN && ratio == 0
     if ratio > 0 {
       if width.isNaN, !height.isNaN {
         width = bounded(child, row: true, height * ratio, told)
@@ -1039,12 +1055,10 @@ struct FlexLayout {
   private func staticPlace(_ child: Int, in parent: Int, axes: Axes) -> (Double, Double) {
     let node = nodes + child
     let row = axes.row
-    let (innerMain, innerCross) =
-      row ? (axes.innerWidth, axes.innerHeight) : (axes.innerHeight, axes.innerWidth)
     let (mainSize, crossSize) =
       row ? (node.pointee.width, node.pointee.height) : (node.pointee.height, node.pointee.width)
-    let mainFree = innerMain - mainSize - margins(child, row: row)
-    let crossFree = innerCross - crossSize - margins(child, row: !row)
+    let mainFree = axes.innerMain - mainSize - margins(child, row: row)
+    let crossFree = axes.innerCross - crossSize - margins(child, row: !row)
     var (mainBefore, crossBefore) =
       row
       ? (node.pointee.marginLeft, node.pointee.marginTop) : (node.pointee.marginTop, node.pointee.marginLeft)
@@ -1144,7 +1158,9 @@ struct FlexLayout {
       row: node.pointee.style.flexDirection == .row, mainReversed: false, crossReversed: false,
       main: node.pointee.style.flexDirection == .row ? size.width : size.height,
       cross: node.pointee.style.flexDirection == .row ? size.height : size.width, mainStart: 0, crossStart: 0,
-      innerWidth: told.outerWidth, innerHeight: told.outerHeight)
+      innerMain: node.pointee.style.flexDirection == .row ? told.outerWidth : told.outerHeight,
+      innerCross: node.pointee.style.flexDirection == .row ? told.outerHeight : told.outerWidth,
+      room: Room(width: told.width, height: told.height, widthMode: .exact, heightMode: .exact, outer: told))
     var count = 0.0
     next = node.pointee.first
     while next >= 0 {
@@ -1204,6 +1220,7 @@ struct FlexLayout {
         for number in heights.indices { heights[number] = lowest }
       }
       if performs {
+        told.heightFollows = height.isNaN
         (told.height, told.heightMode) = (tall, .exact)
         layOut(child, told)
         let x = isCell ? setting.leftGap + Double(place) * (width + setting.gap) : 0
@@ -1223,7 +1240,8 @@ struct FlexLayout {
     let axes = Axes(
       row: false, mainReversed: false, crossReversed: node.pointee.isRightToLeft, main: size.height, cross: size.width,
       mainStart: insets.top, crossStart: node.pointee.isRightToLeft ? insets.right : insets.left,
-      innerWidth: available, innerHeight: max(0, size.height - insets.top - insets.bottom))
+      innerMain: max(0, size.height - insets.top - insets.bottom), innerCross: available,
+      room: Room(width: available, height: .nan, widthMode: .exact, heightMode: .open, outer: outer))
     placeAbsolutes(index, size: size, axes: axes)
     finish(index, size: size, insets: insets)
     return size

@@ -879,11 +879,14 @@ struct Constraint: Equatable {
   /// The inner size of the element around it, for shares.
   var outerWidth = Double.nan
   var outerHeight = Double.nan
+  /// `true` if an exact height follows from what is in the element: shares of it are no lengths.
+  var heightFollows = false
 
   @inline(__always) static func same(_ a: Double, _ b: Double) -> Bool { a == b || (a.isNaN && b.isNaN) }
 
   @inline(__always) func matches(_ other: Constraint) -> Bool {
-    widthMode == other.widthMode && heightMode == other.heightMode && Self.same(width, other.width)
+    widthMode == other.widthMode && heightMode == other.heightMode && heightFollows == other.heightFollows
+      && Self.same(width, other.width)
       && Self.same(height, other.height) && Self.same(outerWidth, other.outerWidth)
       && Self.same(outerHeight, other.outerHeight)
   }
