@@ -151,8 +151,8 @@ let package = Package(
     .target(
       name: "PageRuntime",
       dependencies: [
-        "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "Releases",
-        "ScriptEngine",
+        "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "PageLayout",
+        "Releases", "ScriptEngine",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -170,7 +170,7 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
+        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageLayout", "PageRuntime",
         "ScriptEngine", "Releases", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -273,8 +273,8 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [
-        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageTesting", "TestServers",
-        "TestSupport",
+        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageLayout", "PageTesting",
+        "TestServers", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -288,7 +288,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageRuntime", "PageTesting",
+        "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageLayout", "PageRuntime",
+        "PageTesting",
       ],
       swiftSettings: relaxed),
     .testTarget(
