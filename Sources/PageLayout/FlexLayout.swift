@@ -200,7 +200,7 @@ struct FlexLayout {
     budget -= 1
     let node = nodes + index
     if node.pointee.depth >= Int32(LayoutTree.depthLimit) {
-      hideChildren(index)
+      if performs { hideChildren(index) }
       return leaf(index, constraint, content: .zero, performs: performs)
     }
     switch node.pointee.kind {
@@ -212,7 +212,9 @@ struct FlexLayout {
       // UISwitch is 51 by 31 points.
       let size = LayoutSize(width: 51 * window.unitsPerPoint, height: 31 * window.unitsPerPoint)
       return leaf(index, constraint, content: size, performs: performs)
-    case .indicator: return leaf(index, constraint, content: dots(index), performs: performs)
+    case .indicator:
+      if performs { hideChildren(index) }
+      return leaf(index, constraint, content: dots(index), performs: performs)
     case .slider: return slider(index, constraint, performs: performs)
     case .waterfall: return waterfall(index, constraint, performs: performs)
     default:

@@ -352,7 +352,7 @@ public struct LayoutTree: Sendable {
     let node = nodes[Int(place)]
     var border = LayoutInsets()
     var padding = LayoutInsets()
-    if node.style.hasPadding {
+    if node.style.hasPadding, !isRemoved {
       border.left = node.style.border.left.orZero(0)
       border.top = node.style.border.top.orZero(0)
       border.right = node.style.border.right.orZero(0)
@@ -423,7 +423,11 @@ public struct LayoutTree: Sendable {
       names.append((ref, type))
     }
     places[ref] = place
-    nodes[Int(place)].kind = Kind(type)
+    let kind = Kind(type)
+    nodes[Int(place)].kind = kind
+    nodes[Int(place)].clips = kind.scrolls
+    nodes[Int(place)].isScroller = kind.scrolls
+    nodes[Int(place)].isSticky = kind == .header
     nodes[Int(place)].isAcross = type == "hlist"
     setStyle(style, at: place)
     _ = read(attributes, at: place)
@@ -558,6 +562,7 @@ public struct LayoutTree: Sendable {
       return true
     case .richtext:
       _ = textEntry(place)
+      hasRichText = true
       needText(place)
       return false
     case .scroller, .list:
@@ -604,6 +609,7 @@ public struct LayoutTree: Sendable {
   // MARK: What waits
 
   private var waitingTexts: [Int32] = []
+  private var hasRichText = false
 
   /// Forgets what is known of an element, and of those around it.
   private mutating func mark(_ place: Int32) {
@@ -621,15 +627,13 @@ public struct LayoutTree: Sendable {
       next = nodes[Int(next)].parent
     }
     // The parts of a rich text are not laid out for themselves.
-    if place >= 0, nodes[Int(place)].kind == .richtext || nodes[Int(place)].kind == .span {
-      markRichText(place)
-    }
-  }
-
-  private mutating func markRichText(_ place: Int32) {
-    var next = place
+    guard hasRichText else { return }
+    next = place
     while next >= 0 {
-      if nodes[Int(next)].kind == .richtext { needText(next) }
+      if nodes[Int(next)].kind == .richtext {
+        needText(next)
+        nodes[Int(next)].forget(generation)
+      }
       next = nodes[Int(next)].parent
     }
   }

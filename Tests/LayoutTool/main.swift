@@ -55,19 +55,13 @@ func boxes(_ test: [String: Any]) -> [[Double]] {
   }
   add(test["root"] as? [String: Any] ?? [:], to: "body")
   tree.update()
-  var corners: [String: (x: Double, y: Double)] = ["body": (0, 0)]
-  func rounded(_ number: Double) -> Double {
-    (number + 1e-4).rounded(.down) == (number + 0.5).rounded(.down)
-      ? (number + 1e-4).rounded(.down) : (number + 0.5 + 1e-4).rounded(.down)
-  }
+  // As Yoga does: places in the parent, and sizes so that neighbours on the page meet.
+  func rounded(_ number: Double) -> Double { (number + 0.5 + 1e-4).rounded(.down) }
   return refs.map { ref in
     guard let box = tree.box(ref) else { return [] }
     let (page, frame) = (box.pageFrame, box.frame)
-    let (left, top) = (rounded(page.x), rounded(page.y))
-    corners[ref] = (left, top)
-    let outer = (x: page.x - frame.x, y: page.y - frame.y)
     return [
-      left - rounded(outer.x), top - rounded(outer.y), rounded(page.maxX) - left, rounded(page.maxY) - top,
+      rounded(frame.x), rounded(frame.y), rounded(page.maxX) - rounded(page.x), rounded(page.maxY) - rounded(page.y),
     ]
   }
 }
