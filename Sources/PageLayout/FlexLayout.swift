@@ -1170,6 +1170,8 @@ struct FlexLayout {
       next = nodes[child].next
       guard !nodes[child].isRemoved, !nodes[child].isFixed else { continue }
       if nodes[child].style.position == .absolute || nodes[child].kind == .indicator {
+        // The dots count the pages.
+        nodes[child].knownCount = 0
         layOutAbsolute(
           child, area: LayoutRect(x: 0, y: 0, width: size.width, height: size.height),
           isRightToLeft: node.pointee.isRightToLeft, at: nil, parent: index, axes: axes)

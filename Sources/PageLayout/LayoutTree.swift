@@ -96,7 +96,7 @@ public struct LayoutTree: Sendable {
       if sibling < 0, position < wanted { index = wanted - 1 }
     }
     detach(place)
-    mark(former)
+    markParents(former)
     attach(place, to: above, at: index)
     let shift = nodes[Int(above)].depth + 1 - nodes[Int(place)].depth
     forEach(below: place) { tree, node in

@@ -14,7 +14,7 @@ final class CountingMeasurer: TextMeasuring {
 
 @Suite("The tree of a layout")
 struct LayoutTreeTests {
-  @Test("after any changes the boxes are those of a tree that was made as it is", arguments: 0..<20)
+  @Test("after any changes the boxes are those of a tree that was made as it is", arguments: 0..<40)
   func incremental(_ seed: Int) {
     var random = RandomTree(seed: seed)
     random.grow(to: 60)
