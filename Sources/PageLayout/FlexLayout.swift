@@ -81,12 +81,13 @@ struct FlexLayout {
       var parent = nodes[index].parent
       let isRightToLeft = parent >= 0 ? nodes[Int(parent)].isRightToLeft : window.isRightToLeft
       var isRemoved = nodes[index].style.isRemoved
+      // Up to the next fixed element around it, of which it is known.
       while parent >= 0, !isRemoved {
         isRemoved = nodes[Int(parent)].isRemoved
-        parent = nodes[Int(parent)].parent
+        parent = nodes[Int(parent)].isFixed ? -1 : nodes[Int(parent)].parent
       }
+      nodes[index].isRemoved = isRemoved
       if isRemoved { continue }
-      nodes[index].isRemoved = false
       layOutAbsolute(
         index, area: LayoutRect(x: 0, y: 0, width: window.width.bounded, height: window.height.bounded),
         isRightToLeft: isRightToLeft, at: .zero)
@@ -255,6 +256,9 @@ struct FlexLayout {
   }
 
   private mutating func text(_ index: Int, _ constraint: Constraint, performs: Bool) -> LayoutSize {
+    if nodes[index].text >= 0, let entry = texts?.advanced(by: Int(nodes[index].text)) {
+      entry.pointee.setDirection(nodes[index].isRightToLeft)
+    }
     if constraint.widthMode == .exact, constraint.heightMode == .exact {
       return leaf(index, constraint, content: .zero, performs: performs)
     }

@@ -678,7 +678,8 @@ public struct LayoutTree: Sendable {
 
   private func builtText(_ place: Int32) -> LayoutText {
     let node = nodes[Int(place)]
-    let isRightToLeft = isRightToLeft(place)
+    // Layout sets another direction if it comes to it.
+    let isRightToLeft = node.isRightToLeft
     func style(_ place: Int32, above: TextStyle = TextStyle()) -> TextStyle {
       TextStyle(
         styles[place] ?? [:], unitsPerPoint: window.unitsPerPoint, isRightToLeft: isRightToLeft, above: above)
@@ -715,18 +716,6 @@ public struct LayoutTree: Sendable {
       }
     }
     return LayoutText(spans: spans, style: own)
-  }
-
-  private func isRightToLeft(_ place: Int32) -> Bool {
-    var next = place
-    while next >= 0 {
-      switch nodes[Int(next)].style.direction {
-      case .leftToRight: return false
-      case .rightToLeft: return true
-      case .inherit: next = nodes[Int(next)].parent
-      }
-    }
-    return window.isRightToLeft
   }
 }
 
@@ -854,6 +843,13 @@ struct TextEntry {
   }
 
   init() {}
+
+  mutating func setDirection(_ isRightToLeft: Bool) {
+    guard text.style.isRightToLeft != isRightToLeft else { return }
+    text.style.isRightToLeft = isRightToLeft
+    for index in text.spans.indices { text.spans[index].style.isRightToLeft = isRightToLeft }
+    forget()
+  }
 
   mutating func forget() { known = (nil, nil, nil) }
 
