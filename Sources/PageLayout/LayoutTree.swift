@@ -399,6 +399,10 @@ public struct LayoutTree: Sendable {
     guard node.isSticky, let scroller else { return 0 }
     let edge = scroller.y + node.style.offsets.top.orZero(nodes[Int(scroller.node)].height)
     var shift = max(0, edge - y)
+    // It does not leave what it is in (`WXScrollerComponent.adjustSticky`).
+    if shift > 0, node.parent >= 0, node.parent != scroller.node {
+      shift = min(shift, max(0, nodes[Int(node.parent)].height - node.y - node.height))
+    }
     guard shift > 0, node.kind == .header, node.parent == scroller.node else { return shift }
     // The next header of a list pushes it away (WXMultiColumnLayout, UITableView).
     var next = node.next

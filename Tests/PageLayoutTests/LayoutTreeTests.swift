@@ -203,6 +203,20 @@ struct LayoutTreeTests {
     #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "s", "c", "b"])
   }
 
+  @Test("a sticky element does not leave what it is in")
+  func stickyInside() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 500", type: "scroller")
+    boxes.add("a", "height: 300", to: "s")
+    boxes.add("b", "height: 50; position: sticky; top: 10", to: "a")
+    boxes.add("c", "height: 2000", to: "s")
+    boxes.tree.update()
+    boxes.tree.scroll("s", to: LayoutPoint(x: 0, y: 100))
+    #expect(boxes.pages("b") == ["0 10 750 50"])
+    boxes.tree.scroll("s", to: LayoutPoint(x: 0, y: 280))
+    #expect(boxes.pages("b") == ["0 -30 750 50"])
+  }
+
   @Test(
     "the columns of a waterfall",
     arguments: [
