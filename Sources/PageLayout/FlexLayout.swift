@@ -122,15 +122,16 @@ struct FlexLayout {
   private func bounded(_ index: Int, row: Bool, _ size: Double, _ outer: Constraint) -> Double {
     let node = nodes + index
     var size = size
+    let isFree = row ? outer.isFreeWidth : outer.isFreeHeight
     let (most, least, whole) =
       row
       ? (node.pointee.style.maxWidth, node.pointee.style.minWidth, outer.outerWidth)
       : (node.pointee.style.maxHeight, node.pointee.style.minHeight, outer.outerHeight)
-    if !most.isNone {
+    if !most.isNone, !isFree {
       let length = most.resolved(whole)
       if length >= 0 { size = min(size, length) }
     }
-    if !least.isNone {
+    if !least.isNone, !isFree {
       let length = least.resolved(whole)
       if length >= 0 { size = max(size, length) }
     }
@@ -440,6 +441,14 @@ struct FlexLayout {
       next = nodes[child].next
     }
 
+    // A line ends where the element would, if it were as large as it may be.
+    var limit = room.length(row: row)
+    if wraps, limit.isNaN {
+      limit =
+        (row ? style.pointee.style.maxWidth : style.pointee.style.maxHeight)
+        .resolved(row ? constraint.outerWidth : constraint.outerHeight) - (row ? insetWidth : insetHeight)
+    }
+
     // 2. Lines, and in them the sizes that items get.
     var line = Line()
     var lines: [Line] = []
@@ -456,7 +465,7 @@ struct FlexLayout {
         if isItem(child) {
           let size = bounded(child, row: row, nodes[child].basis, room.outer) + margins(child, row: row)
           let gap = line.count > 0 ? gapMain : 0
-          if wraps, line.count > 0, bases + gap + size > room.length(row: row) { break }
+          if wraps, line.count > 0, bases + gap + size > limit { break }
           bases += gap + size
           line.count += 1
         }
@@ -567,14 +576,18 @@ struct FlexLayout {
     {
       return least
     }
-    if !node.pointee.style.basis.isAuto {
-      let length = node.pointee.style.basis.resolved(room.whole(row: row))
-      if !length.isNaN, isExact || node.pointee.style.basis.value != 0 { return max(length, least) }
-    }
+    let told = node.pointee.style.basis.resolved(room.whole(row: row))
+    if !told.isNaN, isExact || !row { return max(told, least) }
     let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(room.whole(row: row))
     if !own.isNaN { return max(own, least) }
     let size = measured(child, itemConstraint(child, in: parent, row: row, room: room, wraps: wraps))
-    return max(row ? size.width : size.height, least)
+    var length = row ? size.width : size.height
+    // In a row that is as wide as its items, an item is as wide as its content, within what it may become of its basis.
+    if !told.isNaN {
+      if node.pointee.style.grow == 0 { length = min(length, told) }
+      if node.pointee.style.shrink == 0 { length = max(length, told) }
+    }
+    return max(length, least)
   }
 
   /// What an item is told of its size while it is asked for the one it would like.
@@ -619,6 +632,14 @@ struct FlexLayout {
         constraint.heightMode = .exact
       }
     }
+    // What an item would like to be does not heed its bounds in the main axis: CSS Flexible Box Layout §9.2.
+    if row {
+      constraint.isFreeWidth =
+        constraint.widthMode != .exact && !(node.pointee.style.minWidth.isNone && node.pointee.style.maxWidth.isNone)
+    } else {
+      constraint.isFreeHeight =
+        constraint.heightMode != .exact && !(node.pointee.style.minHeight.isNone && node.pointee.style.maxHeight.isNone)
+    }
     return constraint
   }
 
@@ -648,8 +669,9 @@ struct FlexLayout {
       let most = (row ? node.pointee.style.maxWidth : node.pointee.style.maxHeight)
         .resolved(row ? constraint.outerWidth : constraint.outerHeight)
       length = bases
-      if most >= 0, bases > most - insets { length = max(0, most - insets) }
-      if least >= 0, bases < least - insets { length = max(0, least - insets) }
+      let isFree = row ? constraint.isFreeWidth : constraint.isFreeHeight
+      if most >= 0, !isFree, bases > most - insets { length = max(0, most - insets) }
+      if least >= 0, !isFree, bases < least - insets { length = max(0, least - insets) }
       if room.mode(row: row) == .atMost, shrinkage > 0 { length = min(length, room.length(row: row)) }
       if scrolls(index, row: row) { length = bases }
     }
@@ -763,11 +785,11 @@ struct FlexLayout {
       if !own.isNaN {
         length = bounded(child, row: !row, own, told)
         mode = .exact
-      } else if ratio > 0 {
-        length = bounded(child, row: !row, row ? node.pointee.target / ratio : node.pointee.target * ratio, told)
-        mode = .exact
       } else if stretches, !wraps, room.mode(row: !row) == .exact {
         length = bounded(child, row: !row, max(0, innerCross - margins(child, row: !row)), told)
+        mode = .exact
+      } else if ratio > 0 {
+        length = bounded(child, row: !row, row ? node.pointee.target / ratio : node.pointee.target * ratio, told)
         mode = .exact
       } else {
         node.pointee.isStretched = stretches

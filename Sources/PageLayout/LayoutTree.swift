@@ -885,11 +885,17 @@ struct Constraint: Equatable {
   var outerHeight = Double.nan
   /// `true` if an exact height follows from what is in the element: shares of it are no lengths.
   var heightFollows = false
+  /// `true` if the element's smallest and largest width do not count.
+  var isFreeWidth = false
+  /// `true` if the element's smallest and largest height do not count.
+  var isFreeHeight = false
 
   @inline(__always) static func same(_ a: Double, _ b: Double) -> Bool { a == b || (a.isNaN && b.isNaN) }
 
   @inline(__always) func matches(_ other: Constraint) -> Bool {
     widthMode == other.widthMode && heightMode == other.heightMode && heightFollows == other.heightFollows
+      && isFreeWidth == other.isFreeWidth
+      && isFreeHeight == other.isFreeHeight
       && Self.same(width, other.width)
       && Self.same(height, other.height) && Self.same(outerWidth, other.outerWidth)
       && Self.same(outerHeight, other.outerHeight)

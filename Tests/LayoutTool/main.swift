@@ -11,6 +11,7 @@ import PageLayout
 /// The measurer of Yoga's generated tests: characters are 10 wide and 10 high, and words are not broken.
 struct TenByTen: TextMeasuring {
   func size(of text: LayoutText, width: Double) -> LayoutSize {
+    if text.style.fontFamily == "ahem" { return ahem(text, width: width) }
     let words = text.spans.flatMap { $0.text.split(separator: " ", omittingEmptySubsequences: false) }
     let whole = Double(text.spans.reduce(0) { $0 + $1.text.count }) * 10
     let longest = Double(words.map(\.count).max() ?? 0) * 10
@@ -32,6 +33,23 @@ struct TenByTen: TextMeasuring {
       }
     }
     return LayoutSize(width: min(whole, width), height: (line == 0 ? lines - 1 : lines) * 10)
+  }
+}
+
+extension TenByTen {
+  /// The measurer of Taffy's: spaces of no width are where lines may break.
+  private func ahem(_ text: LayoutText, width: Double) -> LayoutSize {
+    let words = text.spans.flatMap { $0.text.unicodeScalars.split(separator: "\u{200B}") }.map { Double($0.count) * 10 }
+    var (lines, line, widest) = (1.0, 0.0, 0.0)
+    for word in words {
+      if line > 0, line + word > width {
+        lines += 1
+        line = 0
+      }
+      line += word
+      widest = max(widest, line)
+    }
+    return LayoutSize(width: widest, height: words.isEmpty ? 0 : lines * 10)
   }
 }
 
