@@ -1042,6 +1042,11 @@ struct FlexLayout {
       if width.isNaN { width = bounded(child, row: true, size.width, told) }
       if height.isNaN { height = bounded(child, row: false, size.height, told) }
       if ratio > 0, style.width.isNone, style.height.isNone {
+        // The bounds of the height are bounds of the width.
+        let (least, most) = (style.minHeight.resolved(area.height), style.maxHeight.resolved(area.height))
+        if most >= 0 { width = min(width, most * ratio) }
+        if least >= 0 { width = max(width, least * ratio) }
+        width = bounded(child, row: true, width, told)
         height = bounded(child, row: false, width / ratio, told)
       }
     }

@@ -74,7 +74,8 @@ func boxes(_ test: [String: Any]) -> [[Double]] {
   add(test["root"] as? [String: Any] ?? [:], to: "body")
   tree.update()
   // As Yoga does: places in the parent, and sizes so that neighbours on the page meet.
-  func rounded(_ number: Double) -> Double { (number + 0.5 + 1e-4).rounded(.down) }
+  let isExact = test["exact"] as? Bool ?? false
+  func rounded(_ number: Double) -> Double { isExact ? number : (number + 0.5 + 1e-4).rounded(.down) }
   return refs.map { ref in
     guard let box = tree.box(ref) else { return [] }
     let (page, frame) = (box.pageFrame, box.frame)
