@@ -34,10 +34,10 @@ struct FlexLayout {
 
   // MARK: The tree
 
-  /// The number of elements above one up to which the stack of any thread suffices.
-  private static let shallow = 100
-  /// The stack that one element takes, at most.
-  private static let frameSize = 6 << 10
+  /// The number of elements above one up to which a stack of 512 KiB suffices.
+  private static let shallow = 48
+  /// More than the bytes of stack that a level takes: 6 KiB were measured without optimisation.
+  private static let frameSize = 12 << 10
 
   /// Lays out the body, then what is fixed.
   ///
@@ -81,12 +81,13 @@ struct FlexLayout {
       var parent = nodes[index].parent
       let isRightToLeft = parent >= 0 ? nodes[Int(parent)].isRightToLeft : window.isRightToLeft
       var isRemoved = nodes[index].style.isRemoved
+      // Up to the next fixed element around it, of which it is known.
       while parent >= 0, !isRemoved {
         isRemoved = nodes[Int(parent)].isRemoved
-        parent = nodes[Int(parent)].parent
+        parent = nodes[Int(parent)].isFixed ? -1 : nodes[Int(parent)].parent
       }
+      nodes[index].isRemoved = isRemoved
       if isRemoved { continue }
-      nodes[index].isRemoved = false
       layOutAbsolute(
         index, area: LayoutRect(x: 0, y: 0, width: window.width.bounded, height: window.height.bounded),
         isRightToLeft: isRightToLeft, at: .zero)
@@ -121,15 +122,16 @@ struct FlexLayout {
   private func bounded(_ index: Int, row: Bool, _ size: Double, _ outer: Constraint) -> Double {
     let node = nodes + index
     var size = size
+    let isFree = row ? outer.isFreeWidth : outer.isFreeHeight
     let (most, least, whole) =
       row
       ? (node.pointee.style.maxWidth, node.pointee.style.minWidth, outer.outerWidth)
       : (node.pointee.style.maxHeight, node.pointee.style.minHeight, outer.outerHeight)
-    if !most.isNone {
+    if !most.isNone, !isFree {
       let length = most.resolved(whole)
       if length >= 0 { size = min(size, length) }
     }
-    if !least.isNone {
+    if !least.isNone, !isFree {
       let length = least.resolved(whole)
       if length >= 0 { size = max(size, length) }
     }
@@ -200,7 +202,7 @@ struct FlexLayout {
     budget -= 1
     let node = nodes + index
     if node.pointee.depth >= Int32(LayoutTree.depthLimit) {
-      hideChildren(index)
+      if performs { hideChildren(index) }
       return leaf(index, constraint, content: .zero, performs: performs)
     }
     switch node.pointee.kind {
@@ -212,7 +214,9 @@ struct FlexLayout {
       // UISwitch is 51 by 31 points.
       let size = LayoutSize(width: 51 * window.unitsPerPoint, height: 31 * window.unitsPerPoint)
       return leaf(index, constraint, content: size, performs: performs)
-    case .indicator: return leaf(index, constraint, content: dots(index), performs: performs)
+    case .indicator:
+      if performs { hideChildren(index) }
+      return leaf(index, constraint, content: dots(index), performs: performs)
     case .slider: return slider(index, constraint, performs: performs)
     case .waterfall: return waterfall(index, constraint, performs: performs)
     default:
@@ -253,6 +257,9 @@ struct FlexLayout {
   }
 
   private mutating func text(_ index: Int, _ constraint: Constraint, performs: Bool) -> LayoutSize {
+    if nodes[index].text >= 0, let entry = texts?.advanced(by: Int(nodes[index].text)) {
+      entry.pointee.setDirection(nodes[index].isRightToLeft)
+    }
     if constraint.widthMode == .exact, constraint.heightMode == .exact {
       return leaf(index, constraint, content: .zero, performs: performs)
     }
@@ -434,6 +441,14 @@ struct FlexLayout {
       next = nodes[child].next
     }
 
+    // A line ends where the element would, if it were as large as it may be.
+    var limit = room.length(row: row)
+    if wraps, limit.isNaN {
+      limit =
+        (row ? style.pointee.style.maxWidth : style.pointee.style.maxHeight)
+        .resolved(row ? constraint.outerWidth : constraint.outerHeight) - (row ? insetWidth : insetHeight)
+    }
+
     // 2. Lines, and in them the sizes that items get.
     var line = Line()
     var lines: [Line] = []
@@ -450,7 +465,7 @@ struct FlexLayout {
         if isItem(child) {
           let size = bounded(child, row: row, nodes[child].basis, room.outer) + margins(child, row: row)
           let gap = line.count > 0 ? gapMain : 0
-          if wraps, line.count > 0, bases + gap + size > room.length(row: row) { break }
+          if wraps, line.count > 0, bases + gap + size > limit { break }
           bases += gap + size
           line.count += 1
         }
@@ -561,14 +576,18 @@ struct FlexLayout {
     {
       return least
     }
-    if !node.pointee.style.basis.isAuto {
-      let length = node.pointee.style.basis.resolved(room.whole(row: row))
-      if !length.isNaN, isExact || node.pointee.style.basis.value != 0 { return max(length, least) }
-    }
+    let told = node.pointee.style.basis.resolved(room.whole(row: row))
+    if !told.isNaN, isExact || !row { return max(told, least) }
     let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(room.whole(row: row))
     if !own.isNaN { return max(own, least) }
     let size = measured(child, itemConstraint(child, in: parent, row: row, room: room, wraps: wraps))
-    return max(row ? size.width : size.height, least)
+    var length = row ? size.width : size.height
+    // In a row that is as wide as its items, an item is as wide as its content, within what it may become of its basis.
+    if !told.isNaN {
+      if node.pointee.style.grow == 0 { length = min(length, told) }
+      if node.pointee.style.shrink == 0 { length = max(length, told) }
+    }
+    return max(length, least)
   }
 
   /// What an item is told of its size while it is asked for the one it would like.
@@ -613,6 +632,14 @@ struct FlexLayout {
         constraint.heightMode = .exact
       }
     }
+    // What an item would like to be does not heed its bounds in the main axis: CSS Flexible Box Layout §9.2.
+    if row {
+      constraint.isFreeWidth =
+        constraint.widthMode != .exact && !(node.pointee.style.minWidth.isNone && node.pointee.style.maxWidth.isNone)
+    } else {
+      constraint.isFreeHeight =
+        constraint.heightMode != .exact && !(node.pointee.style.minHeight.isNone && node.pointee.style.maxHeight.isNone)
+    }
     return constraint
   }
 
@@ -642,8 +669,9 @@ struct FlexLayout {
       let most = (row ? node.pointee.style.maxWidth : node.pointee.style.maxHeight)
         .resolved(row ? constraint.outerWidth : constraint.outerHeight)
       length = bases
-      if most >= 0, bases > most - insets { length = max(0, most - insets) }
-      if least >= 0, bases < least - insets { length = max(0, least - insets) }
+      let isFree = row ? constraint.isFreeWidth : constraint.isFreeHeight
+      if most >= 0, !isFree, bases > most - insets { length = max(0, most - insets) }
+      if least >= 0, !isFree, bases < least - insets { length = max(0, least - insets) }
       if room.mode(row: row) == .atMost, shrinkage > 0 { length = min(length, room.length(row: row)) }
       if scrolls(index, row: row) { length = bases }
     }
@@ -757,11 +785,11 @@ struct FlexLayout {
       if !own.isNaN {
         length = bounded(child, row: !row, own, told)
         mode = .exact
-      } else if ratio > 0 {
-        length = bounded(child, row: !row, row ? node.pointee.target / ratio : node.pointee.target * ratio, told)
-        mode = .exact
       } else if stretches, !wraps, room.mode(row: !row) == .exact {
         length = bounded(child, row: !row, max(0, innerCross - margins(child, row: !row)), told)
+        mode = .exact
+      } else if ratio > 0 {
+        length = bounded(child, row: !row, row ? node.pointee.target / ratio : node.pointee.target * ratio, told)
         mode = .exact
       } else {
         node.pointee.isStretched = stretches
@@ -1014,6 +1042,11 @@ struct FlexLayout {
       if width.isNaN { width = bounded(child, row: true, size.width, told) }
       if height.isNaN { height = bounded(child, row: false, size.height, told) }
       if ratio > 0, style.width.isNone, style.height.isNone {
+        // The bounds of the height are bounds of the width.
+        let (least, most) = (style.minHeight.resolved(area.height), style.maxHeight.resolved(area.height))
+        if most >= 0 { width = min(width, most * ratio) }
+        if least >= 0 { width = max(width, least * ratio) }
+        width = bounded(child, row: true, width, told)
         height = bounded(child, row: false, width / ratio, told)
       }
     }
@@ -1168,6 +1201,8 @@ struct FlexLayout {
       next = nodes[child].next
       guard !nodes[child].isRemoved, !nodes[child].isFixed else { continue }
       if nodes[child].style.position == .absolute || nodes[child].kind == .indicator {
+        // The dots count the pages.
+        nodes[child].knownCount = 0
         layOutAbsolute(
           child, area: LayoutRect(x: 0, y: 0, width: size.width, height: size.height),
           isRightToLeft: node.pointee.isRightToLeft, at: nil, parent: index, axes: axes)

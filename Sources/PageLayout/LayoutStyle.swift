@@ -339,7 +339,7 @@ struct StyleReader {
     switch parts.count {
     case 1:
       if let grow = number(parts[0]) {
-        flex = (max(0, grow), nil, grow > 0 ? .zero : .auto)
+        flex = (max(0, grow), nil, grow > 0 ? Length(value: 0, unit: .percent) : .auto)
       } else if parts[0] == .text("auto") {
         flex = (1, 1, .auto)
       } else if parts[0] == .text("none") {
@@ -348,7 +348,7 @@ struct StyleReader {
     case 2...3:
       guard let grow = number(parts[0]).map({ max(0, $0) }) else { return }
       if let shrink = number(parts[1]) {
-        flex = (grow, max(0, shrink), parts.count > 2 ? basis(parts[2]) : .zero)
+        flex = (grow, max(0, shrink), parts.count > 2 ? basis(parts[2]) : Length(value: 0, unit: .percent))
       } else {
         flex = (grow, nil, basis(parts[1]))
       }

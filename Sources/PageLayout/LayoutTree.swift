@@ -96,7 +96,7 @@ public struct LayoutTree: Sendable {
       if sibling < 0, position < wanted { index = wanted - 1 }
     }
     detach(place)
-    mark(former)
+    markParents(former)
     attach(place, to: above, at: index)
     let shift = nodes[Int(above)].depth + 1 - nodes[Int(place)].depth
     forEach(below: place) { tree, node in
@@ -352,7 +352,7 @@ public struct LayoutTree: Sendable {
     let node = nodes[Int(place)]
     var border = LayoutInsets()
     var padding = LayoutInsets()
-    if node.style.hasPadding {
+    if node.style.hasPadding, !isRemoved {
       border.left = node.style.border.left.orZero(0)
       border.top = node.style.border.top.orZero(0)
       border.right = node.style.border.right.orZero(0)
@@ -399,6 +399,10 @@ public struct LayoutTree: Sendable {
     guard node.isSticky, let scroller else { return 0 }
     let edge = scroller.y + node.style.offsets.top.orZero(nodes[Int(scroller.node)].height)
     var shift = max(0, edge - y)
+    // It does not leave what it is in (`WXScrollerComponent.adjustSticky`).
+    if shift > 0, node.parent >= 0, node.parent != scroller.node {
+      shift = min(shift, max(0, nodes[Int(node.parent)].height - node.y - node.height))
+    }
     guard shift > 0, node.kind == .header, node.parent == scroller.node else { return shift }
     // The next header of a list pushes it away (WXMultiColumnLayout, UITableView).
     var next = node.next
@@ -423,7 +427,11 @@ public struct LayoutTree: Sendable {
       names.append((ref, type))
     }
     places[ref] = place
-    nodes[Int(place)].kind = Kind(type)
+    let kind = Kind(type)
+    nodes[Int(place)].kind = kind
+    nodes[Int(place)].clips = kind.scrolls
+    nodes[Int(place)].isScroller = kind.scrolls
+    nodes[Int(place)].isSticky = kind == .header
     nodes[Int(place)].isAcross = type == "hlist"
     setStyle(style, at: place)
     _ = read(attributes, at: place)
@@ -558,6 +566,7 @@ public struct LayoutTree: Sendable {
       return true
     case .richtext:
       _ = textEntry(place)
+      hasRichText = true
       needText(place)
       return false
     case .scroller, .list:
@@ -604,6 +613,7 @@ public struct LayoutTree: Sendable {
   // MARK: What waits
 
   private var waitingTexts: [Int32] = []
+  private var hasRichText = false
 
   /// Forgets what is known of an element, and of those around it.
   private mutating func mark(_ place: Int32) {
@@ -621,15 +631,13 @@ public struct LayoutTree: Sendable {
       next = nodes[Int(next)].parent
     }
     // The parts of a rich text are not laid out for themselves.
-    if place >= 0, nodes[Int(place)].kind == .richtext || nodes[Int(place)].kind == .span {
-      markRichText(place)
-    }
-  }
-
-  private mutating func markRichText(_ place: Int32) {
-    var next = place
+    guard hasRichText else { return }
+    next = place
     while next >= 0 {
-      if nodes[Int(next)].kind == .richtext { needText(next) }
+      if nodes[Int(next)].kind == .richtext {
+        needText(next)
+        nodes[Int(next)].forget(generation)
+      }
       next = nodes[Int(next)].parent
     }
   }
@@ -674,7 +682,8 @@ public struct LayoutTree: Sendable {
 
   private func builtText(_ place: Int32) -> LayoutText {
     let node = nodes[Int(place)]
-    let isRightToLeft = isRightToLeft(place)
+    // Layout sets another direction if it comes to it.
+    let isRightToLeft = node.isRightToLeft
     func style(_ place: Int32, above: TextStyle = TextStyle()) -> TextStyle {
       TextStyle(
         styles[place] ?? [:], unitsPerPoint: window.unitsPerPoint, isRightToLeft: isRightToLeft, above: above)
@@ -711,18 +720,6 @@ public struct LayoutTree: Sendable {
       }
     }
     return LayoutText(spans: spans, style: own)
-  }
-
-  private func isRightToLeft(_ place: Int32) -> Bool {
-    var next = place
-    while next >= 0 {
-      switch nodes[Int(next)].style.direction {
-      case .leftToRight: return false
-      case .rightToLeft: return true
-      case .inherit: next = nodes[Int(next)].parent
-      }
-    }
-    return window.isRightToLeft
   }
 }
 
@@ -851,6 +848,13 @@ struct TextEntry {
 
   init() {}
 
+  mutating func setDirection(_ isRightToLeft: Bool) {
+    guard text.style.isRightToLeft != isRightToLeft else { return }
+    text.style.isRightToLeft = isRightToLeft
+    for index in text.spans.indices { text.spans[index].style.isRightToLeft = isRightToLeft }
+    forget()
+  }
+
   mutating func forget() { known = (nil, nil, nil) }
 
   /// A text that is laid out in a width has the same lines in every width between that of its widest line and this one.
@@ -881,11 +885,17 @@ struct Constraint: Equatable {
   var outerHeight = Double.nan
   /// `true` if an exact height follows from what is in the element: shares of it are no lengths.
   var heightFollows = false
+  /// `true` if the element's smallest and largest width do not count.
+  var isFreeWidth = false
+  /// `true` if the element's smallest and largest height do not count.
+  var isFreeHeight = false
 
   @inline(__always) static func same(_ a: Double, _ b: Double) -> Bool { a == b || (a.isNaN && b.isNaN) }
 
   @inline(__always) func matches(_ other: Constraint) -> Bool {
     widthMode == other.widthMode && heightMode == other.heightMode && heightFollows == other.heightFollows
+      && isFreeWidth == other.isFreeWidth
+      && isFreeHeight == other.isFreeHeight
       && Self.same(width, other.width)
       && Self.same(height, other.height) && Self.same(outerWidth, other.outerWidth)
       && Self.same(outerHeight, other.outerHeight)

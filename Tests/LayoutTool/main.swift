@@ -11,6 +11,7 @@ import PageLayout
 /// The measurer of Yoga's generated tests: characters are 10 wide and 10 high, and words are not broken.
 struct TenByTen: TextMeasuring {
   func size(of text: LayoutText, width: Double) -> LayoutSize {
+    if text.style.fontFamily == "ahem" { return ahem(text, width: width) }
     let words = text.spans.flatMap { $0.text.split(separator: " ", omittingEmptySubsequences: false) }
     let whole = Double(text.spans.reduce(0) { $0 + $1.text.count }) * 10
     let longest = Double(words.map(\.count).max() ?? 0) * 10
@@ -35,6 +36,23 @@ struct TenByTen: TextMeasuring {
   }
 }
 
+extension TenByTen {
+  /// The measurer of Taffy's: spaces of no width are where lines may break.
+  private func ahem(_ text: LayoutText, width: Double) -> LayoutSize {
+    let words = text.spans.flatMap { $0.text.unicodeScalars.split(separator: "\u{200B}") }.map { Double($0.count) * 10 }
+    var (lines, line, widest) = (1.0, 0.0, 0.0)
+    for word in words {
+      if line > 0, line + word > width {
+        lines += 1
+        line = 0
+      }
+      line += word
+      widest = max(widest, line)
+    }
+    return LayoutSize(width: widest, height: words.isEmpty ? 0 : lines * 10)
+  }
+}
+
 func boxes(_ test: [String: Any]) -> [[Double]] {
   var window = LayoutWindow()
   (window.width, window.height, window.unitsPerPoint) = (100_000, 100_000, 1)
@@ -55,19 +73,14 @@ func boxes(_ test: [String: Any]) -> [[Double]] {
   }
   add(test["root"] as? [String: Any] ?? [:], to: "body")
   tree.update()
-  var corners: [String: (x: Double, y: Double)] = ["body": (0, 0)]
-  func rounded(_ number: Double) -> Double {
-    (number + 1e-4).rounded(.down) == (number + 0.5).rounded(.down)
-      ? (number + 1e-4).rounded(.down) : (number + 0.5 + 1e-4).rounded(.down)
-  }
+  // As Yoga does: places in the parent, and sizes so that neighbours on the page meet.
+  let isExact = test["exact"] as? Bool ?? false
+  func rounded(_ number: Double) -> Double { isExact ? number : (number + 0.5 + 1e-4).rounded(.down) }
   return refs.map { ref in
     guard let box = tree.box(ref) else { return [] }
     let (page, frame) = (box.pageFrame, box.frame)
-    let (left, top) = (rounded(page.x), rounded(page.y))
-    corners[ref] = (left, top)
-    let outer = (x: page.x - frame.x, y: page.y - frame.y)
     return [
-      left - rounded(outer.x), top - rounded(outer.y), rounded(page.maxX) - left, rounded(page.maxY) - top,
+      rounded(frame.x), rounded(frame.y), rounded(page.maxX) - rounded(page.x), rounded(page.maxY) - rounded(page.y),
     ]
   }
 }
