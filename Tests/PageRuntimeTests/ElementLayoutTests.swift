@@ -12,7 +12,8 @@ struct ElementLayoutTests {
   private static func element(_ ref: Int, _ generator: inout SeededGenerator) -> ElementDescription {
     let isDeep = Int.random(in: 0..<4, using: &generator) == 0
     return ElementDescription(
-      ref: "\(ref)", type: types.randomElement(using: &generator) ?? "div", attributes: ["value": .string("text \(ref)")],
+      ref: "\(ref)", type: types.randomElement(using: &generator) ?? "div",
+      attributes: ["value": .string("text \(ref)")],
       style: style(&generator), events: [["appear"], ["click"], []].randomElement(using: &generator) ?? [],
       children: isDeep ? [ElementDescription(ref: "\(ref).1", type: "text", attributes: ["value": "below"])] : [])
   }

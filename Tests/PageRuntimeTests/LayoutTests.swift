@@ -116,7 +116,7 @@ import Testing
   @Test("a page that asks for no place is not laid out")
   func unasked() async throws {
     try await Self.running(
-      Self.list + "['scroll', 'loadmore'].forEach(function (t) { list.addEvent(t, function () {}) })"
+      Self.list + ";['scroll', 'loadmore'].forEach(function (t) { list.addEvent(t, function () {}) })"
     ) {
       page, _ in
       try await page.fireEvent("_root", "other")

@@ -197,7 +197,9 @@ extension PageInstance {
     updateLayout()
     let further = options["offset"].units(layoutWindow) ?? 0
     guard let target = elementLayout?.offset(for: ref, further: further, in: tree) else { return }
-    if elementLayout?.scroll(target.scroller, to: target.offset) == true { tellScrolled() }
+    guard elementLayout?.scroll(target.scroller, to: target.offset) == true else { return }
+    tellScrolled()
+    followLayout()
   }
 
   /// Takes over an event that the app fires, which may say that the user has scrolled: by the `contentOffset` of the event
