@@ -154,6 +154,45 @@ import Testing
     }
   }
 
+  /// A page that says where its part is, when it has run and when it is asked.
+  private static let inner = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'), dom = weex.requireModule('dom'), said = []
+    d.documentElement.appendChild(b)
+    var t = d.createElement('text', { style: { position: 'fixed', bottom: 0 } })
+    var part = d.createElement('div', { style: { height: 100 } })
+    b.appendChild(t); b.appendChild(part)
+    function say(v) { said.push(v); t.setAttr('value', JSON.stringify(said)) }
+    function ask() {
+      dom.getComponentRect(part, function (r) { say(r.size.width) })
+      dom.getComponentRect('viewport', function (r) { say(r.size.width + ' by ' + r.size.height) })
+    }
+    part.addEvent('click', function (e) { say('tapped at ' + e.position.x) })
+    b.addEvent('ask', ask); ask()
+    """
+
+  @Test("an embedded page is laid out in the box of its element, and tapped through it")
+  func embedded() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/part.js", Array(Self.inner.utf8))
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var style = { marginTop: 30, marginLeft: 50, width: 400, height: 300 }
+          var frame = add('embed', { attr: { src: 'part.js' }, style: style })
+          body.addEvent('grow', function () { frame.setStyle('width', 500) })
+          """)
+      await page.settle(within: .seconds(50))
+      let part = try #require(await page.embedded.values.first)
+      #expect(await Self.said(part) == ["400", "400 by 300"])
+      try await page.tap(x: 60, y: 40)
+      try await page.fireEvent("_root", "grow")
+      try await part.fireEvent("_root", "ask")
+      #expect(await Self.said(part) == ["400", "400 by 300", "tapped at 0", "500", "500 by 300"])
+      await #expect(throws: ClickError.notClickable(.ref("_root"))) { try await page.tap(x: 60, y: 180) }
+      await page.destroy()
+    }
+  }
+
   // MARK: Scrolling
 
   @Test(
@@ -205,6 +244,39 @@ import Testing
       try await page.fireEvent("_root", "go", ["to": 0])
       expected += ["+0down", "+1down", "-4down", "-5down", "scroll 0 of 1000"]
       #expect(await Self.said(page) == expected)
+    }
+  }
+
+  @Test("parts of a row in a list appear with their cell, and scroll in the direction of reading")
+  func nestedScrollers() async throws {
+    for (direction, place) in [("ltr", -300), ("rtl", 300)] as [(String, Double)] {
+      try await Self.running(
+        Self.list + """
+          var style = { height: 100, flexDirection: 'row', direction: '\(direction)' }
+          var row = document.createElement('scroller', { attr: { scrollDirection: 'horizontal' }, style: style })
+          cells[6].appendChild(row)
+          function part(n) {
+            var e = add('div', { style: { width: 200, height: 100 } }, row)
+            e.addEvent('appear', function (e) { say('+' + n + e.direction) })
+            e.addEvent('disappear', function (e) { say('-' + n + e.direction) })
+            return e
+          }
+          var parts = [0, 1, 2, 3, 4, 5].map(part)
+          body.addEvent('next', function () { dom.scrollToElement(parts[2]) })
+          """
+      ) { page, _ in
+        #expect(await Self.said(page) == [])
+        try await page.fireEvent("_root", "go", ["to": 5])
+        var expected = ["+0up", "+1up", "+2up", "+3up"]
+        #expect(await Self.said(page) == expected, "\(direction)")
+        let row = try #require(await page.first("scroller")?.ref)
+        try await page.fireEvent(row, "scroll", ["contentOffset": ["x": .number(place)]])
+        expected += ["-0left", "+4left", "+5left"]
+        #expect(await Self.said(page) == expected, "\(direction)")
+        try await page.fireEvent("_root", "next")
+        expected += ["-1left"]
+        #expect(await Self.said(page) == expected, "\(direction)")
+      }
     }
   }
 

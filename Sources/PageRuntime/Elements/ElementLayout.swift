@@ -418,16 +418,18 @@ extension ScriptValue {
     return length.flatMap { $0.isFinite ? (isPoints ? $0 * window.unitsPerPoint : $0) : nil }
   }
 
-  fileprivate var layoutValue: LayoutValue? {
+  /// What is neither a number nor a text is an empty text, which is no value of any property.
+  fileprivate var layoutValue: LayoutValue {
     switch self {
     case .number(let number): .number(number)
     case .string(let text): .text(text)
     case .bool(let isTrue): .text(isTrue ? "true" : "false")
-    case .undefined, .null, .array, .object, .data: nil
+    case .undefined, .null, .array, .object, .data: .text("")
     }
   }
 }
 
 extension [String: ScriptValue] {
-  fileprivate var layoutValues: [String: LayoutValue] { compactMapValues(\.layoutValue) }
+  // The table stays as it is: no name is hashed again.
+  fileprivate var layoutValues: [String: LayoutValue] { mapValues(\.layoutValue) }
 }

@@ -105,12 +105,24 @@ extension PageInstance {
   func updateLayout() {
     if elementLayout == nil {
       elementLayout = ElementLayout(window: layoutWindow, measurer: registry.handlers.measurer)
+    } else if embedder != nil {
+      renewLayoutWindow()
     }
     let hasChanged = elementLayout?.update(tree) {
       _ = expandedTree
       return expansion?.tree
     }
-    if hasChanged == true, isLayoutFollowed { layoutFeed.send(()) }
+    guard hasChanged == true else { return }
+    if isLayoutFollowed { layoutFeed.send(()) }
+    for page in embedded.values where page.elementLayout != nil { page.followLayout() }
+  }
+
+  /// Takes over another viewport, or another size of the element that the page is embedded in.
+  func renewLayoutWindow() {
+    guard elementLayout != nil else { return }
+    // The page around this one may be laid out for it.
+    let window = layoutWindow
+    elementLayout?.setWindow(window)
   }
 
   /// Lays out what has changed, if something waits for it, and fires the events that elements are due.
@@ -235,7 +247,11 @@ extension PageInstance {
     let handler = registry.handlers.layout
     var rect: LayoutRect?
     if ref == "viewport" {
-      rect = await handler?.viewport(of: self) ?? deviceRect
+      rect = await handler?.viewport(of: self)
+      if rect == nil, deviceRect != nil {
+        let window = layoutWindow
+        rect = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
+      }
     } else {
       guard tree[ref] != nil || expandedTree.tree[ref] != nil else { return refused("there is no element \(ref)") }
       if let handler {
@@ -249,14 +265,19 @@ extension PageInstance {
     return ["result": true, "size": rect.scriptValue]
   }
 
-  /// The window that the page is laid out for: as ``deviceRect``, or 750 by 1,334 for a device without a size.
+  /// The window that the page is laid out for: as ``deviceRect``, or 750 by 1,334 for a device without a size. An embedded
+  /// page has the room of its element.
   var layoutWindow: LayoutWindow {
-    guard let device = deviceRect else { return LayoutWindow() }
     var window = LayoutWindow()
-    (window.width, window.height) = (device.width, device.height)
-    let environment = configuration.environment
-    if let width = environment["deviceWidth"].size {
-      window.unitsPerPoint = device.width / (width / (environment["scale"].size ?? 1))
+    if let device = deviceRect {
+      (window.width, window.height) = (device.width, device.height)
+      let environment = configuration.environment
+      if let width = environment["deviceWidth"].size {
+        window.unitsPerPoint = device.width / (width / (environment["scale"].size ?? 1))
+      }
+    }
+    if let frame = embedder?.layout.box(embedderRef)?.frame, frame.width > 0, frame.height > 0 {
+      (window.width, window.height) = (frame.width, frame.height)
     }
     return window
   }

@@ -262,6 +262,7 @@ extension PageInstance {
     guard let target = resolve(source) else { throw PageError.invalidURL(source) }
     let page = environment.page(registry: ownRegistry)
     page.embeddingDepth = embeddingDepth + 1
+    (page.embedder, page.embedderRef) = (self, ref)
     page.inheritedView = view
     page.partition = partition
     embedded[ref] = page

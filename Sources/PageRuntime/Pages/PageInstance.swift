@@ -79,6 +79,9 @@ public enum PagePhase: String, Hashable, Sendable {
   var inheritedView: ReleaseView?
   /// The number of pages that the page is embedded in, one in the other.
   var embeddingDepth = 0
+  /// The page that embeds it, and the ref of the element there.
+  weak var embedder: PageInstance?
+  var embedderRef = ""
 
   // MARK: Its opening
   // Changed by `begin` and `render` here, by `CachingPageInstance` and its fallback, and by `fail` and `endTrial` in
@@ -214,7 +217,7 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The callback ids, by the event of the web socket that they wait for, such as `onopen`.
   var socketListeners: [String: String] = [:]
   /// The argument of the latest `meta.setViewport`.
-  public internal(set) var viewport: ScriptValue = [:] { didSet { elementLayout?.setWindow(layoutWindow) } }
+  public internal(set) var viewport: ScriptValue = [:] { didSet { renewLayoutWindow() } }
   /// The latest messages and questions that the page has shown, at most 100.
   package internal(set) var messages: [PageMessage] = []
   /// The ref of the input that has the focus.
