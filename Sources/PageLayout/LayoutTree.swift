@@ -45,6 +45,11 @@ public struct LayoutTree: Sendable {
   private var isDirty = false
   private var removed: [String] = []
 
+  /// A tree without elements.
+  ///
+  /// - Parameters:
+  ///   - window: the screen.
+  ///   - measurer: measures the texts; without one characters have fixed widths.
   public init(window: LayoutWindow = LayoutWindow(), measurer: any TextMeasuring = FixedAdvances()) {
     self.window = window
     self.measurer = measurer
@@ -54,6 +59,7 @@ public struct LayoutTree: Sendable {
 
   // Each is ignored if it does not fit the tree: an unknown ref, a ref that exists, a second body, a cycle.
 
+  /// Makes the body, which is as large as the screen unless its style says otherwise.
   public mutating func createBody(
     _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]
   ) {
@@ -62,7 +68,15 @@ public struct LayoutTree: Sendable {
     mark(body)
   }
 
-  /// - Parameter index: the place among the children; `nil` for the end.
+  /// Adds an element without children.
+  ///
+  /// - Parameters:
+  ///   - ref: the id of the element.
+  ///   - type: the component, such as `text`; an unknown one is a `div`.
+  ///   - style: the style, as the script wrote it.
+  ///   - attributes: the attributes, as the script wrote them.
+  ///   - parent: the ref of the parent.
+  ///   - index: the place among the parent's children; `nil` for the end.
   public mutating func add(
     _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:],
     to parent: String, at index: Int? = nil
@@ -224,6 +238,7 @@ public struct LayoutTree: Sendable {
       }
       if offset > 0, item.isScroller {
         scroller = (node, origin.y)
+        if liesOver(path[offset - 1], node) { continue }
         let scrolled = scrollOffset(node)
         origin.x -= scrolled.x
         origin.y -= scrolled.y
@@ -313,12 +328,13 @@ public struct LayoutTree: Sendable {
       var inner = Entry(
         node: -1, origin: point, clip: item.clips ? entry.clip.intersection(frame) : entry.clip,
         scroller: entry.scroller, scrollerY: entry.scrollerY, isVisible: entry.isVisible)
+      var scrolledOrigin = point
       if item.isScroller {
         let scrolled = scrollOffset(entry.node)
         inner.scroller = entry.node
         inner.scrollerY = y
-        inner.origin.x -= scrolled.x
-        inner.origin.y -= scrolled.y
+        scrolledOrigin.x -= scrolled.x
+        scrolledOrigin.y -= scrolled.y
       }
       let begin = waiting.count
       var hasOrder = false
@@ -326,6 +342,7 @@ public struct LayoutTree: Sendable {
       while next >= 0 {
         let child = nodes[Int(next)]
         inner.node = next
+        inner.origin = liesOver(next, entry.node) ? point : scrolledOrigin
         if child.isFixed {
           above.append(
             Entry(
@@ -346,6 +363,12 @@ public struct LayoutTree: Sendable {
         waiting.replaceSubrange(begin..., with: ordered.map(\.element))
       }
     }
+  }
+
+  /// `true` for what lies over the pages of a slider, and does not move with them.
+  private func liesOver(_ child: Int32, _ parent: Int32) -> Bool {
+    nodes[Int(parent)].kind == .slider
+      && (nodes[Int(child)].kind == .indicator || nodes[Int(child)].style.position == .absolute)
   }
 
   private func box(_ place: Int32, at origin: LayoutPoint, isVisible: Bool, isRemoved: Bool) -> LayoutBox {

@@ -245,7 +245,8 @@ struct LayoutTreeTests {
     for number in 0..<3 { boxes.add("\(number)", to: "s") }
     boxes.add("dots", "position: absolute; bottom: 10; left: 0; right: 0; height: 20", type: "indicator", to: "s")
     #expect(boxes.frames("s", "0", "2", "dots") == ["0 0 750 300", "0 0 750 300", "1500 0 750 300", "0 270 750 20"])
-    #expect(boxes.pages("1") == ["0 0 750 300"])
+    #expect(boxes.pages("1", "dots") == ["0 0 750 300", "0 270 750 20"])
+    #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "s", "1", "dots"])
     #expect(boxes.tree.box("s")?.contentSize.width == 2_250)
   }
 
