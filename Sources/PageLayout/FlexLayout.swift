@@ -20,16 +20,26 @@ struct FlexLayout {
   /// The elements whose box changed, parents first.
   private(set) var changed: [Int32] = []
 
-  private var nodes = UnsafeMutablePointer<Node>.allocate(capacity: 0)
-  private var texts: UnsafeMutablePointer<TextEntry>?
+  private let nodes: UnsafeMutablePointer<Node>
+  private let texts: UnsafeMutablePointer<TextEntry>?
+  /// The elements whose children may have been placed anew, parents first.
   private var touched: [Int32] = []
+  /// Elements with more elements than this above them are not laid out.
+  private var depthLimit = Int32(LayoutTree.depthLimit)
 
-  init(window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int) {
+  /// - Parameters:
+  ///   - nodes: the elements, which name each other by their places in it; no one else uses them meanwhile.
+  ///   - texts: the texts, likewise.
+  init(
+    window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int,
+    nodes: UnsafeMutablePointer<Node>, texts: UnsafeMutablePointer<TextEntry>?
+  ) {
     self.window = window
     self.measurer = measurer
     self.columns = columns
     self.budget = budget
-    nodes.deallocate()
+    self.nodes = nodes
+    self.texts = texts
   }
 
   // MARK: The tree
@@ -44,11 +54,7 @@ struct FlexLayout {
   /// - Parameters:
   ///   - fixed: the elements with `position: fixed`, the outer ones first.
   ///   - depth: the largest number of elements above one.
-  mutating func run(
-    body: Int, fixed: [Int32], nodes: UnsafeMutablePointer<Node>, texts: UnsafeMutablePointer<TextEntry>?, depth: Int
-  ) {
-    self.nodes = nodes
-    self.texts = texts
+  mutating func run(body: Int, fixed: [Int32], depth: Int) {
     if depth <= Self.shallow {
       run(body, fixed)
       return
@@ -56,7 +62,12 @@ struct FlexLayout {
     // A deep tree has a stack of its own.
     let work = DeepWork(layout: self, body: body, fixed: fixed)
     let stack = (min(depth, LayoutTree.depthLimit) + 200) * Self.frameSize
-    if work.run(stack: stack) { self = work.layout }
+    if work.run(stack: stack) {
+      self = work.layout
+    } else {
+      depthLimit = Int32(Self.shallow)
+      run(body, fixed)
+    }
   }
 
   fileprivate mutating func run(_ body: Int, _ fixed: [Int32]) {
@@ -77,7 +88,7 @@ struct FlexLayout {
     if !style.isRemoved { layOut(body, constraint) }
     for place in fixed {
       let index = Int(place)
-      guard nodes[index].depth <= Int32(LayoutTree.depthLimit) else { continue }
+      guard nodes[index].depth <= depthLimit else { continue }
       var parent = nodes[index].parent
       let isRightToLeft = parent >= 0 ? nodes[Int(parent)].isRightToLeft : window.isRightToLeft
       var isRemoved = nodes[index].style.isRemoved
@@ -171,7 +182,7 @@ struct FlexLayout {
     }
     let constraint = reduced(index, constraint)
     if let size = nodes[index].size(constraint) { return size }
-    if budget <= 0 || nodes[index].depth >= Int32(LayoutTree.depthLimit) {
+    if budget <= 0 || nodes[index].depth >= depthLimit {
       let last = nodes[index].known.0
       return nodes[index].knownCount > 0
         ? LayoutSize(width: last.width, height: last.height)
@@ -201,7 +212,7 @@ struct FlexLayout {
   private mutating func place(_ index: Int, _ constraint: Constraint, performs: Bool) -> LayoutSize {
     budget -= 1
     let node = nodes + index
-    if node.pointee.depth >= Int32(LayoutTree.depthLimit) {
+    if node.pointee.depth >= depthLimit {
       if performs { hideChildren(index) }
       return leaf(index, constraint, content: .zero, performs: performs)
     }

@@ -181,15 +181,17 @@ public struct LayoutTree: Sendable {
     generation &+= 1
     buildTexts()
     let roots = fixed.sorted { (nodes[Int($0)].depth, $0) < (nodes[Int($1)].depth, $1) }
-    var engine = FlexLayout(
-      window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000)
-    nodes.withUnsafeMutableBufferPointer { nodes in
-      texts.withUnsafeMutableBufferPointer { texts in
-        guard let first = nodes.baseAddress else { return }
-        engine.run(body: Int(body), fixed: roots, nodes: first, texts: texts.baseAddress, depth: Int(deepest))
+    let places = nodes.withUnsafeMutableBufferPointer { nodes in
+      texts.withUnsafeMutableBufferPointer { texts -> [Int32] in
+        guard let first = nodes.baseAddress else { return [] }
+        var layout = FlexLayout(
+          window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, nodes: first,
+          texts: texts.baseAddress)
+        layout.run(body: Int(body), fixed: roots, depth: Int(deepest))
+        return layout.changed
       }
     }
-    for place in engine.changed { changed.append(names[Int(place)].ref) }
+    for place in places { changed.append(names[Int(place)].ref) }
     return changed
   }
 
