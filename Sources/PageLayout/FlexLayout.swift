@@ -222,9 +222,7 @@ struct FlexLayout {
       return text(index, constraint, performs: performs)
     case .toggle:
       if performs { hideChildren(index) }
-      // UISwitch is 51 by 31 points.
-      let size = LayoutSize(width: 51 * window.unitsPerPoint, height: 31 * window.unitsPerPoint)
-      return leaf(index, constraint, content: size, performs: performs)
+      return leaf(index, constraint, content: .zero, performs: performs)
     case .indicator:
       if performs { hideChildren(index) }
       return leaf(index, constraint, content: dots(index), performs: performs)

@@ -538,11 +538,16 @@ public struct LayoutTree: Sendable {
   }
 
   private mutating func setStyle(_ values: [String: LayoutValue], at place: Int32) {
-    let style = Style(values, unitsPerPoint: window.unitsPerPoint)
+    var style = Style(values, unitsPerPoint: window.unitsPerPoint)
     let index = Int(place)
     let former = nodes[index].style
     let kind = nodes[index].kind
-    if kind.isText || values.contains(where: { $0.value.isInPoints }) {
+    if kind == .toggle {
+      // `WXSwitchComponent` gives itself the size of a UISwitch in points.
+      if style.width.isNone { style.width = Length(value: Float(51 * window.unitsPerPoint), unit: .units) }
+      if style.height.isNone { style.height = Length(value: Float(31 * window.unitsPerPoint), unit: .units) }
+    }
+    if kind.isText || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
       styles[place] = values
     } else if styles[place] != nil {
       styles[place] = nil

@@ -263,6 +263,16 @@ struct LayoutTreeTests {
     #expect(boxes.frames("a") == ["0 0 \(size)"])
   }
 
+  @Test("a switch is not stretched")
+  func switches() {
+    var boxes = Boxes()
+    boxes.add("a", type: "switch")
+    boxes.add("b", "width: 200; height: 100", type: "switch")
+    #expect(boxes.frames("a", "b") == ["0 0 102 62", "0 62 200 100"])
+    boxes.tree.window.unitsPerPoint = 3
+    #expect(boxes.frames("a") == ["0 0 153 93"])
+  }
+
   @Test("a refresh that is hidden takes no room")
   func refresh() {
     var boxes = Boxes()
