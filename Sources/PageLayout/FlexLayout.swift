@@ -330,7 +330,6 @@ struct FlexLayout {
     /// The sum of the items' sizes and margins, and of the gaps.
     var used = 0.0
     var cross = 0.0
-    var autoMargins = 0
   }
 
   /// The room within an element for its items.

@@ -181,13 +181,13 @@ public struct FixedAdvances: TextMeasuring {
     private var widest = 0.0
     private var heights = 0.0
     private var count = 0
-    private var limited: (count: Int, widest: Double, heights: Double)?
     /// The line: up to its last break, spaces after it, and the word after them.
     private var line = 0.0
     private var spaces = 0.0
     private var word = 0.0
     private var height = 0.0
     private var isBegun = false
+    /// What the text would be if it ended with a line, for the first lines.
     private var ends: [(widest: Double, heights: Double)] = []
 
     init(width: Double) { self.width = width }

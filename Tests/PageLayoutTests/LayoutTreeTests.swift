@@ -172,6 +172,19 @@ struct LayoutTreeTests {
     #expect(boxes.tree.box("s")?.contentSize == LayoutSize(width: 2_000, height: 100))
   }
 
+  @Test("a scroller across that begins at the right scrolls to the left")
+  func acrossFromTheRight() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 100; direction: rtl", type: "scroller", ["scrollDirection": .text("horizontal")])
+    for number in 0..<10 { boxes.add("\(number)", "width: 200", to: "s") }
+    #expect(boxes.frames("0", "9") == ["550 0 200 100", "-1250 0 200 100"])
+    #expect(boxes.tree.box("s")?.contentSize == LayoutSize(width: 2_000, height: 100))
+    boxes.tree.scroll("s", to: LayoutPoint(x: -5_000, y: 0))
+    #expect(boxes.pages("0", "9") == ["1800 0 200 100", "0 0 200 100"])
+    boxes.tree.scroll("s", to: LayoutPoint(x: 100, y: 0))
+    #expect(boxes.pages("0") == ["550 0 200 100"])
+  }
+
   @Test("a header of a list sticks until the next one pushes it")
   func headers() {
     var boxes = Boxes()
