@@ -443,6 +443,7 @@ struct FlexLayout {
           hasAbsolute = true
         } else {
           resolveMargins(child, room.outer.outerWidth)
+          nodes[child].hasCross = false
           nodes[child].basis = basis(child, in: index, row: row, room: room, wraps: wraps)
         }
       }
@@ -588,7 +589,16 @@ struct FlexLayout {
     if !told.isNaN, isExact || !row { return max(told, least) }
     let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(room.whole(row: row))
     if !own.isNaN { return max(own, least) }
-    let size = measured(child, itemConstraint(child, in: parent, row: row, room: room, wraps: wraps))
+    var constraint = itemConstraint(child, in: parent, row: row, room: room, wraps: wraps)
+    var size = measured(child, constraint)
+    if !row, constraint.widthMode == .atMost {
+      // The height is that in the width that the item gets.
+      constraint.width = bounded(child, row: true, size.width, room.outer)
+      constraint.widthMode = .exact
+      size.height = measured(child, constraint).height
+      node.pointee.cross = constraint.width
+      node.pointee.hasCross = true
+    }
     var length = row ? size.width : size.height
     // In a row that is as wide as its items, an item is as wide as its content, within what it may become of its basis.
     if !told.isNaN {
@@ -609,7 +619,8 @@ struct FlexLayout {
     if !width.isNaN {
       constraint.width = bounded(child, row: true, width, constraint)
       constraint.widthMode = .exact
-    } else if !room.width.isNaN {
+    } else if !room.width.isNaN, !row || node.pointee.kind.isText {
+      // In a row a text is no wider than the row; others are as wide as their content.
       constraint.width = max(0, room.width - margins(child, row: true))
       let most = node.pointee.style.maxWidth.resolved(room.outer.outerWidth)
       if !row, crossStretches, room.widthMode == .exact {
@@ -810,6 +821,8 @@ struct FlexLayout {
       }
       if mode == .exact {
         node.pointee.cross = length
+      } else if node.pointee.hasCross, node.pointee.target == node.pointee.basis {
+        // It was measured with its height.
       } else {
         if row {
           (told.width, told.widthMode) = (node.pointee.target, .exact)
@@ -1046,8 +1059,14 @@ struct FlexLayout {
         (told.width, told.widthMode) = (width, .exact)
       }
       if !height.isNaN { (told.height, told.heightMode) = (height, .exact) }
-      let size = measured(child, told)
-      if width.isNaN { width = bounded(child, row: true, size.width, told) }
+      var size = measured(child, told)
+      if width.isNaN {
+        width = bounded(child, row: true, size.width, told)
+        if height.isNaN {
+          (told.width, told.widthMode) = (width, .exact)
+          size = measured(child, told)
+        }
+      }
       if height.isNaN { height = bounded(child, row: false, size.height, told) }
       if ratio > 0, style.width.isNone, style.height.isNone {
         // The bounds of the height are bounds of the width.

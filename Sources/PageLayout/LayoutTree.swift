@@ -992,6 +992,8 @@ struct Node {
   var target = 0.0
   var cross = 0.0
   var isFrozen = false
+  /// `true` if the size in the cross axis was measured with that in the main axis.
+  var hasCross = false
   var isStretched = false
 
   var laidOut = Constraint()
