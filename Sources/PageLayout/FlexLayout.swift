@@ -20,16 +20,26 @@ struct FlexLayout {
   /// The elements whose box changed, parents first.
   private(set) var changed: [Int32] = []
 
-  private var nodes = UnsafeMutablePointer<Node>.allocate(capacity: 0)
-  private var texts: UnsafeMutablePointer<TextEntry>?
+  private let nodes: UnsafeMutablePointer<Node>
+  private let texts: UnsafeMutablePointer<TextEntry>?
+  /// The elements whose children may have been placed anew, parents first.
   private var touched: [Int32] = []
+  /// Elements with more elements than this above them are not laid out.
+  private var depthLimit = Int32(LayoutTree.depthLimit)
 
-  init(window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int) {
+  /// - Parameters:
+  ///   - nodes: the elements, which name each other by their places in it; no one else uses them meanwhile.
+  ///   - texts: the texts, likewise.
+  init(
+    window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int,
+    nodes: UnsafeMutablePointer<Node>, texts: UnsafeMutablePointer<TextEntry>?
+  ) {
     self.window = window
     self.measurer = measurer
     self.columns = columns
     self.budget = budget
-    nodes.deallocate()
+    self.nodes = nodes
+    self.texts = texts
   }
 
   // MARK: The tree
@@ -44,11 +54,7 @@ struct FlexLayout {
   /// - Parameters:
   ///   - fixed: the elements with `position: fixed`, the outer ones first.
   ///   - depth: the largest number of elements above one.
-  mutating func run(
-    body: Int, fixed: [Int32], nodes: UnsafeMutablePointer<Node>, texts: UnsafeMutablePointer<TextEntry>?, depth: Int
-  ) {
-    self.nodes = nodes
-    self.texts = texts
+  mutating func run(body: Int, fixed: [Int32], depth: Int) {
     if depth <= Self.shallow {
       run(body, fixed)
       return
@@ -56,7 +62,12 @@ struct FlexLayout {
     // A deep tree has a stack of its own.
     let work = DeepWork(layout: self, body: body, fixed: fixed)
     let stack = (min(depth, LayoutTree.depthLimit) + 200) * Self.frameSize
-    if work.run(stack: stack) { self = work.layout }
+    if work.run(stack: stack) {
+      self = work.layout
+    } else {
+      depthLimit = Int32(Self.shallow)
+      run(body, fixed)
+    }
   }
 
   fileprivate mutating func run(_ body: Int, _ fixed: [Int32]) {
@@ -77,7 +88,7 @@ struct FlexLayout {
     if !style.isRemoved { layOut(body, constraint) }
     for place in fixed {
       let index = Int(place)
-      guard nodes[index].depth <= Int32(LayoutTree.depthLimit) else { continue }
+      guard nodes[index].depth <= depthLimit else { continue }
       var parent = nodes[index].parent
       let isRightToLeft = parent >= 0 ? nodes[Int(parent)].isRightToLeft : window.isRightToLeft
       var isRemoved = nodes[index].style.isRemoved
@@ -171,7 +182,7 @@ struct FlexLayout {
     }
     let constraint = reduced(index, constraint)
     if let size = nodes[index].size(constraint) { return size }
-    if budget <= 0 || nodes[index].depth >= Int32(LayoutTree.depthLimit) {
+    if budget <= 0 || nodes[index].depth >= depthLimit {
       let last = nodes[index].known.0
       return nodes[index].knownCount > 0
         ? LayoutSize(width: last.width, height: last.height)
@@ -201,7 +212,7 @@ struct FlexLayout {
   private mutating func place(_ index: Int, _ constraint: Constraint, performs: Bool) -> LayoutSize {
     budget -= 1
     let node = nodes + index
-    if node.pointee.depth >= Int32(LayoutTree.depthLimit) {
+    if node.pointee.depth >= depthLimit {
       if performs { hideChildren(index) }
       return leaf(index, constraint, content: .zero, performs: performs)
     }
@@ -211,9 +222,7 @@ struct FlexLayout {
       return text(index, constraint, performs: performs)
     case .toggle:
       if performs { hideChildren(index) }
-      // UISwitch is 51 by 31 points.
-      let size = LayoutSize(width: 51 * window.unitsPerPoint, height: 31 * window.unitsPerPoint)
-      return leaf(index, constraint, content: size, performs: performs)
+      return leaf(index, constraint, content: .zero, performs: performs)
     case .indicator:
       if performs { hideChildren(index) }
       return leaf(index, constraint, content: dots(index), performs: performs)
@@ -321,7 +330,6 @@ struct FlexLayout {
     /// The sum of the items' sizes and margins, and of the gaps.
     var used = 0.0
     var cross = 0.0
-    var autoMargins = 0
   }
 
   /// The room within an element for its items.
@@ -435,6 +443,7 @@ struct FlexLayout {
           hasAbsolute = true
         } else {
           resolveMargins(child, room.outer.outerWidth)
+          nodes[child].hasCross = false
           nodes[child].basis = basis(child, in: index, row: row, room: room, wraps: wraps)
         }
       }
@@ -580,7 +589,16 @@ struct FlexLayout {
     if !told.isNaN, isExact || !row { return max(told, least) }
     let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(room.whole(row: row))
     if !own.isNaN { return max(own, least) }
-    let size = measured(child, itemConstraint(child, in: parent, row: row, room: room, wraps: wraps))
+    var constraint = itemConstraint(child, in: parent, row: row, room: room, wraps: wraps)
+    var size = measured(child, constraint)
+    if !row, constraint.widthMode == .atMost {
+      // The height is that in the width that the item gets.
+      constraint.width = bounded(child, row: true, size.width, room.outer)
+      constraint.widthMode = .exact
+      size.height = measured(child, constraint).height
+      node.pointee.cross = constraint.width
+      node.pointee.hasCross = true
+    }
     var length = row ? size.width : size.height
     // In a row that is as wide as its items, an item is as wide as its content, within what it may become of its basis.
     if !told.isNaN {
@@ -601,7 +619,8 @@ struct FlexLayout {
     if !width.isNaN {
       constraint.width = bounded(child, row: true, width, constraint)
       constraint.widthMode = .exact
-    } else if !room.width.isNaN {
+    } else if !room.width.isNaN, !row || node.pointee.kind.isText {
+      // In a row a text is no wider than the row; others are as wide as their content.
       constraint.width = max(0, room.width - margins(child, row: true))
       let most = node.pointee.style.maxWidth.resolved(room.outer.outerWidth)
       if !row, crossStretches, room.widthMode == .exact {
@@ -802,6 +821,8 @@ struct FlexLayout {
       }
       if mode == .exact {
         node.pointee.cross = length
+      } else if node.pointee.hasCross, node.pointee.target == node.pointee.basis {
+        // It was measured with its height.
       } else {
         if row {
           (told.width, told.widthMode) = (node.pointee.target, .exact)
@@ -1038,8 +1059,14 @@ struct FlexLayout {
         (told.width, told.widthMode) = (width, .exact)
       }
       if !height.isNaN { (told.height, told.heightMode) = (height, .exact) }
-      let size = measured(child, told)
-      if width.isNaN { width = bounded(child, row: true, size.width, told) }
+      var size = measured(child, told)
+      if width.isNaN {
+        width = bounded(child, row: true, size.width, told)
+        if height.isNaN {
+          (told.width, told.widthMode) = (width, .exact)
+          size = measured(child, told)
+        }
+      }
       if height.isNaN { height = bounded(child, row: false, size.height, told) }
       if ratio > 0, style.width.isNone, style.height.isNone {
         // The bounds of the height are bounds of the width.

@@ -45,6 +45,11 @@ public struct LayoutTree: Sendable {
   private var isDirty = false
   private var removed: [String] = []
 
+  /// A tree without elements.
+  ///
+  /// - Parameters:
+  ///   - window: the screen.
+  ///   - measurer: measures the texts; without one characters have fixed widths.
   public init(window: LayoutWindow = LayoutWindow(), measurer: any TextMeasuring = FixedAdvances()) {
     self.window = window
     self.measurer = measurer
@@ -54,6 +59,7 @@ public struct LayoutTree: Sendable {
 
   // Each is ignored if it does not fit the tree: an unknown ref, a ref that exists, a second body, a cycle.
 
+  /// Makes the body, which is as large as the screen unless its style says otherwise.
   public mutating func createBody(
     _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]
   ) {
@@ -62,7 +68,15 @@ public struct LayoutTree: Sendable {
     mark(body)
   }
 
-  /// - Parameter index: the place among the children; `nil` for the end.
+  /// Adds an element without children.
+  ///
+  /// - Parameters:
+  ///   - ref: the id of the element.
+  ///   - type: the component, such as `text`; an unknown one is a `div`.
+  ///   - style: the style, as the script wrote it.
+  ///   - attributes: the attributes, as the script wrote them.
+  ///   - parent: the ref of the parent.
+  ///   - index: the place among the parent's children; `nil` for the end.
   public mutating func add(
     _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:],
     to parent: String, at index: Int? = nil
@@ -167,15 +181,17 @@ public struct LayoutTree: Sendable {
     generation &+= 1
     buildTexts()
     let roots = fixed.sorted { (nodes[Int($0)].depth, $0) < (nodes[Int($1)].depth, $1) }
-    var engine = FlexLayout(
-      window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000)
-    nodes.withUnsafeMutableBufferPointer { nodes in
-      texts.withUnsafeMutableBufferPointer { texts in
-        guard let first = nodes.baseAddress else { return }
-        engine.run(body: Int(body), fixed: roots, nodes: first, texts: texts.baseAddress, depth: Int(deepest))
+    let places = nodes.withUnsafeMutableBufferPointer { nodes in
+      texts.withUnsafeMutableBufferPointer { texts -> [Int32] in
+        guard let first = nodes.baseAddress else { return [] }
+        var layout = FlexLayout(
+          window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, nodes: first,
+          texts: texts.baseAddress)
+        layout.run(body: Int(body), fixed: roots, depth: Int(deepest))
+        return layout.changed
       }
     }
-    for place in engine.changed { changed.append(names[Int(place)].ref) }
+    for place in places { changed.append(names[Int(place)].ref) }
     return changed
   }
 
@@ -224,6 +240,7 @@ public struct LayoutTree: Sendable {
       }
       if offset > 0, item.isScroller {
         scroller = (node, origin.y)
+        if liesOver(path[offset - 1], node) { continue }
         let scrolled = scrollOffset(node)
         origin.x -= scrolled.x
         origin.y -= scrolled.y
@@ -313,12 +330,13 @@ public struct LayoutTree: Sendable {
       var inner = Entry(
         node: -1, origin: point, clip: item.clips ? entry.clip.intersection(frame) : entry.clip,
         scroller: entry.scroller, scrollerY: entry.scrollerY, isVisible: entry.isVisible)
+      var scrolledOrigin = point
       if item.isScroller {
         let scrolled = scrollOffset(entry.node)
         inner.scroller = entry.node
         inner.scrollerY = y
-        inner.origin.x -= scrolled.x
-        inner.origin.y -= scrolled.y
+        scrolledOrigin.x -= scrolled.x
+        scrolledOrigin.y -= scrolled.y
       }
       let begin = waiting.count
       var hasOrder = false
@@ -326,6 +344,7 @@ public struct LayoutTree: Sendable {
       while next >= 0 {
         let child = nodes[Int(next)]
         inner.node = next
+        inner.origin = liesOver(next, entry.node) ? point : scrolledOrigin
         if child.isFixed {
           above.append(
             Entry(
@@ -346,6 +365,12 @@ public struct LayoutTree: Sendable {
         waiting.replaceSubrange(begin..., with: ordered.map(\.element))
       }
     }
+  }
+
+  /// `true` for what lies over the pages of a slider, and does not move with them.
+  private func liesOver(_ child: Int32, _ parent: Int32) -> Bool {
+    nodes[Int(parent)].kind == .slider
+      && (nodes[Int(child)].kind == .indicator || nodes[Int(child)].style.position == .absolute)
   }
 
   private func box(_ place: Int32, at origin: LayoutPoint, isVisible: Bool, isRemoved: Bool) -> LayoutBox {
@@ -513,11 +538,16 @@ public struct LayoutTree: Sendable {
   }
 
   private mutating func setStyle(_ values: [String: LayoutValue], at place: Int32) {
-    let style = Style(values, unitsPerPoint: window.unitsPerPoint)
+    var style = Style(values, unitsPerPoint: window.unitsPerPoint)
     let index = Int(place)
     let former = nodes[index].style
     let kind = nodes[index].kind
-    if kind.isText || values.contains(where: { $0.value.isInPoints }) {
+    if kind == .toggle {
+      // `WXSwitchComponent` gives itself the size of a UISwitch in points.
+      if style.width.isNone { style.width = Length(value: Float(51 * window.unitsPerPoint), unit: .units) }
+      if style.height.isNone { style.height = Length(value: Float(31 * window.unitsPerPoint), unit: .units) }
+    }
+    if kind.isText || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
       styles[place] = values
     } else if styles[place] != nil {
       styles[place] = nil
@@ -962,6 +992,8 @@ struct Node {
   var target = 0.0
   var cross = 0.0
   var isFrozen = false
+  /// `true` if the size in the cross axis was measured with that in the main axis.
+  var hasCross = false
   var isStretched = false
 
   var laidOut = Constraint()

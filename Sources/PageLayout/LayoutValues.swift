@@ -1,44 +1,70 @@
 /// A width and a height in units of the design.
 public struct LayoutSize: Hashable, Sendable {
+  /// The width in units.
   public var width: Double
+  /// The height in units.
   public var height: Double
 
+  /// - Parameters:
+  ///   - width: the width in units.
+  ///   - height: the height in units.
   public init(width: Double, height: Double) { (self.width, self.height) = (width, height) }
 
+  /// No width and no height.
   public static let zero = LayoutSize(width: 0, height: 0)
 }
 
 /// A place and a size in units of the design; `y` grows downwards.
 public struct LayoutRect: Hashable, Sendable {
+  /// The left edge.
   public var x: Double
+  /// The top edge.
   public var y: Double
+  /// The width, at least 0.
   public var width: Double
+  /// The height, at least 0.
   public var height: Double
 
+  /// - Parameters:
+  ///   - x: the left edge.
+  ///   - y: the top edge.
+  ///   - width: the width, at least 0.
+  ///   - height: the height, at least 0.
   public init(x: Double, y: Double, width: Double, height: Double) {
     (self.x, self.y, self.width, self.height) = (x, y, width, height)
   }
 
+  /// A place without a size.
   public static let zero = LayoutRect(x: 0, y: 0, width: 0, height: 0)
 
+  /// The right edge.
   public var maxX: Double { x + width }
+  /// The bottom edge.
   public var maxY: Double { y + height }
+  /// The size.
   public var size: LayoutSize { LayoutSize(width: width, height: height) }
 
+  /// Returns `true` if the rectangles have an area in common; edges that touch are none.
   public func intersects(_ other: LayoutRect) -> Bool {
     x < other.maxX && other.x < maxX && y < other.maxY && other.y < maxY
   }
 
+  /// Returns `true` for a place in the rectangle; the right and bottom edges are not in it.
   public func contains(x: Double, y: Double) -> Bool { self.x <= x && x < maxX && self.y <= y && y < maxY }
 }
 
-/// Four numbers for the sides of a box, in units.
+/// Numbers for the four sides of a box, in units.
 public struct LayoutInsets: Hashable, Sendable {
+  /// The top side.
   public var top = 0.0
+  /// The right side.
   public var right = 0.0
+  /// The bottom side.
   public var bottom = 0.0
+  /// The left side.
   public var left = 0.0
 
+  /// Four zeros.
   public init() {}
 }
 
@@ -53,8 +79,11 @@ public struct LayoutWindow: Hashable, Sendable {
   /// `true` if elements without a `direction` around them begin at the right.
   public var isRightToLeft = false
 
+  /// A screen of 375 by 667 points.
   public init() {}
 
+  /// A screen of a size in points. What is no size leaves the standard one.
+  ///
   /// - Parameters:
   ///   - points: the screen's size in points.
   ///   - viewPortWidth: the design's width, which is as wide as the screen.
@@ -68,12 +97,15 @@ public struct LayoutWindow: Hashable, Sendable {
 
 /// A value of a style or an attribute.
 public enum LayoutValue: Hashable, Sendable {
+  /// A number.
   case number(Double)
+  /// A text.
   case text(String)
 }
 
 /// Where an element is.
 public struct LayoutBox: Hashable, Sendable {
+  /// The ref of the element.
   public var ref: String
   /// The component, such as `text`.
   public var type: String
@@ -102,10 +134,16 @@ public struct LayoutBox: Hashable, Sendable {
 
 /// A place in units of the design.
 public struct LayoutPoint: Hashable, Sendable {
+  /// The distance to the right.
   public var x: Double
+  /// The distance downwards.
   public var y: Double
 
+  /// - Parameters:
+  ///   - x: the distance to the right.
+  ///   - y: the distance downwards.
   public init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
 
+  /// The top left corner.
   public static let zero = LayoutPoint(x: 0, y: 0)
 }

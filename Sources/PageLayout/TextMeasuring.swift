@@ -24,6 +24,11 @@ public struct LayoutText: Hashable, Sendable {
     /// The ref of the element that the part comes from.
     public var ref: String
 
+    /// - Parameters:
+    ///   - text: the characters; empty for a picture.
+    ///   - style: the style of the characters.
+    ///   - picture: the size of a picture; `nil` for characters.
+    ///   - ref: the ref of the element that the part comes from.
     public init(text: String, style: TextStyle = TextStyle(), picture: LayoutSize? = nil, ref: String = "") {
       self.text = text
       self.style = style
@@ -38,6 +43,9 @@ public struct LayoutText: Hashable, Sendable {
   /// is that of their span.
   public var style: TextStyle
 
+  /// - Parameters:
+  ///   - spans: the parts, in order.
+  ///   - style: the style of the paragraph.
   public init(spans: [Span], style: TextStyle = TextStyle()) {
     self.spans = spans
     self.style = style
@@ -55,9 +63,27 @@ public struct LayoutText: Hashable, Sendable {
 /// The properties of a style by which the size of a text changes. Colours and decorations are the drawer's to read.
 public struct TextStyle: Hashable, Sendable {
   /// How a line begins and ends.
-  public enum Alignment: UInt8, Hashable, Sendable { case start, end, left, center, right, justify }
+  public enum Alignment: UInt8, Hashable, Sendable {
+    /// Where the direction of the paragraph begins.
+    case start
+    /// Where it ends.
+    case end
+    /// At the left.
+    case left
+    /// In the middle.
+    case center
+    /// At the right.
+    case right
+    /// From side to side.
+    case justify
+  }
   /// How a text ends that has more lines than it may.
-  public enum Overflow: UInt8, Hashable, Sendable { case ellipsis, clip }
+  public enum Overflow: UInt8, Hashable, Sendable {
+    /// With three dots.
+    case ellipsis
+    /// Where its lines end.
+    case clip
+  }
   /// Where a line may break.
   public enum WordBreak: UInt8, Hashable, Sendable {
     /// Between words, and within a word that is wider than the line.
@@ -89,6 +115,7 @@ public struct TextStyle: Hashable, Sendable {
   /// The direction of the paragraph, from `direction` of the element or of one around it.
   public var isRightToLeft = false
 
+  /// The initial values.
   public init() {}
 }
 
@@ -103,8 +130,10 @@ public struct FixedAdvances: TextMeasuring {
   /// The height of a line as a share of `fontSize`, without a `lineHeight`.
   public var lineHeight = 1.2
 
+  /// The measurer with the standard shares.
   public init() {}
 
+  /// Returns the size of a text in lines that are no wider than a width.
   public func size(of text: LayoutText, width: Double) -> LayoutSize {
     var lines = Lines(width: width)
     for span in text.spans {
@@ -152,13 +181,13 @@ public struct FixedAdvances: TextMeasuring {
     private var widest = 0.0
     private var heights = 0.0
     private var count = 0
-    private var limited: (count: Int, widest: Double, heights: Double)?
     /// The line: up to its last break, spaces after it, and the word after them.
     private var line = 0.0
     private var spaces = 0.0
     private var word = 0.0
     private var height = 0.0
     private var isBegun = false
+    /// What the text would be if it ended with a line, for the first lines.
     private var ends: [(widest: Double, heights: Double)] = []
 
     init(width: Double) { self.width = width }

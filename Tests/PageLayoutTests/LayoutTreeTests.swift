@@ -172,6 +172,19 @@ struct LayoutTreeTests {
     #expect(boxes.tree.box("s")?.contentSize == LayoutSize(width: 2_000, height: 100))
   }
 
+  @Test("a scroller across that begins at the right scrolls to the left")
+  func acrossFromTheRight() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 100; direction: rtl", type: "scroller", ["scrollDirection": .text("horizontal")])
+    for number in 0..<10 { boxes.add("\(number)", "width: 200", to: "s") }
+    #expect(boxes.frames("0", "9") == ["550 0 200 100", "-1250 0 200 100"])
+    #expect(boxes.tree.box("s")?.contentSize == LayoutSize(width: 2_000, height: 100))
+    boxes.tree.scroll("s", to: LayoutPoint(x: -5_000, y: 0))
+    #expect(boxes.pages("0", "9") == ["1800 0 200 100", "0 0 200 100"])
+    boxes.tree.scroll("s", to: LayoutPoint(x: 100, y: 0))
+    #expect(boxes.pages("0") == ["550 0 200 100"])
+  }
+
   @Test("a header of a list sticks until the next one pushes it")
   func headers() {
     var boxes = Boxes()
@@ -245,7 +258,8 @@ struct LayoutTreeTests {
     for number in 0..<3 { boxes.add("\(number)", to: "s") }
     boxes.add("dots", "position: absolute; bottom: 10; left: 0; right: 0; height: 20", type: "indicator", to: "s")
     #expect(boxes.frames("s", "0", "2", "dots") == ["0 0 750 300", "0 0 750 300", "1500 0 750 300", "0 270 750 20"])
-    #expect(boxes.pages("1") == ["0 0 750 300"])
+    #expect(boxes.pages("1", "dots") == ["0 0 750 300", "0 270 750 20"])
+    #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "s", "1", "dots"])
     #expect(boxes.tree.box("s")?.contentSize.width == 2_250)
   }
 
@@ -260,6 +274,16 @@ struct LayoutTreeTests {
     boxes.add("row", "flexDirection: row; alignItems: flex-start")
     boxes.add("a", type: type, to: "row")
     #expect(boxes.frames("a") == ["0 0 \(size)"])
+  }
+
+  @Test("a switch is not stretched")
+  func switches() {
+    var boxes = Boxes()
+    boxes.add("a", type: "switch")
+    boxes.add("b", "width: 200; height: 100", type: "switch")
+    #expect(boxes.frames("a", "b") == ["0 0 102 62", "0 62 200 100"])
+    boxes.tree.window.unitsPerPoint = 3
+    #expect(boxes.frames("a") == ["0 0 153 93"])
   }
 
   @Test("a refresh that is hidden takes no room")
