@@ -64,6 +64,8 @@ let package = Package(
     // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to
     // no product.
     .target(name: "Containers", swiftSettings: strict),
+    // CSS flexbox as Weex has it: a tree of elements in, boxes out.
+    .target(name: "PageLayout", swiftSettings: strict),
     .target(
       name: "HTTPCaching",
       dependencies: [
@@ -149,8 +151,8 @@ let package = Package(
     .target(
       name: "PageRuntime",
       dependencies: [
-        "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "Releases",
-        "ScriptEngine",
+        "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "PageLayout",
+        "Releases", "ScriptEngine",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -168,7 +170,7 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
+        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageLayout", "PageRuntime",
         "ScriptEngine", "Releases", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -271,8 +273,8 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [
-        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageTesting", "TestServers",
-        "TestSupport",
+        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageLayout", "PageTesting",
+        "TestServers", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -286,7 +288,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageRuntime", "PageTesting",
+        "CurlTransport", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "PageKit", "PageLayout", "PageRuntime",
+        "PageTesting",
       ],
       swiftSettings: relaxed),
     .testTarget(
@@ -305,6 +308,10 @@ let package = Package(
       ],
       swiftSettings: relaxed),
     .testTarget(name: "ContainersTests", dependencies: ["Containers"], swiftSettings: relaxed),
+    .testTarget(name: "PageLayoutTests", dependencies: ["PageLayout"], swiftSettings: relaxed),
+    // Lays out what scripts/layout-suite reads from public tests.
+    .executableTarget(
+      name: "LayoutTool", dependencies: ["PageLayout"], path: "Tests/LayoutTool", swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "PageWorkersTests",

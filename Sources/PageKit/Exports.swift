@@ -15,6 +15,8 @@
 @_exported import HTTPTransport
 // Fields, methods and statuses.
 @_exported import HTTPTypes
+// The boxes of elements, and the protocol that measures texts.
+@_exported import PageLayout
 // Pages, elements, modules and handlers.
 @_exported import PageRuntime
 // Trust in releases, and the reasons for which a manifest is refused.

@@ -35,10 +35,13 @@ extension Attack {
     let fired: [Attack] = texts.map {
       request("firing at a page with \($0.name)", "POST /pages/none/fire", type, body: $0.text, [400, 404, 413])
     }
+    let tapped: [Attack] = texts.map {
+      request("tapping a page with \($0.name)", "POST /pages/none/tap", type, body: $0.text, [400, 404, 413])
+    }
     let short = texts.filter { $0.text.utf8.count < 4_000 }
     let shown: [Attack] = short.map {
       request("a page's data are \($0.name)", "GET /render?name=nopage&data=\(encoded($0.text))", [400, 404, 414])
     }
-    return opened + fired + shown
+    return opened + fired + tapped + shown
   }()
 }

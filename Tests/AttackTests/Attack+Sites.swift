@@ -38,7 +38,8 @@ extension Attack {
     "https://evil.example", "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "file://",
   ]
   private static let changes = [
-    "POST /pages", "POST /pages/1/fire", "POST /pages/1/refresh", "POST /pages/1/reload", "DELETE /pages/1",
+    "POST /pages", "POST /pages/1/fire", "POST /pages/1/tap", "POST /pages/1/refresh", "POST /pages/1/reload",
+    "DELETE /pages/1",
   ]
   private static let types = [
     "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "application/jsonx",
@@ -55,7 +56,7 @@ extension Attack {
       request(
         "\(line) from \(origin)", line, ["Origin: \(origin)", "Content-Type: application/json"], body: opening, [403])
     }
-    let typed: [Attack] = .each(types, Array(changes.prefix(3))) { type, line in
+    let typed: [Attack] = .each(types, Array(changes.prefix(4))) { type, line in
       request("\(line) as “\(type)”", line, ["Content-Type: \(type)"], body: opening, [415])
     }
     let fetched: [Attack] = ["GET /status", "GET /render?name=page", "POST /pages"].map {

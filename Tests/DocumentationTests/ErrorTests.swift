@@ -5,8 +5,8 @@ import Testing
 struct ErrorTests {
   /// The modules whose declarations an app sees.
   private static let modules = [
-    "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
-    "PageTesting", "Releases", "ScriptEngine",
+    "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageLayout",
+    "PageRuntime", "PageTesting", "Releases", "ScriptEngine",
   ]
 
   /// Errors that an app can match although no module of ours declares them.

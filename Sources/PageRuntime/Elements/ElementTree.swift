@@ -281,17 +281,21 @@ extension ElementTree {
   }
 }
 
-/// The reason why ``PageInstance/click(_:)`` fires no event.
+/// The reason why ``PageInstance/click(_:)`` or ``PageInstance/tap(x:y:)`` fires no event.
 public enum ClickError: Error, Hashable, CustomStringConvertible {
   /// The page has no such element.
   case notFound(ElementQuery)
   /// Neither the element nor one around it listens to `click`.
   case notClickable(ElementQuery)
+  /// No element is seen at a place of the page, in units of the design.
+  case nothingAt(x: Double, y: Double)
 
   public var description: String {
     switch self {
     case .notFound(let query): "the page has no element with \(query)"
     case .notClickable(let query): "neither the element with \(query) nor one around it listens to \"click\""
+    case .nothingAt(let x, let y):
+      "the page has no element at the place \(ScriptValue.number(x).jsonText), \(ScriptValue.number(y).jsonText)"
     }
   }
 }

@@ -19,9 +19,8 @@ extension ComponentTable {
     for type in types { table.add(type) }
     for type in ["input", "textarea"] { table.add(type, methods: inputMethods) }
     table.add("recycle-list", methods: recycleListMethods)
-    // These have no effect in a host without a screen.
     for type in ["scroller", "list", "waterfall", "hlist", "vlist", "recycler", "simplelist"] {
-      table.add(type, methods: ["resetLoadmore": .idle])
+      table.add(type, methods: ["resetLoadmore": resetLoadmore])
     }
     table.add(
       "image",
@@ -36,6 +35,13 @@ extension ComponentTable {
       ])
     return table
   }()
+}
+
+extension ComponentTable {
+  /// Lets a scroller be told `loadmore` again before its content has changed.
+  static let resetLoadmore = ModuleMethod.deferred { call, page in
+    page.elementLayout?.resetLoadmore(of: call.ref ?? "")
+  }
 }
 
 // MARK: - input and textarea

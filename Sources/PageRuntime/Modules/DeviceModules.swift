@@ -21,7 +21,10 @@ extension ModuleTable {
   ]
 
   static let meta: [String: ModuleMethod] = [
-    "setViewport": .deferred { call, page in page.viewport = call[0] },
+    "setViewport": .deferred { call, page in
+      page.viewport = call[0]
+      page.followLayout()
+    },
     "getPageInfo": .answering(at: 0) { _, page in page.viewport },
     "openLog": .idle,
   ]
@@ -74,7 +77,7 @@ extension ModuleTable {
       if let kind = call[0].string { await page.addRule(kind, call[1]) }
     },
     "scrollToElement": .deferred { call, page in
-      if let ref = call[0].reference { page.scrollTarget = ref }
+      if let ref = call[0].reference { page.scroll(to: ref, call[1]) }
     },
     "getComponentRect": .answering(at: 1) { call, page in await page.rect(of: call[0].reference ?? "") },
     "getLayoutDirection": .answering(at: 1) { call, page in
@@ -115,7 +118,7 @@ extension ModuleTable {
 extension ElementTree {
   /// The direction in which an element is laid out, `ltr` or `rtl`: its own style's, or that of the nearest element above
   /// that has one. `unknow`, as the SDK writes it, if there is no such element.
-  fileprivate func direction(of ref: String) -> String {
+  func direction(of ref: String) -> String {
     guard ref != "viewport" else { return "ltr" }
     guard self[ref] != nil else { return "unknow" }
     var next = self[ref]

@@ -8,7 +8,7 @@ extension ComponentTable {
 
   /// The methods of `recycle-list`. Where both SDKs differ, both forms of a call have their effect.
   static let recycleListMethods: [String: ModuleMethod] = [
-    "resetLoadmore": .idle,
+    "resetLoadmore": ComponentTable.resetLoadmore,
     "setListData": changing { items, call in items = call[0].array ?? items },
     // Android takes several items, iOS one.
     "appendData": changing { items, call in items += call[0].array ?? call.items(at: 0) },
@@ -60,15 +60,15 @@ extension ComponentTable {
     items.insert(contentsOf: added, at: index)
   }
 
-  /// Remembers the cell of an index, or an element of a cell, as `dom.scrollToElement` does.
+  /// Scrolls to the cell of an index, or to an element of a cell, as `dom.scrollToElement` does.
   private static let scroll = ModuleMethod.deferred { call, page in
     guard let ref = call.ref else { return }
     if let index = call.index(at: 0) {
       let tree = page.expandedTree.tree
       let cells = tree[ref]?.children.filter { tree[$0]?.type == "cell" } ?? []
-      if cells.indices.contains(index) { page.scrollTarget = cells[index] }
+      if cells.indices.contains(index) { page.scroll(to: cells[index], call[1]) }
     } else if let target = call[0].string, page.expandedTree.tree[target] != nil {
-      page.scrollTarget = target
+      page.scroll(to: target, call[1])
     }
   }
 
@@ -131,6 +131,7 @@ extension PageInstance {
       await Task.yield()
       if let items = listData.removeValue(forKey: ref), tree[ref] != nil {
         apply([.updateAttributes(ref, ["listData": .array(items)])])
+        followLayout()
       }
     }
     if isTooLong { throw DescribedError("a list has at most \(limit) items: the last ones are left out") }
@@ -242,6 +243,7 @@ extension PageInstance {
     let changed = changedComponents
     changedComponents = [:]
     setComponentData(changed)
+    followLayout()
   }
 
   /// Takes over the data of components, of those that are in cells. Other members of their data stay.

@@ -116,6 +116,7 @@ extension PageInstance {
     (embedded, documents, focusedInput) = ([:], [:], nil)
     (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     (tree, messages, missing) = (ElementTree(), [], [])
+    (elementLayout, listensToLayout, layoutTask, listensToSlides, slides) = (nil, false, nil, false, [])
     let isSound = hasRendered && failure == nil
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)
     failure = nil

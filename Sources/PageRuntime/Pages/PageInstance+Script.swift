@@ -29,6 +29,7 @@ extension PageInstance {
     guard isRunning(in: group) else { return }
     if let created = outcome.created { timings.createInstance = created - began }
     if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
+    noteSlides(outcome.commands)
     var rest = outcome.commands[...]
     while !rest.isEmpty {
       apply(Array(rest.prefix(Self.commandsAtOnce)))
@@ -45,6 +46,7 @@ extension PageInstance {
     for timer in outcome.timers { start(timer) }
     for (call, ticket) in outcome.calls { dispatch(call, ticket: ticket) }
     if let failure = outcome.failure { end(with: failure) }
+    followLayout()
   }
 
   private func isRunning(in group: FrameworkGroup) -> Bool { self.group === group && phase != .destroyed }
@@ -73,6 +75,7 @@ extension PageInstance {
     if refused > Self.refusalsTold {
       report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements are invalid"))
     }
+    elementLayout?.follow(applied, in: tree)
     if snapshot == nil { feed.send(.commands(applied)) }
     followSources(applied)
     for command in applied {
@@ -89,10 +92,16 @@ extension PageInstance {
   func setImage(_ state: ImageState?, of ref: String) {
     tree.setImage(state, of: ref)
     if snapshot == nil { feed.send(.image(ref: ref, state)) }
+    guard elementLayout != nil else { return }
+    elementLayout?.setPictureSize(state, of: ref)
+    followLayout()
   }
 
   /// Puts an element where its animation would end.
-  func endAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
+  func endAnimation(of ref: String, _ styles: [String: ScriptValue]) {
+    apply([.updateStyle(ref, styles)])
+    followLayout()
+  }
 
   /// Moves the page to the phase `live`, if it has a body: a framework may call createFinish without one.
   func finishCreation() {
@@ -214,9 +223,20 @@ extension PageInstance {
   ) async throws {
     let live = await liveRef(of: ref)
     guard group != nil else { throw ScriptError.closed }
+    guard let live else { throw EventError(ref: ref, type: type) }
+    noteFired(type, on: live, event)
+    try await send(type, to: live, event, changes: changes)
+    if timings.interaction == nil { timings.interaction = .now - began }
+  }
+
+  /// Sends an event to an element of the script.
+  ///
+  /// - Throws: as ``fireEvent(_:_:_:changes:)``.
+  func send(_ type: String, to live: String, _ event: ScriptValue, changes: ScriptValue = .undefined) async throws {
+    guard group != nil else { throw ScriptError.closed }
     // An event of a cell that a template made is the template's; its arguments are the cell's.
-    let target = live.map { eventTarget($0, type) }
-    guard let live, let target, let element = tree[target.ref] else { throw EventError(ref: ref, type: type) }
+    let target = eventTarget(live, type)
+    guard let element = tree[target.ref] else { throw EventError(ref: live, type: type) }
     let isOwn = target.ref == live
     let changes = isOwn && changes.isNothing ? element.changes(by: type, event) : changes
     var commands: [RenderCommand] = []
@@ -232,7 +252,6 @@ extension PageInstance {
     // The framework knows the arguments of an element's own events.
     let options: [ScriptValue] = isOwn ? [] : [["params": target.arguments ?? .undefined]]
     try await call("fireEvent", [.string(target.ref), .string(type), event, changes] + options)
-    if timings.interaction == nil { timings.interaction = .now - began }
   }
 
   /// Calls a callback of the script.
@@ -314,8 +333,7 @@ extension ElementTree.Element {
       ("textarea", "return"):
       (attribute, member) = ("value", "value")
     case ("switch", "change"): (attribute, member) = ("checked", "value")
-    case ("slider", "change"), ("cycleslider", "change"), ("slider-neighbor", "change"):
-      (attribute, member) = ("index", "index")
+    case (_, "change") where Self.sliderTypes.contains(type): (attribute, member) = ("index", "index")
     default: return .undefined
     }
     return details[member] == .undefined ? .undefined : ["attrs": [attribute: details[member]]]

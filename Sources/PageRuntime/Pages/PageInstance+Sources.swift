@@ -14,6 +14,7 @@ extension PageInstance {
         if changes["src"] != nil { loadSource(of: ref) }
         // The script's later data replaces what methods have made of the former.
         if changes["listData"] != nil { listData[ref] = nil }
+      case .addEvent(let ref, let type): if let element = tree[ref] { noteListening(to: [type], element.type) }
       case .removeElement: hasRemovals = true
       default: break
       }
@@ -29,6 +30,7 @@ extension PageInstance {
       if Self.sourceTypes.contains(next.type) { loadSource(of: next.ref) }
       if !registry.components.has(next.type) { record(.component(next.type)) }
       if next.attributes["@templateId"] != nil { hasCellComponents = true }
+      if !next.events.isEmpty { noteListening(to: next.events, next.type) }
       waiting += next.children
     }
   }
@@ -260,6 +262,7 @@ extension PageInstance {
     guard let target = resolve(source) else { throw PageError.invalidURL(source) }
     let page = environment.page(registry: ownRegistry)
     page.embeddingDepth = embeddingDepth + 1
+    (page.embedder, page.embedderRef) = (self, ref)
     page.inheritedView = view
     page.partition = partition
     embedded[ref] = page

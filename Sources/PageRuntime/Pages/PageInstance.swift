@@ -79,6 +79,9 @@ public enum PagePhase: String, Hashable, Sendable {
   var inheritedView: ReleaseView?
   /// The number of pages that the page is embedded in, one in the other.
   var embeddingDepth = 0
+  /// The page that embeds it, and the ref of the element there.
+  weak var embedder: PageInstance?
+  var embedderRef = ""
 
   // MARK: Its opening
   // Changed by `begin` and `render` here, by `CachingPageInstance` and its fallback, and by `fail` and `endTrial` in
@@ -174,6 +177,24 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The items of lists whose changes have not been applied, by the lists' refs.
   var listData: [String: [ScriptValue]] = [:]
 
+  // MARK: Its layout
+  // Changed in `PageInstance+Layout.swift`; what asks for it is noted by `followSources` in `PageInstance+Sources.swift`.
+
+  /// The boxes of the elements; `nil` until something asks for them.
+  var elementLayout: ElementLayout?
+  /// `true` if an element listens to an event that follows from places alone.
+  var listensToLayout = false
+  /// `true` if the app has asked for changes of boxes.
+  var isLayoutFollowed = false
+  /// Wakes those who read changes of boxes.
+  nonisolated let layoutFeed = Broadcast<Void>(.newest(1))
+  /// The key of the call that fires the events that follow from the layout.
+  var layoutTask: UUID?
+  /// `true` if a slider listens to its changes.
+  var listensToSlides = false
+  /// The sliders that the script has put on another page, and its index.
+  var slides: [(ref: String, index: ScriptValue)] = []
+
   // MARK: The elements of its last run
   // Changed in `PageSnapshots.swift`.
 
@@ -196,7 +217,7 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The callback ids, by the event of the web socket that they wait for, such as `onopen`.
   var socketListeners: [String: String] = [:]
   /// The argument of the latest `meta.setViewport`.
-  public internal(set) var viewport: ScriptValue = [:]
+  public internal(set) var viewport: ScriptValue = [:] { didSet { renewLayoutWindow() } }
   /// The latest messages and questions that the page has shown, at most 100.
   package internal(set) var messages: [PageMessage] = []
   /// The ref of the input that has the focus.
@@ -331,6 +352,7 @@ public enum PagePhase: String, Hashable, Sendable {
     // A plain bundle does not call createFinish; with a body it has rendered.
     finishCreation()
     if !hasRendered { _ = move(to: .empty) }
+    followLayout()
   }
 
   /// Runs the text of a bundle as if it had come from a URL. The page's relative references count from there.
@@ -380,6 +402,7 @@ public enum PagePhase: String, Hashable, Sendable {
     try? await closeScript()
     feed.send(.destroyed)
     feed.finish()
+    layoutFeed.finish()
   }
 }
 

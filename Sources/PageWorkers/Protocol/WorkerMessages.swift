@@ -100,6 +100,8 @@ package enum HostMessage: Codable, Sendable {
   /// The bytes are the bundle's text.
   case open(call: UInt64, page: UInt64, PageOpening)
   case fire(call: UInt64, page: UInt64, PageFiring, PageWait, view: PageView?)
+  /// A tap at a place in units of the page's design.
+  case tap(call: UInt64, page: UInt64, x: Double, y: Double, PageWait, view: PageView?)
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
@@ -118,7 +120,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .show, .close, .end, .releaseMemory, .channel, .answer: nil
+    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer: nil
     }
   }
 }
@@ -285,7 +287,7 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
   /// The page cannot be opened: no framework, not a page, …
   case refused(String)
   case unknownPage
-  /// The page has no element of an event's ref.
+  /// The page has no element of an event's ref, or none that a tap reaches.
   case unknownElement(String)
 }
 

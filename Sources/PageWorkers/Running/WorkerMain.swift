@@ -126,6 +126,8 @@ extension WorkerPages {
             firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
         }
       }
+    case .tap(let call, let page, let x, let y, let wait, let view):
+      await answer(call) { try await enter(page, view, wait: wait) { try await $0.tap(x: x, y: y) } }
     case .refresh(let call, let page, let data, let wait, let view):
       await answer(call) {
         try await enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
@@ -158,6 +160,7 @@ extension PageFault {
     case PageError.script(_, let error):
       self = KillReason(error).map { .stopped($0) } ?? .script(ScriptException(message: error.sentence))
     case let error as EventError: self = .unknownElement("\(error)")
+    case let error as ClickError: self = .unknownElement("\(error)")
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptException(message: "\(error)"))
     default: self = .refused(error.sentence)

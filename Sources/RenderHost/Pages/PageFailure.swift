@@ -7,7 +7,7 @@ import ServerKit
 enum PageFailure: Error, CustomStringConvertible {
   case badRequest(String)
   case unknownPage(String)
-  /// An event's element does not exist.
+  /// An event's element does not exist, or a tap reaches none.
   case unknownElement(url: String, reason: String)
   case unknownBundle(String)
   /// The resource is not available at its URL.

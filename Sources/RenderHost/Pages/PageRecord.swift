@@ -125,7 +125,7 @@ extension HostMetrics {
   func pagesOpened(_ outcome: String) -> Counter { counter("renderhost_pages_opened", "outcome", outcome) }
 
   /// `renderhost_page_entry_seconds`: the time of an entry into a page, by kind: `render` (until its script had run),
-  /// `fire`, `refresh`.
+  /// `fire`, `tap`, `refresh`.
   func pageEntry(_ kind: String) -> Timer {
     Timer(label: "renderhost_page_entry_seconds", dimensions: [("kind", kind)], factory: registry)
   }

@@ -30,6 +30,9 @@ struct PageRoutes: Sendable {
     router.post("/pages/:id/fire") { request, context in
       try await answer(context) { try await fire(request, context, try context.parameters.require("id")) }
     }
+    router.post("/pages/:id/tap") { request, context in
+      try await answer(context) { try await tap(request, context, try context.parameters.require("id")) }
+    }
     router.post("/pages/:id/refresh") { request, context in
       try await answer(context) { try await refresh(request, context, try context.parameters.require("id")) }
     }
@@ -161,6 +164,21 @@ struct PageRoutes: Sendable {
       .fire(
         call: call, page: page,
         PageFiring(ref: firing.ref, type: firing.type, event: firing.event, changes: firing.changes), wait, view: view)
+    }
+  }
+
+  private struct Tapping: Decodable {
+    let x: Double
+    let y: Double
+    let settle: Double?
+    let timers: Double?
+  }
+
+  private func tap(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
+    let tapping: Tapping = try await json(of: request, shape: "{\"x\": …, \"y\": …}")
+    let wait = directory.wait(tapping.settle, timers: tapping.timers)
+    return try await entered("tap", id, context, extra: wait.settle) { call, page, view in
+      .tap(call: call, page: page, x: tapping.x, y: tapping.y, wait, view: view)
     }
   }
 

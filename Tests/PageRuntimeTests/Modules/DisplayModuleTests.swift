@@ -1,4 +1,5 @@
 import HTTPCache
+import PageLayout
 import PageTesting
 import ScriptEngine
 import Testing
@@ -9,11 +10,11 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct DisplayModuleTests {
   private struct Grid: LayoutProviding {
     func rect(of ref: String, in page: PageInstance) async -> LayoutRect? {
-      page.tree[ref]?.type == "text" ? LayoutRect(left: 10, top: 20, width: 30, height: 40) : nil
+      page.tree[ref]?.type == "text" ? LayoutRect(x: 10, y: 20, width: 30, height: 40) : nil
     }
 
     func viewport(of page: PageInstance) async -> LayoutRect? {
-      LayoutRect(left: 0, top: 0, width: 750, height: 1_334)
+      LayoutRect(x: 0, y: 0, width: 750, height: 1_334)
     }
   }
 
@@ -26,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "a renderer gives the places of elements",
+    "an app that lays pages out gives the places of elements",
     arguments: [
       ("text", "[30,40,10,40,20,60]"), ("'viewport'", "[750,1334,0,750,0,1334]"),
       ("'none'", #"{"errMsg":"there is no element none","result":false}"#),
@@ -39,11 +40,9 @@ import Testing
     }
   }
 
-  @Test("an element without a place, and a host without a layout, answer with an error")
+  @Test("an element to which the app gives no place is answered with an error")
   func missingRectangles() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
-      let without = try #require(try await fixture.shown(Self.rect(of: "text")))
-      #expect(ScriptValue(json: without)?["errMsg"] == "this host does not lay pages out")
       fixture.registry.register(Grid() as any LayoutProviding, as: \.layout)
       let placeless = try #require(try await fixture.shown(Self.rect(of: "body")))
       #expect(ScriptValue(json: placeless)?["errMsg"].string?.hasSuffix("has no place on the page") == true)

@@ -140,6 +140,28 @@ import Testing
     }
   }
 
+  @Test("a tap clicks what is at its place; one that reaches nothing is 404, and the page goes on")
+  func taps() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      let id = try await farm.open("counter")
+      let tapped = try await farm.ask(.post, "/pages/\(id)/tap", #"{"x":10,"y":10.5,"settle":5}"#)
+      #expect(tapped.status == 200)
+      #expect(tapped.json["tree"]["children"].list.first?["attr"]["value"].text == "clicks: 1")
+      #expect(try farm.metric("renderhost_page_entry_seconds_count", ["kind": "tap"]) == 1)
+      for (body, status, error) in [
+        (#"{"x":800,"y":10}"#, 404, "no element at the place 800, 10"),
+        (#"{"x":10,"y":1000}"#, 404, "nor one around it listens to \"click\""),
+        (#"{"x":10}"#, 400, "the body is not"), (#"{"x":"10","y":10}"#, 400, "the body is not"),
+      ] {
+        let missed = try await farm.ask(.post, "/pages/\(id)/tap", body)
+        #expect(missed.status == status && missed.json["error"].text?.contains(error) == true, "\(missed)")
+      }
+      #expect(try await farm.ask(.post, "/pages/none/tap", #"{"x":10,"y":10}"#).status == 404)
+      let outline = try await farm.ask(.get, "/pages/\(id)", headers: [.accept: "text/plain"])
+      #expect(outline.text.contains("clicks: 1"))
+    }
+  }
+
   @Test("a page is rendered by one request")
   func render() async throws {
     let script = Script.page(

@@ -1,0 +1,1044 @@
+/// The elements of a page with their boxes. A value: it does no I/O and knows no clock.
+///
+/// It takes the changes that the page's element tree takes, and lays out when it is asked to, only what the changes touch:
+///
+///     var layout = LayoutTree(window: LayoutWindow())
+///     layout.createBody("_root", type: "div")
+///     layout.add("1", type: "text", style: ["fontSize": .number(48)], attributes: ["value": .text("Hello")], to: "_root")
+///     layout.update()
+///     print(layout.box("1")?.pageFrame as Any)
+///
+/// Boxes are finite whatever the styles say. Time and memory grow linearly with the number of elements.
+public struct LayoutTree: Sendable {
+  /// Elements with more elements than this above them are not laid out: their boxes are empty.
+  public static let depthLimit = 10_000
+
+  /// The screen. A change lays out all.
+  public var window: LayoutWindow {
+    didSet {
+      guard window != oldValue else { return }
+      if window.unitsPerPoint != oldValue.unitsPerPoint { readStylesAgain() }
+      markAll()
+    }
+  }
+  /// The measurer of texts. A change measures all texts again.
+  public var measurer: any TextMeasuring {
+    didSet {
+      for index in texts.indices { texts[index].forget() }
+      markAll()
+    }
+  }
+
+  var nodes: [Node] = []
+  private var names: [(ref: String, type: String)] = []
+  private var places: [String: Int32] = [:]
+  private var free: [Int32] = []
+  var texts: [TextEntry] = []
+  private var freeTexts: [Int32] = []
+  private var columns: [Int32: Columns] = [:]
+  /// Styles are kept only of what their units or their text may be read from again.
+  private var styles: [Int32: [String: LayoutValue]] = [:]
+  private var fixed: Set<Int32> = []
+  private var body: Int32 = -1
+  private var deepest: Int32 = 0
+  private var generation: UInt32 = 1
+  private var isDirty = false
+  private var removed: [String] = []
+
+  /// A tree without elements.
+  ///
+  /// - Parameters:
+  ///   - window: the screen.
+  ///   - measurer: measures the texts; without one characters have fixed widths.
+  public init(window: LayoutWindow = LayoutWindow(), measurer: any TextMeasuring = FixedAdvances()) {
+    self.window = window
+    self.measurer = measurer
+  }
+
+  // MARK: Changes
+
+  // Each is ignored if it does not fit the tree: an unknown ref, a ref that exists, a second body, a cycle.
+
+  /// Makes the body, which is as large as the screen unless its style says otherwise.
+  public mutating func createBody(
+    _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]
+  ) {
+    guard body < 0, places[ref] == nil else { return }
+    body = insert(ref, type, style, attributes)
+    mark(body)
+  }
+
+  /// Adds an element without children.
+  ///
+  /// - Parameters:
+  ///   - ref: the id of the element.
+  ///   - type: the component, such as `text`; an unknown one is a `div`.
+  ///   - style: the style, as the script wrote it.
+  ///   - attributes: the attributes, as the script wrote them.
+  ///   - parent: the ref of the parent.
+  ///   - index: the place among the parent's children; `nil` for the end.
+  public mutating func add(
+    _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:],
+    to parent: String, at index: Int? = nil
+  ) {
+    guard let above = places[parent], places[ref] == nil else { return }
+    let place = insert(ref, type, style, attributes)
+    attach(place, to: above, at: index)
+    let depth = nodes[Int(above)].depth + 1
+    nodes[Int(place)].depth = depth
+    deepest = max(deepest, depth)
+    mark(place)
+  }
+
+  /// Moves an element and all below it. `index` counts the children while the element is still at its old place.
+  public mutating func move(_ ref: String, to parent: String, at index: Int? = nil) {
+    guard let place = places[ref], let above = places[parent], place != body else { return }
+    var next = above
+    while next >= 0 {
+      if next == place { return }
+      next = nodes[Int(next)].parent
+    }
+    var index = index
+    let former = nodes[Int(place)].parent
+    if former == above, let wanted = index {
+      var position = 0
+      var sibling = nodes[Int(place)].previous
+      while sibling >= 0, position <= wanted {
+        position += 1
+        sibling = nodes[Int(sibling)].previous
+      }
+      if sibling < 0, position < wanted { index = wanted - 1 }
+    }
+    detach(place)
+    markParents(former)
+    attach(place, to: above, at: index)
+    let shift = nodes[Int(above)].depth + 1 - nodes[Int(place)].depth
+    forEach(below: place) { tree, node in
+      tree.nodes[Int(node)].depth += shift
+      tree.deepest = max(tree.deepest, tree.nodes[Int(node)].depth)
+      tree.renew(node)
+    }
+    mark(place)
+    markParents(above)
+  }
+
+  /// Removes an element and all below it. The body stays.
+  public mutating func remove(_ ref: String) {
+    guard let place = places[ref], place != body else { return }
+    let above = nodes[Int(place)].parent
+    detach(place)
+    forEach(below: place) { tree, node in tree.release(node) }
+    markParents(above)
+  }
+
+  /// Sets the whole style of an element, in the place of its former one.
+  public mutating func setStyle(_ style: [String: LayoutValue], of ref: String) {
+    guard let place = places[ref] else { return }
+    setStyle(style, at: place)
+  }
+
+  /// Sets the whole attributes of an element, in the place of its former ones.
+  public mutating func setAttributes(_ attributes: [String: LayoutValue], of ref: String) {
+    guard let place = places[ref] else { return }
+    if read(attributes, at: place) { mark(place) }
+  }
+
+  /// Sets the size of a picture in pixels, one of which is a unit; `nil` if it is not known. On devices a picture has the size
+  /// that its style says, and none without; only one in a `richtext` has that of the file.
+  public mutating func setPictureSize(_ size: LayoutSize?, of ref: String) {
+    guard let place = places[ref] else { return }
+    let size = size.map { LayoutSize(width: $0.width.bounded, height: $0.height.bounded) }
+    guard pictures[place] != size else { return }
+    pictures[place] = size
+    mark(place)
+  }
+
+  private var pictures: [Int32: LayoutSize] = [:]
+
+  /// Scrolls a scroller to a place, as far as its content reaches. The boxes of its content move on the page; nothing is laid
+  /// out again.
+  public mutating func scroll(_ ref: String, to offset: LayoutPoint) {
+    guard let place = places[ref], offset.x.isFinite, offset.y.isFinite else { return }
+    nodes[Int(place)].scrollX = offset.x
+    nodes[Int(place)].scrollY = offset.y
+  }
+
+  // MARK: Results
+
+  /// `true` if a change waits for ``update()``.
+  public var needsUpdate: Bool { isDirty || !removed.isEmpty }
+
+  /// Lays out what changed.
+  ///
+  /// - Returns: the refs of the elements whose frame in their parent or content size changed, parents first, and of those that
+  ///   are gone.
+  @discardableResult
+  public mutating func update() -> [String] {
+    var changed = removed
+    removed = []
+    guard isDirty, body >= 0 else { return changed }
+    isDirty = false
+    generation &+= 1
+    buildTexts()
+    let roots = fixed.sorted { (nodes[Int($0)].depth, $0) < (nodes[Int($1)].depth, $1) }
+    let places = nodes.withUnsafeMutableBufferPointer { nodes in
+      texts.withUnsafeMutableBufferPointer { texts -> [Int32] in
+        guard let first = nodes.baseAddress else { return [] }
+        var layout = FlexLayout(
+          window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, nodes: first,
+          texts: texts.baseAddress)
+        layout.run(body: Int(body), fixed: roots, depth: Int(deepest))
+        return layout.changed
+      }
+    }
+    for place in places { changed.append(names[Int(place)].ref) }
+    return changed
+  }
+
+  /// The ref of the body.
+  public var root: String? { body < 0 ? nil : names[Int(body)].ref }
+
+  /// The number of elements.
+  public var count: Int { places.count }
+
+  /// The refs of an element's children, in order.
+  public func children(of ref: String) -> [String] {
+    guard let place = places[ref] else { return [] }
+    var result: [String] = []
+    var next = nodes[Int(place)].first
+    while next >= 0 {
+      result.append(names[Int(next)].ref)
+      next = nodes[Int(next)].next
+    }
+    return result
+  }
+
+  /// The box of an element as of the last ``update()``; `nil` if there is no such element.
+  public func box(_ ref: String) -> LayoutBox? {
+    guard let place = places[ref] else { return nil }
+    // The elements from the one that places itself down to this one.
+    var path: [Int32] = []
+    var next = place
+    var isVisible = true
+    var isRemoved = false
+    while next >= 0 {
+      path.append(next)
+      isVisible = isVisible && !nodes[Int(next)].style.isHidden
+      isRemoved = isRemoved || nodes[Int(next)].isRemoved || nodes[Int(next)].depth > Self.depthLimit
+      next = nodes[Int(next)].parent
+    }
+    if isRemoved { return box(place, at: .zero, isVisible: false, isRemoved: true) }
+    var origin = LayoutPoint.zero
+    var scroller: (node: Int32, y: Double)?
+    for (offset, node) in path.enumerated().reversed() {
+      let item = nodes[Int(node)]
+      if item.isFixed {
+        (origin, scroller) = (LayoutPoint(x: item.x, y: item.y), nil)
+      } else {
+        origin.x += item.x
+        origin.y += item.y + stuck(node, at: origin.y + item.y, in: scroller)
+      }
+      if offset > 0, item.isScroller {
+        scroller = (node, origin.y)
+        if liesOver(path[offset - 1], node) { continue }
+        let scrolled = scrollOffset(node)
+        origin.x -= scrolled.x
+        origin.y -= scrolled.y
+      }
+    }
+    return box(place, at: origin, isVisible: isVisible, isRemoved: false)
+  }
+
+  /// The boxes of all elements that can be seen in a part of the page, in the order in which they are drawn: parents before
+  /// children, by `zIndex` among siblings, fixed ones last.
+  ///
+  /// - Parameter area: the part, in units; `nil` for the window.
+  public func visibleBoxes(in area: LayoutRect? = nil) -> [LayoutBox] {
+    var result: [LayoutBox] = []
+    let area = area ?? LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
+    walk(in: area) { node, origin, isVisible in
+      let box = box(node, at: origin, isVisible: isVisible, isRemoved: false)
+      if box.isVisible { result.append(box) }
+    }
+    return result
+  }
+
+  /// The element that is drawn last at a place; `nil` if there is none.
+  public func element(at point: LayoutPoint) -> String? {
+    var result: Int32?
+    let area = LayoutRect(x: point.x, y: point.y, width: 1e-6, height: 1e-6)
+    walk(in: area) { node, origin, isVisible in
+      let item = nodes[Int(node)]
+      let frame = LayoutRect(x: origin.x, y: origin.y, width: item.width, height: item.height)
+      if isVisible, frame.contains(x: point.x, y: point.y) { result = node }
+    }
+    return result.map { names[Int($0)].ref }
+  }
+
+  /// The text of a `text`, `richtext`, `input` or `textarea` as it is measured, to be drawn in its box; `nil` for others.
+  public func text(of ref: String) -> LayoutText? {
+    guard let place = places[ref], nodes[Int(place)].text >= 0 else { return nil }
+    return texts[Int(nodes[Int(place)].text)].text
+  }
+
+  // MARK: Places on the page
+
+  /// Goes over the elements of an area in the order in which they are drawn.
+  ///
+  /// - Parameter visit: takes the element, the place of its border box on the page, and whether it is shown.
+  private func walk(in area: LayoutRect, _ visit: (Int32, LayoutPoint, Bool) -> Void) {
+    guard body >= 0 else { return }
+    struct Entry {
+      var node: Int32
+      var origin: LayoutPoint
+      var clip: LayoutRect
+      var scroller: Int32
+      var scrollerY: Double
+      var isVisible: Bool
+    }
+    var waiting = [
+      Entry(node: body, origin: .zero, clip: area, scroller: -1, scrollerY: 0, isVisible: true)
+    ]
+    var above: [Entry] = []
+    while true {
+      guard var entry = waiting.popLast() else {
+        // What is fixed comes last, in the order of the page.
+        guard !above.isEmpty else { return }
+        waiting = above.reversed()
+        above = []
+        continue
+      }
+      let item = nodes[Int(entry.node)]
+      if item.isRemoved || item.depth > Self.depthLimit { continue }
+      var x = item.x
+      var y = item.y
+      if !item.isFixed {
+        x += entry.origin.x
+        y += entry.origin.y
+        if entry.scroller >= 0 { y += stuck(entry.node, at: y, in: (entry.scroller, entry.scrollerY)) }
+      }
+      entry.isVisible = entry.isVisible && !item.style.isHidden
+      let ink = LayoutRect(
+        x: x + item.inkLeft, y: y + item.inkTop, width: item.inkRight - item.inkLeft,
+        height: item.inkBottom - item.inkTop)
+      let isSeen = ink.intersects(entry.clip)
+      let point = LayoutPoint(x: x, y: y)
+      let frame = LayoutRect(x: x, y: y, width: item.width, height: item.height)
+      if isSeen, frame.intersects(entry.clip) { visit(entry.node, point, entry.isVisible) }
+      // What is fixed is not bound to what is around it.
+      guard isSeen || (!fixed.isEmpty && item.hasFixed) else { continue }
+      var inner = Entry(
+        node: -1, origin: point, clip: item.clips ? entry.clip.intersection(frame) : entry.clip,
+        scroller: entry.scroller, scrollerY: entry.scrollerY, isVisible: entry.isVisible)
+      var scrolledOrigin = point
+      if item.isScroller {
+        let scrolled = scrollOffset(entry.node)
+        inner.scroller = entry.node
+        inner.scrollerY = y
+        scrolledOrigin.x -= scrolled.x
+        scrolledOrigin.y -= scrolled.y
+      }
+      let begin = waiting.count
+      var hasOrder = false
+      var next = item.last
+      while next >= 0 {
+        let child = nodes[Int(next)]
+        inner.node = next
+        inner.origin = liesOver(next, entry.node) ? point : scrolledOrigin
+        if child.isFixed {
+          above.append(
+            Entry(
+              node: next, origin: .zero, clip: area, scroller: -1, scrollerY: 0, isVisible: entry.isVisible))
+        } else {
+          if child.style.zIndex != 0 || child.isSticky { hasOrder = true }
+          waiting.append(inner)
+        }
+        next = child.previous
+      }
+      if hasOrder {
+        let ordered = waiting[begin...].enumerated().sorted { one, other in
+          let (a, b) = (nodes[Int(one.element.node)], nodes[Int(other.element.node)])
+          let order = (a.style.zIndex, a.isSticky ? 1 : 0)
+          let otherOrder = (b.style.zIndex, b.isSticky ? 1 : 0)
+          return order == otherOrder ? one.offset < other.offset : order > otherOrder
+        }
+        waiting.replaceSubrange(begin..., with: ordered.map(\.element))
+      }
+    }
+  }
+
+  /// `true` for what lies over the pages of a slider, and does not move with them.
+  private func liesOver(_ child: Int32, _ parent: Int32) -> Bool {
+    nodes[Int(parent)].kind == .slider
+      && (nodes[Int(child)].kind == .indicator || nodes[Int(child)].style.position == .absolute)
+  }
+
+  private func box(_ place: Int32, at origin: LayoutPoint, isVisible: Bool, isRemoved: Bool) -> LayoutBox {
+    let node = nodes[Int(place)]
+    var border = LayoutInsets()
+    var padding = LayoutInsets()
+    if node.style.hasPadding, !isRemoved {
+      border.left = node.style.border.left.orZero(0)
+      border.top = node.style.border.top.orZero(0)
+      border.right = node.style.border.right.orZero(0)
+      border.bottom = node.style.border.bottom.orZero(0)
+      padding.left = node.style.padding.left.orZero(node.outerWidth)
+      padding.top = node.style.padding.top.orZero(node.outerWidth)
+      padding.right = node.style.padding.right.orZero(node.outerWidth)
+      padding.bottom = node.style.padding.bottom.orZero(node.outerWidth)
+    }
+    let frame =
+      isRemoved ? .zero : LayoutRect(x: node.x, y: node.y, width: node.width, height: node.height)
+    return LayoutBox(
+      ref: names[Int(place)].ref, type: names[Int(place)].type, frame: frame,
+      pageFrame: isRemoved
+        ? .zero : LayoutRect(x: origin.x, y: origin.y, width: node.width, height: node.height),
+      border: border, padding: padding,
+      contentSize: isRemoved ? .zero : LayoutSize(width: node.contentWidth, height: node.contentHeight),
+      scrollOffset: node.isScroller && !isRemoved ? scrollOffset(place) : .zero, clips: node.clips,
+      isVisible: isVisible && !isRemoved && node.width > 0 && node.height > 0, zIndex: Int(node.style.zIndex),
+      isFixed: node.isFixed)
+  }
+
+  /// How far an element is scrolled, as far as its content reaches. In a row that begins at the right, it is 0 or less.
+  private func scrollOffset(_ place: Int32) -> LayoutPoint {
+    let node = nodes[Int(place)]
+    let reach = LayoutSize(
+      width: max(0, node.contentWidth - node.width), height: max(0, node.contentHeight - node.height))
+    if node.kind == .slider {
+      let x = node.scrollX.isNaN ? Double(node.number) * node.width : node.scrollX
+      return LayoutPoint(x: min(max(0, x), reach.width), y: 0)
+    }
+    let x = node.scrollX.isNaN ? 0 : node.scrollX
+    let y = node.scrollY.isNaN ? 0 : node.scrollY
+    return LayoutPoint(
+      x: node.isRightToLeft ? max(min(0, x), -reach.width) : min(max(0, x), reach.width),
+      y: min(max(0, y), reach.height))
+  }
+
+  /// How far a sticky element is moved so that it stays in its scroller.
+  ///
+  /// - Parameter y: its place on the page if it did not stick.
+  private func stuck(_ place: Int32, at y: Double, in scroller: (node: Int32, y: Double)?) -> Double {
+    let node = nodes[Int(place)]
+    guard node.isSticky, let scroller else { return 0 }
+    let edge = scroller.y + node.style.offsets.top.orZero(nodes[Int(scroller.node)].height)
+    var shift = max(0, edge - y)
+    // It does not leave what it is in (`WXScrollerComponent.adjustSticky`).
+    if shift > 0, node.parent >= 0, node.parent != scroller.node {
+      shift = min(shift, max(0, nodes[Int(node.parent)].height - node.y - node.height))
+    }
+    guard shift > 0, node.kind == .header, node.parent == scroller.node else { return shift }
+    // The next header of a list pushes it away (WXMultiColumnLayout, UITableView).
+    var next = node.next
+    while next >= 0, nodes[Int(next)].kind != .header { next = nodes[Int(next)].next }
+    if next >= 0 { shift = min(shift, max(0, nodes[Int(next)].y - node.y - node.height)) }
+    return shift
+  }
+
+  // MARK: Elements
+
+  private mutating func insert(
+    _ ref: String, _ type: String, _ style: [String: LayoutValue], _ attributes: [String: LayoutValue]
+  ) -> Int32 {
+    let place: Int32
+    if let last = free.popLast() {
+      place = last
+      nodes[Int(place)] = Node()
+      names[Int(place)] = (ref, type)
+    } else {
+      place = Int32(nodes.count)
+      nodes.append(Node())
+      names.append((ref, type))
+    }
+    places[ref] = place
+    let kind = Kind(type)
+    nodes[Int(place)].kind = kind
+    nodes[Int(place)].clips = kind.scrolls
+    nodes[Int(place)].isScroller = kind.scrolls
+    nodes[Int(place)].isSticky = kind == .header
+    nodes[Int(place)].isAcross = type == "hlist"
+    setStyle(style, at: place)
+    _ = read(attributes, at: place)
+    return place
+  }
+
+  private mutating func release(_ place: Int32) {
+    let node = nodes[Int(place)]
+    // Only what was named before is missed: no more is kept than there were elements.
+    if node.named.width >= 0 { removed.append(names[Int(place)].ref) }
+    places[names[Int(place)].ref] = nil
+    names[Int(place)] = ("", "")
+    if node.text >= 0 {
+      texts[Int(node.text)] = TextEntry()
+      freeTexts.append(node.text)
+    }
+    if node.isFixed { fixed.remove(place) }
+    columns[place] = nil
+    styles[place] = nil
+    pictures[place] = nil
+    free.append(place)
+  }
+
+  private mutating func attach(_ place: Int32, to above: Int32, at index: Int?) {
+    let count = Int(nodes[Int(above)].count)
+    var next: Int32 = -1
+    if let index, index < count {
+      // From the nearer end.
+      if index <= count / 2 {
+        next = nodes[Int(above)].first
+        for _ in 0..<max(0, index) { next = nodes[Int(next)].next }
+      } else {
+        next = nodes[Int(above)].last
+        for _ in 0..<(count - 1 - index) { next = nodes[Int(next)].previous }
+      }
+    }
+    let previous = next >= 0 ? nodes[Int(next)].previous : nodes[Int(above)].last
+    nodes[Int(place)].parent = above
+    nodes[Int(place)].next = next
+    nodes[Int(place)].previous = previous
+    if previous >= 0 { nodes[Int(previous)].next = place } else { nodes[Int(above)].first = place }
+    if next >= 0 { nodes[Int(next)].previous = place } else { nodes[Int(above)].last = place }
+    nodes[Int(above)].count += 1
+    if nodes[Int(place)].hasFixed { noteFixed(above) }
+  }
+
+  private mutating func detach(_ place: Int32) {
+    let (above, previous, next) = (
+      nodes[Int(place)].parent, nodes[Int(place)].previous, nodes[Int(place)].next
+    )
+    if previous >= 0 { nodes[Int(previous)].next = next } else { nodes[Int(above)].first = next }
+    if next >= 0 { nodes[Int(next)].previous = previous } else { nodes[Int(above)].last = previous }
+    nodes[Int(above)].count -= 1
+    nodes[Int(place)].parent = -1
+    nodes[Int(place)].previous = -1
+    nodes[Int(place)].next = -1
+  }
+
+  /// Notes for all elements around one that there is something fixed in them.
+  private mutating func noteFixed(_ place: Int32) {
+    var next = place
+    while next >= 0, !nodes[Int(next)].hasFixed {
+      nodes[Int(next)].hasFixed = true
+      next = nodes[Int(next)].parent
+    }
+  }
+
+  /// Goes over an element and all below it. The element may be released meanwhile.
+  private mutating func forEach(below place: Int32, _ body: (inout LayoutTree, Int32) -> Void) {
+    var waiting = [place]
+    while let next = waiting.popLast() {
+      var child = nodes[Int(next)].first
+      while child >= 0 {
+        waiting.append(child)
+        child = nodes[Int(child)].next
+      }
+      body(&self, next)
+    }
+  }
+
+  private mutating func setStyle(_ values: [String: LayoutValue], at place: Int32) {
+    var style = Style(values, unitsPerPoint: window.unitsPerPoint)
+    let index = Int(place)
+    let former = nodes[index].style
+    let kind = nodes[index].kind
+    if kind == .toggle {
+      // `WXSwitchComponent` gives itself the size of a UISwitch in points.
+      if style.width.isNone { style.width = Length(value: Float(51 * window.unitsPerPoint), unit: .units) }
+      if style.height.isNone { style.height = Length(value: Float(31 * window.unitsPerPoint), unit: .units) }
+    }
+    if kind.isText || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
+      styles[place] = values
+    } else if styles[place] != nil {
+      styles[place] = nil
+    }
+    if kind.isText {
+      needText(place)
+      mark(place)
+    }
+    guard style != former else { return }
+    nodes[index].style = style
+    nodes[index].isFixed = style.position == .fixed
+    nodes[index].isSticky = style.position == .sticky || kind == .header
+    if nodes[index].isFixed {
+      fixed.insert(place)
+      noteFixed(place)
+    } else if former.position == .fixed {
+      fixed.remove(place)
+    }
+    nodes[index].clips = kind.scrolls || style.overflow != .visible
+    nodes[index].isScroller = kind.scrolls || style.overflow == .scroll
+    if style.direction != former.direction {
+      forEach(below: place) { tree, node in tree.renew(node) }
+    }
+    mark(place)
+  }
+
+  /// Reads what layout needs of an element's attributes.
+  ///
+  /// - Returns: `true` if something changed.
+  private mutating func read(_ attributes: [String: LayoutValue], at place: Int32) -> Bool {
+    let index = Int(place)
+    let kind = nodes[index].kind
+    switch kind {
+    case .text, .span, .input, .textarea:
+      var value = attributes["value"]?.plainText ?? ""
+      if value.isEmpty, kind == .input || kind == .textarea {
+        value = attributes["placeholder"]?.plainText ?? ""
+      }
+      let rows = attributes["rows"]?.double ?? 2
+      let entry = textEntry(place)
+      let isSame = texts[entry].value == value && nodes[index].number == Int32(min(max(rows, 1), 1_000))
+      guard !isSame else { return false }
+      texts[entry].value = value
+      nodes[index].number = Int32(min(max(rows.isNaN ? 2 : rows, 1), 1_000))
+      needText(place)
+      return true
+    case .richtext:
+      _ = textEntry(place)
+      hasRichText = true
+      needText(place)
+      return false
+    case .scroller, .list:
+      let isAcross = attributes["scrollDirection"]?.plainText == "horizontal" || names[index].type == "hlist"
+      guard nodes[index].isAcross != isAcross else { return false }
+      nodes[index].isAcross = isAcross
+      return true
+    case .waterfall:
+      let read = Columns(attributes, unitsPerPoint: window.unitsPerPoint)
+      guard columns[place] != read else { return false }
+      columns[place] = read
+      return true
+    case .slider:
+      let shown = Int32(min(max(attributes["index"]?.double ?? 0, 0), 1e6))
+      guard nodes[index].number != shown else { return false }
+      nodes[index].number = shown
+      nodes[index].scrollX = .nan
+      return false
+    case .refresh:
+      let isShown = attributes["display"]?.plainText == "show"
+      guard nodes[index].isShown != isShown else { return false }
+      nodes[index].isShown = isShown
+      return true
+    default: return false
+    }
+  }
+
+  private mutating func textEntry(_ place: Int32) -> Int {
+    if nodes[Int(place)].text < 0 {
+      if let entry = freeTexts.popLast() {
+        nodes[Int(place)].text = entry
+      } else {
+        nodes[Int(place)].text = Int32(texts.count)
+        texts.append(TextEntry())
+      }
+    }
+    return Int(nodes[Int(place)].text)
+  }
+
+  private mutating func readStylesAgain() {
+    for (place, values) in styles { setStyle(values, at: place) }
+  }
+
+  // MARK: What waits
+
+  private var waitingTexts: [Int32] = []
+  private var hasRichText = false
+
+  /// Forgets what is known of an element, and of those around it.
+  private mutating func mark(_ place: Int32) {
+    guard place >= 0 else { return }
+    nodes[Int(place)].forget(generation)
+    markParents(nodes[Int(place)].parent)
+  }
+
+  private mutating func markParents(_ place: Int32) {
+    isDirty = true
+    var next = place
+    // Around an element that was forgotten since the last layout all are.
+    while next >= 0, nodes[Int(next)].forgotten != generation {
+      nodes[Int(next)].forget(generation)
+      next = nodes[Int(next)].parent
+    }
+    // The parts of a rich text are not laid out for themselves.
+    guard hasRichText else { return }
+    next = place
+    while next >= 0 {
+      if nodes[Int(next)].kind == .richtext {
+        needText(next)
+        nodes[Int(next)].forget(generation)
+      }
+      next = nodes[Int(next)].parent
+    }
+  }
+
+  private mutating func markAll() {
+    isDirty = true
+    for index in nodes.indices {
+      renew(Int32(index))
+    }
+  }
+
+  /// Forgets what is known of an element, whose text may be another.
+  private mutating func renew(_ place: Int32) {
+    nodes[Int(place)].forget(generation)
+    if nodes[Int(place)].kind.isText { needText(place) }
+  }
+
+  private mutating func needText(_ place: Int32) {
+    guard !nodes[Int(place)].needsText else { return }
+    nodes[Int(place)].needsText = true
+    // Elements that came and went left their places.
+    if waitingTexts.count > 2 * nodes.count + 100 {
+      waitingTexts = nodes.indices.lazy.map(Int32.init).filter { nodes[Int($0)].needsText }
+    } else {
+      waitingTexts.append(place)
+    }
+  }
+
+  private mutating func buildTexts() {
+    for place in waitingTexts where nodes[Int(place)].needsText && places[names[Int(place)].ref] == place {
+      nodes[Int(place)].needsText = false
+      guard nodes[Int(place)].text >= 0 else { continue }
+      let text = builtText(place)
+      let entry = Int(nodes[Int(place)].text)
+      if texts[entry].text != text {
+        texts[entry].text = text
+        texts[entry].forget()
+      }
+    }
+    waitingTexts = []
+  }
+
+  private func builtText(_ place: Int32) -> LayoutText {
+    let node = nodes[Int(place)]
+    // Layout sets another direction if it comes to it.
+    let isRightToLeft = node.isRightToLeft
+    func style(_ place: Int32, above: TextStyle = TextStyle()) -> TextStyle {
+      TextStyle(
+        styles[place] ?? [:], unitsPerPoint: window.unitsPerPoint, isRightToLeft: isRightToLeft, above: above)
+    }
+    let own = style(place)
+    guard node.kind == .richtext else {
+      let value = texts[Int(node.text)].value
+      return LayoutText(
+        spans: [LayoutText.Span(text: value, style: own, ref: names[Int(place)].ref)], style: own)
+    }
+    var spans: [LayoutText.Span] = []
+    var waiting = [(node.first, own)]
+    while let (next, above) = waiting.popLast() {
+      guard next >= 0 else { continue }
+      let item = nodes[Int(next)]
+      waiting.append((item.next, above))
+      let style = style(next, above: above)
+      switch item.kind {
+      case .image:
+        let natural = pictures[next] ?? .zero
+        let (width, height) = (item.style.width.resolved(0), item.style.height.resolved(0))
+        spans.append(
+          LayoutText.Span(
+            text: "", style: style,
+            picture: LayoutSize(
+              width: width.isNaN ? natural.width : width, height: height.isNaN ? natural.height : height),
+            ref: names[Int(next)].ref))
+      default:
+        if item.text >= 0, !texts[Int(item.text)].value.isEmpty {
+          spans.append(
+            LayoutText.Span(text: texts[Int(item.text)].value, style: style, ref: names[Int(next)].ref))
+        }
+        waiting.append((item.first, style))
+      }
+    }
+    return LayoutText(spans: spans, style: own)
+  }
+}
+
+extension LayoutValue {
+  fileprivate var isInPoints: Bool {
+    if case .text(let text) = self { return text.hasSuffix("wx") }
+    return false
+  }
+
+  fileprivate var plainText: String {
+    switch self {
+    case .text(let text): text
+    case .number(let number):
+      number.rounded() == number && abs(number) < 1e15 ? String(Int64(number)) : String(number)
+    }
+  }
+
+  var double: Double? {
+    switch self {
+    case .text(let text): StyleReader.number(text.utf8)
+    case .number(let number): number.isNaN ? nil : number
+    }
+  }
+}
+
+extension Double {
+  /// A length from outside: finite, at least 0.
+  var bounded: Double { isNaN ? 0 : Swift.min(Swift.max(0, self), 1e9) }
+}
+
+extension LayoutRect {
+  fileprivate func intersection(_ other: LayoutRect) -> LayoutRect {
+    let (left, top) = (max(x, other.x), max(y, other.y))
+    return LayoutRect(
+      x: left, y: top, width: max(0, min(maxX, other.maxX) - left), height: max(0, min(maxY, other.maxY) - top))
+  }
+}
+
+// MARK: - What is kept of an element
+
+/// The components that layout tells apart.
+enum Kind: UInt8 {
+  case box, text, richtext, span, image, scroller, list, waterfall, slider, indicator, refresh, header, toggle, input
+  case textarea
+
+  init(_ type: String) {
+    self =
+      switch type {
+      case "text": .text
+      case "richtext": .richtext
+      case "span": .span
+      case "image", "img": .image
+      case "scroller": .scroller
+      case "list", "recycle-list", "recycler", "vlist", "hlist", "simplelist": .list
+      case "waterfall": .waterfall
+      case "slider", "cycleslider", "slider-neighbor": .slider
+      case "indicator": .indicator
+      case "refresh", "loading": .refresh
+      case "header": .header
+      case "switch": .toggle
+      case "input": .input
+      case "textarea": .textarea
+      default: .box
+      }
+  }
+
+  var isText: Bool { self == .text || self == .richtext || self == .span || self == .input || self == .textarea }
+  var scrolls: Bool { self == .scroller || self == .list || self == .waterfall || self == .slider }
+  /// Takes a share of what is left unless it has a size (`RenderScroller::GetDefaultStyle`, `RenderList::GetDefaultStyle`).
+  var fills: Bool { self == .scroller || self == .list || self == .waterfall }
+}
+
+/// The columns of a waterfall.
+struct Columns: Equatable {
+  var count = 0.0
+  var width = 0.0
+  var gap = 32.0
+  var leftGap = 0.0
+  var rightGap = 0.0
+
+  init() {}
+
+  init(_ attributes: [String: LayoutValue], unitsPerPoint: Double) {
+    func number(_ name: String) -> Double? {
+      guard let value = attributes[name] ?? attributes[StyleReader.kebab(name)] else { return nil }
+      let length = StyleReader.length(value, unitsPerPoint: unitsPerPoint)
+      return length.unit == .units && length.value > 0 ? Double(length.value) : nil
+    }
+    count = min((number("columnCount") ?? 0).rounded(.down), 100)
+    width = number("columnWidth") ?? 0
+    switch attributes["columnGap"] ?? attributes["column-gap"] {
+    case nil, .text("normal"), .text(""): break
+    default: gap = number("columnGap") ?? 0
+    }
+    leftGap = number("leftGap") ?? 0
+    rightGap = number("rightGap") ?? 0
+  }
+
+  /// The number and width of the columns in a width, by the SDK's rules (`RenderList::PreCalculateCellWidth`).
+  func resolved(in available: Double) -> (count: Int, width: Double) {
+    let inner = available - leftGap - rightGap
+    func fit(_ space: Double) -> Double { max(1, ((space + gap) / (width + gap)).rounded(.down)) }
+    switch (count > 0, width > 0) {
+    case (false, false): return (1, max(0, available))
+    case (true, false): return (Int(count), max(0, (inner - (count - 1) * gap) / count))
+    case (false, true):
+      let count = min(fit(available), 100)
+      return (Int(count), max(0, (inner + gap) / count - gap))
+    case (true, true):
+      let count = min(fit(inner), count)
+      return (Int(count), max(0, (inner + gap) / count - gap))
+    }
+  }
+}
+
+/// A text and what a measurer said of it.
+struct TextEntry {
+  var value = ""
+  var text = LayoutText(spans: [])
+  private var known: (one: Known?, two: Known?, three: Known?)
+
+  private struct Known {
+    var width: Double
+    var size: LayoutSize
+  }
+
+  init() {}
+
+  mutating func setDirection(_ isRightToLeft: Bool) {
+    guard text.style.isRightToLeft != isRightToLeft else { return }
+    text.style.isRightToLeft = isRightToLeft
+    for index in text.spans.indices { text.spans[index].style.isRightToLeft = isRightToLeft }
+    forget()
+  }
+
+  mutating func forget() { known = (nil, nil, nil) }
+
+  /// A text that is laid out in a width has the same lines in every width between that of its widest line and this one.
+  func size(width: Double) -> LayoutSize? {
+    if let one = known.one, one.width == width || (one.size.width <= width && width <= one.width) { return one.size }
+    if let two = known.two, two.width == width || (two.size.width <= width && width <= two.width) { return two.size }
+    if let three = known.three, three.width == width || (three.size.width <= width && width <= three.width) {
+      return three.size
+    }
+    return nil
+  }
+
+  mutating func keep(_ size: LayoutSize, width: Double) {
+    known = (Known(width: width, size: size), known.one, known.two)
+  }
+}
+
+/// What an element is told of its size: a length or not a number if there is none, and what it means.
+struct Constraint: Equatable {
+  enum Mode: UInt8 { case exact, atMost, open }
+
+  var width = Double.nan
+  var height = Double.nan
+  var widthMode = Mode.open
+  var heightMode = Mode.open
+  /// The inner size of the element around it, for shares.
+  var outerWidth = Double.nan
+  var outerHeight = Double.nan
+  /// `true` if an exact height follows from what is in the element: shares of it are no lengths.
+  var heightFollows = false
+  /// `true` if the element's smallest and largest width do not count.
+  var isFreeWidth = false
+  /// `true` if the element's smallest and largest height do not count.
+  var isFreeHeight = false
+
+  @inline(__always) static func same(_ a: Double, _ b: Double) -> Bool { a == b || (a.isNaN && b.isNaN) }
+
+  @inline(__always) func matches(_ other: Constraint) -> Bool {
+    widthMode == other.widthMode && heightMode == other.heightMode && heightFollows == other.heightFollows
+      && isFreeWidth == other.isFreeWidth
+      && isFreeHeight == other.isFreeHeight
+      && Self.same(width, other.width)
+      && Self.same(height, other.height) && Self.same(outerWidth, other.outerWidth)
+      && Self.same(outerHeight, other.outerHeight)
+  }
+}
+
+/// An element: its style, its neighbours by their places, its box, and what is known of its size.
+struct Node {
+  var style = Style()
+  var kind = Kind.box
+  var isAcross = false
+  var isShown = false
+  var isFixed = false
+  var isSticky = false
+  var hasFixed = false
+  var clips = false
+  var isScroller = false
+  var needsText = false
+  var isRightToLeft = false
+  /// `true` if it was left out of the last layout.
+  var isRemoved = false
+  /// `true` if the box belongs to `laidOut`.
+  var isLaidOut = false
+  var parent: Int32 = -1
+  var first: Int32 = -1
+  var last: Int32 = -1
+  var previous: Int32 = -1
+  var next: Int32 = -1
+  var count: Int32 = 0
+  var depth: Int32 = 0
+  /// Its place among the texts; −1 for none.
+  var text: Int32 = -1
+  /// The rows of a `textarea`; the page that a `slider` shows.
+  var number: Int32 = 0
+  /// When it was last forgotten.
+  var forgotten: UInt32 = 0
+  var knownCount: UInt8 = 0
+  var knownNext: UInt8 = 0
+
+  // The box.
+  var x = 0.0
+  var y = 0.0
+  var width = 0.0
+  var height = 0.0
+  var contentWidth = 0.0
+  var contentHeight = 0.0
+  /// The extent of what is drawn, from the border box's corner.
+  var inkLeft = 0.0
+  var inkTop = 0.0
+  var inkRight = 0.0
+  var inkBottom = 0.0
+  var outerWidth = 0.0
+  var scrollX = Double.nan
+  var scrollY = Double.nan
+  /// The box when it was last named as changed.
+  var named = (x: 0.0, y: 0.0, width: -1.0, height: 0.0, contentWidth: 0.0, contentHeight: 0.0)
+
+  // What the element around it keeps while it places its children.
+  var marginLeft = 0.0
+  var marginTop = 0.0
+  var marginRight = 0.0
+  var marginBottom = 0.0
+  var basis = 0.0
+  var target = 0.0
+  var cross = 0.0
+  var isFrozen = false
+  /// `true` if the size in the cross axis was measured with that in the main axis.
+  var hasCross = false
+  var isStretched = false
+
+  var laidOut = Constraint()
+  var known: (Known, Known, Known, Known) = (Known(), Known(), Known(), Known())
+
+  struct Known {
+    var constraint = Constraint()
+    var width = 0.0
+    var height = 0.0
+  }
+
+  init() {}
+
+  mutating func forget(_ generation: UInt32) {
+    forgotten = generation
+    knownCount = 0
+    knownNext = 0
+    isLaidOut = false
+  }
+
+  func size(_ constraint: Constraint) -> LayoutSize? {
+    if knownCount > 0, known.0.constraint.matches(constraint) {
+      return LayoutSize(width: known.0.width, height: known.0.height)
+    }
+    if knownCount > 1, known.1.constraint.matches(constraint) {
+      return LayoutSize(width: known.1.width, height: known.1.height)
+    }
+    if knownCount > 2, known.2.constraint.matches(constraint) {
+      return LayoutSize(width: known.2.width, height: known.2.height)
+    }
+    if knownCount > 3, known.3.constraint.matches(constraint) {
+      return LayoutSize(width: known.3.width, height: known.3.height)
+    }
+    return nil
+  }
+
+  mutating func keep(_ size: LayoutSize, _ constraint: Constraint) {
+    let entry = Known(constraint: constraint, width: size.width, height: size.height)
+    switch knownNext {
+    case 0: known.0 = entry
+    case 1: known.1 = entry
+    case 2: known.2 = entry
+    default: known.3 = entry
+    }
+    knownNext = (knownNext + 1) & 3
+    knownCount = min(4, knownCount + 1)
+  }
+}

@@ -1,0 +1,435 @@
+import PageLayout
+import ScriptEngine
+
+/// The boxes of a page's elements, and the events that elements are due because of where they are. A pure value.
+///
+/// It takes the commands that change the elements, so that a change lays out what it touches. A page with the cells of a
+/// `recycle-list` is compared with what it was.
+struct ElementLayout: Sendable {
+  /// An event of an element.
+  struct Event: Hashable, Sendable {
+    let ref: String
+    let type: String
+    let details: ScriptValue
+  }
+
+  /// A scroller whose listeners have not been told that it was scrolled.
+  private struct Scroll: Sendable {
+    let ref: String
+    /// How far it was scrolled before.
+    let start: LayoutPoint
+    /// `true` if the script gets the event `scroll` from whoever scrolls.
+    var isTold: Bool
+  }
+
+  /// The boxes as of the last update.
+  private(set) var boxes: LayoutTree
+  private var isBuilt = false
+  /// `true` if elements may be due events.
+  private var hasNews = true
+  /// The elements that `boxes` has, if there are cells among them; `nil` without cells.
+  private var cells: ElementTree?
+  private var mayHaveCells = false
+  /// The elements that listen to `appear` or `disappear`, in the order in which they began to.
+  private var listeners: [String] = []
+  private var listening: Set<String> = []
+  /// Those of them that are in the window.
+  private var present: Set<String> = []
+  /// Those whose events the app fires.
+  private var firedByApp: Set<String> = []
+  private var scrolls: [Scroll] = []
+  /// The extents that the contents of scrollers had when these were told `loadmore`.
+  private var loadedExtents: [String: Double] = [:]
+
+  /// The types of events that elements are due without a scroll.
+  static let watchedEvents: Set<String> = ["appear", "disappear"]
+
+  init(window: LayoutWindow, measurer: any TextMeasuring) { boxes = LayoutTree(window: window, measurer: measurer) }
+
+  /// `true` if listeners have not been told that a scroller was scrolled.
+  var hasScrolled: Bool { !scrolls.isEmpty }
+
+  // MARK: Following the elements
+
+  /// Takes over commands that have changed the elements.
+  ///
+  /// - Parameter elements: the elements after all of the commands.
+  mutating func follow(_ commands: [RenderCommand], in elements: ElementTree) {
+    // Before the first update there is nothing to change, and cells are compared at the next one.
+    guard isBuilt, cells == nil else { return }
+    for command in commands {
+      switch command {
+      case .createBody(let body): add(body, to: nil, at: nil)
+      case .addElement(let parent, let element, let index): add(element, to: parent, at: index)
+      case .removeElement(let ref): boxes.remove(ref)
+      case .moveElement(let ref, let parent, let index): boxes.move(ref, to: parent, at: index)
+      case .updateAttributes(let ref, _):
+        if let element = elements[ref] { boxes.setAttributes(element.attributes.layoutValues, of: ref) }
+      case .updateStyle(let ref, _):
+        if let element = elements[ref] { boxes.setStyle(element.style.layoutValues, of: ref) }
+      case .addEvent(let ref, let type): if Self.watchedEvents.contains(type) { listen(ref) }
+      case .removeEvent, .createFinish, .updateFinish, .refreshFinish: break
+      }
+    }
+  }
+
+  mutating func setPictureSize(_ image: ImageState?, of ref: String) {
+    boxes.setPictureSize(image?.layoutSize, of: ref)
+  }
+
+  mutating func setWindow(_ window: LayoutWindow) { boxes.window = window }
+
+  /// Takes over that an element listens to one of ``watchedEvents``.
+  private mutating func listen(_ ref: String) {
+    guard listening.insert(ref).inserted else { return }
+    listeners.append(ref)
+    hasNews = true
+  }
+
+  /// Lays out what has changed; the first time, all elements.
+  ///
+  /// - Parameters:
+  ///   - elements: the page's elements.
+  ///   - expanded: returns them with the cells of each `recycle-list`; `nil` without cells.
+  /// - Returns: `true` if a box has changed.
+  mutating func update(_ elements: ElementTree, expanded: () -> ElementTree?) -> Bool {
+    if !isBuilt {
+      isBuilt = true
+      build(elements)
+    }
+    if mayHaveCells {
+      let shown = expanded()
+      switch (cells, shown) {
+      case (nil, nil): break
+      case (nil, let shown?): build(shown)
+      case (_?, nil): build(elements)
+      case (let former?, let shown?): compare(former, shown)
+      }
+      cells = shown
+    }
+    guard !boxes.update().isEmpty else { return false }
+    hasNews = true
+    return true
+  }
+
+  /// Begins anew with all elements. Scrollers stay where they are.
+  private mutating func build(_ elements: ElementTree) {
+    let former = boxes
+    boxes = LayoutTree(window: former.window, measurer: former.measurer)
+    guard let root = elements.root else { return }
+    for element in elements.preorder(from: root) {
+      add(element, at: nil)
+      if element.isScroller, let offset = former.box(element.ref)?.scrollOffset, offset != .zero {
+        boxes.scroll(element.ref, to: offset)
+      }
+    }
+  }
+
+  /// Applies the difference of two trees, in which the same elements have the same refs.
+  private mutating func compare(_ old: ElementTree, _ new: ElementTree) {
+    guard old != new else { return }
+    guard let root = new.root, old.root == root else { return build(new) }
+    let elements = new.preorder(from: root)
+    // An element that has another parent may have been below one that has gone.
+    let hasMoved = elements.contains { element in
+      old[element.ref].map { $0.parent != element.parent || $0.type != element.type } ?? false
+    }
+    guard !hasMoved else { return build(new) }
+    for ref in old.elements.keys where new[ref] == nil { boxes.remove(ref) }
+    for element in elements {
+      let former = old[element.ref]
+      if let former {
+        if former.style != element.style { boxes.setStyle(element.style.layoutValues, of: element.ref) }
+        if former.attributes != element.attributes {
+          boxes.setAttributes(element.attributes.layoutValues, of: element.ref)
+        }
+        if former.image != element.image { setPictureSize(element.image, of: element.ref) }
+        if !element.events.isDisjoint(with: Self.watchedEvents) { listen(element.ref) }
+      }
+      guard former?.children != element.children else { continue }
+      var children = former?.children.filter { new[$0] != nil } ?? []
+      for (index, ref) in element.children.enumerated() where index >= children.count || children[index] != ref {
+        if old[ref] == nil {
+          if let child = new[ref] { add(child, at: index) }
+        } else {
+          boxes.move(ref, to: element.ref, at: index)
+          children.removeAll { $0 == ref }
+        }
+        children.insert(ref, at: min(index, children.count))
+      }
+    }
+  }
+
+  /// Adds an element and all below it, parents first, without recursion.
+  private mutating func add(_ description: ElementDescription, to parent: String?, at index: Int?) {
+    var waiting = [(description, parent: parent, index: index)]
+    while let (next, parent, index) = waiting.popLast() {
+      add(next.ref, next.type, next.style, next.attributes, next.events, to: parent, at: index)
+      for child in next.children.reversed() { waiting.append((child, parent: next.ref, index: nil)) }
+    }
+  }
+
+  private mutating func add(_ element: ElementTree.Element, at index: Int?) {
+    add(
+      element.ref, element.type, element.style, element.attributes, element.events, to: element.parent, at: index)
+    if let size = element.image?.layoutSize { boxes.setPictureSize(size, of: element.ref) }
+  }
+
+  private mutating func add(
+    _ ref: String, _ type: String, _ style: [String: ScriptValue], _ attributes: [String: ScriptValue],
+    _ events: Set<String>, to parent: String?, at index: Int?
+  ) {
+    if type == "recycle-list" { mayHaveCells = true }
+    if !events.isDisjoint(with: Self.watchedEvents) { listen(ref) }
+    let (style, attributes) = (style.layoutValues, attributes.layoutValues)
+    if let parent {
+      boxes.add(ref, type: type, style: style, attributes: attributes, to: parent, at: index)
+    } else {
+      boxes.createBody(ref, type: type, style: style, attributes: attributes)
+    }
+  }
+
+  // MARK: Scrolling
+
+  /// Scrolls a scroller, as far as its content reaches.
+  ///
+  /// - Parameter isTold: `true` if the script gets the event `scroll` from whoever scrolls.
+  /// - Returns: `true` if its content has moved.
+  @discardableResult
+  mutating func scroll(_ ref: String, to offset: LayoutPoint, isTold: Bool = false) -> Bool {
+    guard let start = boxes.box(ref)?.scrollOffset else { return false }
+    boxes.scroll(ref, to: offset)
+    guard let reached = boxes.box(ref)?.scrollOffset else { return false }
+    // Content that is added later does not move what is shown.
+    boxes.scroll(ref, to: reached)
+    guard reached != start || isTold else { return false }
+    hasNews = true
+    if let index = scrolls.firstIndex(where: { $0.ref == ref }) {
+      scrolls[index].isTold = isTold
+    } else {
+      scrolls.append(Scroll(ref: ref, start: start, isTold: isTold))
+    }
+    return reached != start
+  }
+
+  /// The offset that brings an element to the beginning of the scroller around it, which may be more than the content
+  /// allows; `nil` if no scroller is around it.
+  ///
+  /// - Parameter further: how much further the content is scrolled.
+  func offset(
+    for ref: String, further: Double, in elements: ElementTree
+  ) -> (scroller: String, offset: LayoutPoint)? {
+    let elements = cells ?? elements
+    guard var element = elements[ref], let box = boxes.box(ref) else { return nil }
+    // Where it would be if it did not stick.
+    var place = LayoutPoint.zero
+    while let inner = boxes.box(element.ref), !inner.isFixed, let parent = element.parent.flatMap({ elements[$0] }) {
+      place.x += inner.frame.x
+      place.y += inner.frame.y
+      guard parent.isScroller, let outer = boxes.box(parent.ref) else {
+        element = parent
+        continue
+      }
+      guard parent.scrollsAcross else {
+        return (parent.ref, LayoutPoint(x: outer.scrollOffset.x, y: place.y + further))
+      }
+      let x =
+        elements.direction(of: parent.ref) == "rtl"
+        ? place.x + box.frame.width - outer.frame.width - further : place.x + further
+      return (parent.ref, LayoutPoint(x: x, y: outer.scrollOffset.y))
+    }
+    return nil
+  }
+
+  /// Takes over an event that the app fires by itself, so that its element does not get it twice.
+  mutating func noteFired(_ type: String, on ref: String, in elements: ElementTree) {
+    switch type {
+    case "appear", "disappear": if listening.contains(ref) { firedByApp.insert(ref) }
+    case "loadmore":
+      if let element = (cells ?? elements)[ref], let box = boxes.box(ref) {
+        loadedExtents[ref] = element.extent(in: box)
+      }
+    default: break
+    }
+  }
+
+  /// Lets a scroller be told `loadmore` again for the same content.
+  mutating func resetLoadmore(of ref: String) { loadedExtents[ref] = nil }
+
+  // MARK: Events
+
+  /// The events that elements are due since the last call, in the order of iOS's SDK: `loadmore`, `appear` and
+  /// `disappear`, and `scroll` (`scrollViewDidScroll` in `WXScrollerComponent.mm`).
+  mutating func dueEvents(in elements: ElementTree) -> [Event] {
+    guard hasNews else { return [] }
+    hasNews = false
+    let elements = cells ?? elements
+    let scrolls = scrolls
+    self.scrolls = []
+    loadedExtents = loadedExtents.filter { elements[$0.key] != nil }
+    var events: [Event] = []
+    var directions: [String: String] = [:]
+    for scroll in scrolls {
+      guard let element = elements[scroll.ref], let box = boxes.box(scroll.ref) else { continue }
+      let isAcross = element.scrollsAcross
+      let moved =
+        isAcross
+        ? abs(box.scrollOffset.x) - abs(scroll.start.x) : box.scrollOffset.y - scroll.start.y
+      if moved != 0 {
+        directions[scroll.ref] = isAcross ? (moved > 0 ? "left" : "right") : (moved > 0 ? "up" : "down")
+      }
+      if moved >= 0, isDueToLoadMore(element, box) {
+        events.append(Event(ref: scroll.ref, type: "loadmore", details: [:]))
+      }
+    }
+    events += appearances(in: elements, directions)
+    for scroll in scrolls where !scroll.isTold && elements[scroll.ref]?.events.contains("scroll") == true {
+      if let box = boxes.box(scroll.ref) { events.append(Event(ref: scroll.ref, type: "scroll", details: box.scroll)) }
+    }
+    return events
+  }
+
+  private mutating func isDueToLoadMore(_ element: ElementTree.Element, _ box: LayoutBox) -> Bool {
+    guard element.events.contains("loadmore") else { return false }
+    let limit = element.attributes["loadmoreoffset"]?.units(boxes.window) ?? 0
+    let extent = element.extent(in: box)
+    let end = element.scrollsAcross ? box.frame.width + abs(box.scrollOffset.x) : box.frame.height + box.scrollOffset.y
+    // A hundredth of a unit is less than a pixel.
+    guard limit >= 0, extent - end <= limit + 0.01, loadedExtents[element.ref] != extent else { return false }
+    loadedExtents[element.ref] = extent
+    return true
+  }
+
+  /// The part of the page in which the contents of a scroller are seen, and the direction in which they have moved.
+  private struct Opening {
+    var area: LayoutRect
+    var direction: String?
+
+    func shows(_ box: LayoutBox) -> Bool {
+      // An element without a place is not shown.
+      guard box.pageFrame != .zero, area.width > 0, area.height > 0 else { return false }
+      func overlaps(_ start: Double, _ end: Double, _ first: Double, _ last: Double) -> Bool {
+        start == end ? first <= start && start <= last : start < last && first < end
+      }
+      let frame = box.pageFrame
+      return overlaps(frame.x, frame.maxX, area.x, area.maxX) && overlaps(frame.y, frame.maxY, area.y, area.maxY)
+    }
+  }
+
+  /// The events of elements that have come into the window or have left it. Only elements in scrollers have them, as on
+  /// devices.
+  private mutating func appearances(in elements: ElementTree, _ directions: [String: String]) -> [Event] {
+    var events: [Event] = []
+    var openings: [String: Opening] = [:]
+    var gone: Set<String> = []
+    for ref in listeners {
+      guard let element = elements[ref], !element.events.isDisjoint(with: Self.watchedEvents) else {
+        gone.insert(ref)
+        continue
+      }
+      guard let opening = opening(around: element, in: elements, directions, &openings), let box = boxes.box(ref) else {
+        continue
+      }
+      let isPresent = opening.shows(box)
+      guard isPresent != present.contains(ref), !firedByApp.contains(ref) else { continue }
+      if isPresent { present.insert(ref) } else { present.remove(ref) }
+      let type = isPresent ? "appear" : "disappear"
+      guard element.events.contains(type) else { continue }
+      events.append(
+        Event(ref: ref, type: type, details: opening.direction.map { ["direction": .string($0)] } ?? [:]))
+    }
+    if !gone.isEmpty {
+      listeners.removeAll { gone.contains($0) }
+      listening.subtract(gone)
+      present.subtract(gone)
+      firedByApp.subtract(gone)
+    }
+    return events
+  }
+
+  /// The opening of the nearest scroller around an element; `nil` if there is none.
+  private func opening(
+    around element: ElementTree.Element, in elements: ElementTree, _ directions: [String: String],
+    _ known: inout [String: Opening]
+  ) -> Opening? {
+    var opening: Opening?
+    // The scrollers around it, the innermost first, up to one that is known.
+    var scrollers: [String] = []
+    var next = element.parent.flatMap { elements[$0] }
+    while let above = next {
+      if above.isScroller {
+        opening = known[above.ref]
+        if opening != nil { break }
+        scrollers.append(above.ref)
+      }
+      next = above.parent.flatMap { elements[$0] }
+    }
+    let window = LayoutRect(x: 0, y: 0, width: boxes.window.width, height: boxes.window.height)
+    for ref in scrollers.reversed() {
+      let outer = opening ?? Opening(area: window)
+      let frame = boxes.box(ref)?.pageFrame ?? .zero
+      let (x, y) = (max(outer.area.x, frame.x), max(outer.area.y, frame.y))
+      let area = LayoutRect(
+        x: x, y: y, width: min(outer.area.maxX, frame.maxX) - x, height: min(outer.area.maxY, frame.maxY) - y)
+      opening = Opening(area: area, direction: directions[ref] ?? outer.direction)
+      known[ref] = opening
+    }
+    return opening
+  }
+}
+
+extension LayoutBox {
+  /// The details of the event `scroll`. The offset is that of the content, which moves up as the user scrolls down.
+  fileprivate var scroll: ScriptValue {
+    [
+      "contentSize": ["width": .number(contentSize.width), "height": .number(contentSize.height)],
+      "contentOffset": ["x": .number(0 - scrollOffset.x), "y": .number(0 - scrollOffset.y)], "isDragging": false,
+    ]
+  }
+}
+
+extension ElementTree.Element {
+  /// `true` if the component scrolls its children.
+  var isScroller: Bool { ScreenLayout.scrollerTypes.contains(type) || type == "hlist" }
+
+  /// `true` if a scroller scrolls horizontally.
+  var scrollsAcross: Bool { type == "hlist" || attributes["scrollDirection"]?.plainText == "horizontal" }
+
+  /// The length of a scroller's content in the direction in which it scrolls.
+  fileprivate func extent(in box: LayoutBox) -> Double {
+    scrollsAcross ? box.contentSize.width : box.contentSize.height
+  }
+}
+
+extension ImageState {
+  /// The size of a picture that has come.
+  fileprivate var layoutSize: LayoutSize? {
+    guard case .loaded(_, _, let size?, _) = self else { return nil }
+    return LayoutSize(width: Double(size.width), height: Double(size.height))
+  }
+}
+
+extension ScriptValue {
+  /// A length as units of the design: a number, `20px` or `10wx`; `nil` for other values.
+  func units(_ window: LayoutWindow) -> Double? {
+    guard let text = string else { return number.flatMap { $0.isFinite ? $0 : nil } }
+    let isPoints = text.hasSuffix("wx")
+    let length = Double(isPoints || text.hasSuffix("px") ? String(text.dropLast(2)) : text)
+    return length.flatMap { $0.isFinite ? (isPoints ? $0 * window.unitsPerPoint : $0) : nil }
+  }
+
+  /// What is neither a number nor a text is an empty text, which is no value of any property.
+  fileprivate var layoutValue: LayoutValue {
+    switch self {
+    case .number(let number): .number(number)
+    case .string(let text): .text(text)
+    case .bool(let isTrue): .text(isTrue ? "true" : "false")
+    case .undefined, .null, .array, .object, .data: .text("")
+    }
+  }
+}
+
+extension [String: ScriptValue] {
+  // The table stays as it is: no name is hashed again.
+  fileprivate var layoutValues: [String: LayoutValue] { mapValues(\.layoutValue) }
+}

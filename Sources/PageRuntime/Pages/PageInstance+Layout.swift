@@ -1,0 +1,330 @@
+import Foundation
+import HTTPTransport
+import PageLayout
+import ScriptEngine
+
+extension PageInstance {
+  /// The places of the page's elements, with the cells of each `recycle-list`, in units of the design.
+  ///
+  /// Elements are laid out when they are asked for first; after that a change lays out what it touches. A copy that is kept
+  /// stays as it is.
+  ///
+  ///     let layout = await page.layout
+  ///     if let price = await page.tree.first(.id("price")), let box = layout.box(price.ref) { print(box.pageFrame) }
+  ///     for box in layout.visibleBoxes() { print(box.type, box.pageFrame) }
+  ///     print(layout.element(at: LayoutPoint(x: 375, y: 100)) ?? "nothing")
+  public var layout: LayoutTree {
+    updateLayout()
+    return elementLayout?.boxes ?? LayoutTree(window: layoutWindow, measurer: registry.handlers.measurer)
+  }
+
+  /// The boxes of all elements, and then the boxes that have changed, as often as the reader asks for them.
+  ///
+  ///     for await change in await page.layoutChanges {
+  ///       for box in change.boxes { print(box.ref, box.pageFrame) }
+  ///       for ref in change.removed { print(ref, "is gone") }
+  ///     }
+  ///
+  /// A slow reader gets the changes since its last one together. The stream ends when the page is destroyed.
+  public var layoutChanges: AsyncStream<LayoutChange> {
+    isLayoutFollowed = true
+    let reader = LayoutReader(self, layoutFeed.listen(first: ()))
+    return AsyncStream { await reader.next() }
+  }
+
+  /// Taps the page at a place, as a user does: the event `click` goes to the element that is seen there, or to the nearest
+  /// around it that listens, with the element's place as `position`. In an `embed` the page that it shows is tapped.
+  ///
+  ///     try await page.tap(x: 375, y: 100)
+  ///
+  /// - Parameters:
+  ///   - x: the distance from the page's left edge in units of the design, of which it is 750 wide unless it says otherwise.
+  ///   - y: the distance from the page's top edge.
+  /// - Throws: ``ClickError`` if there is no element, or if none listens; ``ScriptError/closed`` if the page has no script;
+  ///   ``EventError`` if the element is gone by then.
+  public func tap(x: Double, y: Double) async throws {
+    let layout = layout
+    guard let ref = layout.element(at: LayoutPoint(x: x, y: y)) else { throw ClickError.nothingAt(x: x, y: y) }
+    if let page = embedded[ref], let frame = layout.box(ref)?.pageFrame {
+      return try await page.tap(x: x - frame.x, y: y - frame.y)
+    }
+    let target = try expandedTree.tree.clicked(.ref(ref)).ref
+    var event: ScriptValue = [:]
+    if let frame = layout.box(target)?.pageFrame {
+      event = [
+        "position": [
+          "x": .number(frame.x), "y": .number(frame.y), "width": .number(frame.width), "height": .number(frame.height),
+        ]
+      ]
+    }
+    try await fireEvent(target, "click", event)
+  }
+}
+
+/// The elements of a page whose boxes have changed.
+public struct LayoutChange: Hashable, Sendable {
+  /// The boxes that are new or have changed, parents first.
+  public let boxes: [LayoutBox]
+  /// The refs of the elements that are gone.
+  public let removed: [String]
+}
+
+/// Compares the boxes of a page with those that a reader has got.
+@PageActor private final class LayoutReader {
+  private weak var page: PageInstance?
+  private let wakes: AsyncStream<Void>
+  private var known: [String: LayoutBox] = [:]
+
+  init(_ page: PageInstance, _ wakes: AsyncStream<Void>) { (self.page, self.wakes) = (page, wakes) }
+
+  func next() async -> LayoutChange? {
+    var wakes = wakes.makeAsyncIterator()
+    while await wakes.next() != nil {
+      guard let layout = page?.layout else { return nil }
+      var boxes: [LayoutBox] = []
+      var present: [String: LayoutBox] = [:]
+      var waiting = layout.root.map { [$0] } ?? []
+      while let ref = waiting.popLast() {
+        guard let box = layout.box(ref) else { continue }
+        if known[ref] != box { boxes.append(box) }
+        present[ref] = box
+        waiting += layout.children(of: ref).reversed()
+      }
+      let removed = known.keys.filter { present[$0] == nil }.sorted()
+      known = present
+      if !boxes.isEmpty || !removed.isEmpty { return LayoutChange(boxes: boxes, removed: removed) }
+    }
+    return nil
+  }
+}
+
+// MARK: - Keeping it up to date
+
+extension PageInstance {
+  /// Lays out what has changed; the first time, all elements.
+  func updateLayout() {
+    if elementLayout == nil {
+      elementLayout = ElementLayout(window: layoutWindow, measurer: registry.handlers.measurer)
+    } else if embedder != nil {
+      renewLayoutWindow()
+    }
+    let hasChanged = elementLayout?.update(tree) {
+      _ = expandedTree
+      return expansion?.tree
+    }
+    guard hasChanged == true else { return }
+    if isLayoutFollowed { layoutFeed.send(()) }
+    for page in embedded.values where page.elementLayout != nil { page.followLayout() }
+  }
+
+  /// Takes over another viewport, or another size of the element that the page is embedded in.
+  func renewLayoutWindow() {
+    guard elementLayout != nil else { return }
+    // The page around this one may be laid out for it.
+    let window = layoutWindow
+    elementLayout?.setWindow(window)
+  }
+
+  /// Lays out what has changed, if something waits for it, and fires the events that elements are due.
+  ///
+  /// It is called at the end of each entry of the script, and after changes that do not come from an entry.
+  func followLayout() {
+    guard listensToLayout || isLayoutFollowed || !slides.isEmpty || elementLayout?.hasScrolled == true else { return }
+    if isLayoutFollowed, layoutFeed.listenerCount > 0 { updateLayout() }
+    guard hasRendered, layoutTask == nil, case let due = dueLayoutEvents(), !due.isEmpty else { return }
+    let key = UUID()
+    layoutTask = key
+    let task = Task { @PageActor [weak self] in
+      defer {
+        self?.calls[key] = nil
+        if self?.layoutTask == key { self?.layoutTask = nil }
+      }
+      var due = due
+      for _ in 0..<Self.layoutRounds {
+        for (event, changes) in due {
+          guard let self, !Task.isCancelled else { return }
+          try? await send(event.type, to: event.ref, event.details, changes: changes)
+        }
+        guard let self, !Task.isCancelled else { return }
+        due = dueLayoutEvents()
+        if due.isEmpty { return }
+      }
+      self?.report(
+        ScriptException(message: "appear and disappear follow each other without end: the page waits for another event")
+      )
+    }
+    // Waited for as other calls are.
+    calls[key] = (task, false)
+  }
+
+  /// The number of times in a row that events which follow from the layout may change it so that others follow.
+  private static let layoutRounds = 100
+
+  private func dueLayoutEvents() -> [(event: ElementLayout.Event, changes: ScriptValue)] {
+    var due: [(event: ElementLayout.Event, changes: ScriptValue)] = slides.map { slide in
+      (
+        ElementLayout.Event(ref: slide.ref, type: "change", details: ["index": slide.index]),
+        ["attrs": ["index": slide.index]]
+      )
+    }
+    slides = []
+    // An app that lays pages out fires these events itself.
+    guard registry.handlers.layout == nil, listensToLayout || elementLayout?.hasScrolled == true else { return due }
+    updateLayout()
+    due += (elementLayout?.dueEvents(in: tree) ?? []).map { ($0, .undefined) }
+    return due
+  }
+
+  /// Notes that an element listens to events which nothing but the layout, or a slider, fires.
+  func noteListening(to events: Set<String>, _ type: String) {
+    if !listensToLayout { listensToLayout = !events.isDisjoint(with: ElementLayout.watchedEvents) }
+    if !listensToSlides {
+      listensToSlides = events.contains("change") && ElementTree.Element.sliderTypes.contains(type)
+    }
+  }
+
+  /// Notes the sliders that commands of the script, which are not applied yet, put on another page: a device fires `change`
+  /// then.
+  func noteSlides(_ commands: [RenderCommand]) {
+    guard listensToSlides else { return }
+    for command in commands {
+      guard case .updateAttributes(let ref, let changes) = command, let index = changes["index"],
+        let element = tree[ref],
+        ElementTree.Element.sliderTypes.contains(element.type), element.events.contains("change"),
+        let place = index.units(LayoutWindow()), place != element.attributes["index"]?.units(LayoutWindow()) ?? 0
+      else { continue }
+      slides.append((ref, .number(place)))
+    }
+  }
+
+  // MARK: Scrolling
+
+  /// Brings an element to the beginning of the scroller around it, at once.
+  ///
+  /// - Parameter options: `{offset}`, how much further the content is scrolled; `animated` has no effect.
+  func scroll(to ref: String, _ options: ScriptValue) {
+    scrollTarget = ref
+    // An app that lays pages out scrolls them too.
+    guard registry.handlers.layout == nil, shownTree(with: ref).hasScroller(around: ref) else { return }
+    updateLayout()
+    let further = options["offset"].units(layoutWindow) ?? 0
+    guard let target = elementLayout?.offset(for: ref, further: further, in: tree) else { return }
+    guard elementLayout?.scroll(target.scroller, to: target.offset) == true else { return }
+    tellScrolled()
+    followLayout()
+  }
+
+  /// Takes over an event that the app fires, which may say that the user has scrolled: by the `contentOffset` of the event
+  /// `scroll`, which is negative as in the SDK.
+  func noteFired(_ type: String, on ref: String, _ event: ScriptValue) {
+    guard registry.handlers.layout == nil else { return }
+    if type == "scroll", let offset = event["contentOffset"].object, tree[ref]?.isScroller == true {
+      updateLayout()
+      let window = layoutWindow
+      var place = elementLayout?.boxes.box(ref)?.scrollOffset ?? .zero
+      if let x = offset["x"]?.units(window) { place.x = 0 - x }
+      if let y = offset["y"]?.units(window) { place.y = 0 - y }
+      if elementLayout?.scroll(ref, to: place, isTold: true) == true { tellScrolled() }
+    } else {
+      elementLayout?.noteFired(type, on: ref, in: tree)
+    }
+  }
+
+  private func tellScrolled() {
+    if isLayoutFollowed { layoutFeed.send(()) }
+  }
+
+  /// The elements, with cells if the ref may be one of a cell.
+  private func shownTree(with ref: String) -> ElementTree { tree[ref] == nil ? expandedTree.tree : tree }
+
+  // MARK: Places
+
+  /// The answer of `dom.getComponentRect`.
+  ///
+  /// - Parameter ref: an element's ref, or `viewport` for the whole page.
+  func rect(of ref: String) async -> ScriptValue {
+    func refused(_ reason: String) -> ScriptValue { ["result": false, "errMsg": .string(reason)] }
+    let handler = registry.handlers.layout
+    var rect: LayoutRect?
+    if ref == "viewport" {
+      rect = await handler?.viewport(of: self)
+      if rect == nil, deviceRect != nil {
+        let window = layoutWindow
+        rect = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
+      }
+    } else {
+      guard tree[ref] != nil || expandedTree.tree[ref] != nil else { return refused("there is no element \(ref)") }
+      if let handler {
+        rect = await handler.rect(of: ref, in: self)
+      } else {
+        updateLayout()
+        rect = elementLayout?.boxes.box(ref)?.pageFrame
+      }
+    }
+    guard let rect else { return refused("\(ref) has no place on the page") }
+    return ["result": true, "size": rect.scriptValue]
+  }
+
+  /// The window that the page is laid out for: as ``deviceRect``, or 750 by 1,334 for a device without a size. An embedded
+  /// page has the room of its element.
+  var layoutWindow: LayoutWindow {
+    var window = LayoutWindow()
+    if let device = deviceRect {
+      (window.width, window.height) = (device.width, device.height)
+      let environment = configuration.environment
+      if let width = environment["deviceWidth"].size {
+        window.unitsPerPoint = device.width / (width / (environment["scale"].size ?? 1))
+      }
+    }
+    if let frame = embedder?.layout.box(embedderRef)?.frame, frame.width > 0, frame.height > 0 {
+      (window.width, window.height) = (frame.width, frame.height)
+    }
+    return window
+  }
+
+  /// The size of the device of `WXEnvironment` in the units of the page's design: 750 wide, or as wide as
+  /// `meta.setViewport` says.
+  private var deviceRect: LayoutRect? {
+    let environment = configuration.environment
+    guard let deviceWidth = environment["deviceWidth"].size, let deviceHeight = environment["deviceHeight"].size
+    else { return nil }
+    let scale = environment["scale"].size ?? 1
+    let wanted = viewport["width"]
+    let width =
+      switch wanted.string {
+      case "device-width": deviceWidth / scale
+      case "device-height": deviceHeight / scale
+      default: wanted.size ?? 750
+      }
+    return LayoutRect(x: 0, y: 0, width: width, height: width / deviceWidth * deviceHeight)
+  }
+}
+
+extension LayoutRect {
+  fileprivate var scriptValue: ScriptValue {
+    [
+      "width": .number(width), "height": .number(height), "left": .number(x), "right": .number(maxX),
+      "top": .number(y), "bottom": .number(maxY),
+    ]
+  }
+}
+
+extension ElementTree {
+  /// Returns `true` if an element is in a scroller.
+  fileprivate func hasScroller(around ref: String) -> Bool {
+    var next = self[ref]?.parent.flatMap { self[$0] }
+    while let element = next, !element.isScroller { next = element.parent.flatMap { self[$0] } }
+    return next != nil
+  }
+}
+
+extension ElementTree.Element {
+  static let sliderTypes: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
+}
+
+extension ScriptValue {
+  /// A number above 0, also one that is written as text; `nil` for other values.
+  fileprivate var size: Double? {
+    (number ?? string.flatMap { Double($0) }).flatMap { $0 > 0 && $0.isFinite ? $0 : nil }
+  }
+}

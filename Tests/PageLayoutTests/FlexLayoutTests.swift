@@ -1,0 +1,267 @@
+import PageLayout
+import Testing
+
+/// A tree in few words: a style as `name: value; name: value`.
+struct Boxes {
+  var tree: LayoutTree
+
+  init(_ window: LayoutWindow = LayoutWindow()) {
+    tree = LayoutTree(window: window)
+    tree.createBody("body", type: "div")
+  }
+
+  static func style(_ text: String) -> [String: LayoutValue] {
+    var style: [String: LayoutValue] = [:]
+    for part in text.split(separator: ";") {
+      let pair = part.split(separator: ":", maxSplits: 1).map { $0.drop { $0 == " " } }
+      guard pair.count == 2 else { continue }
+      style[String(pair[0])] = .text(String(pair[1]))
+    }
+    return style
+  }
+
+  mutating func add(
+    _ ref: String, _ style: String = "", type: String = "div", _ attributes: [String: LayoutValue] = [:],
+    to parent: String = "body"
+  ) {
+    tree.add(ref, type: type, style: Self.style(style), attributes: attributes, to: parent)
+  }
+
+  /// The frames in their parents, as `x y width height`.
+  mutating func frames(_ refs: String...) -> [String] {
+    tree.update()
+    return refs.map { ref in
+      guard let frame = tree.box(ref)?.frame else { return "none" }
+      return [frame.x, frame.y, frame.width, frame.height].map(Self.number).joined(separator: " ")
+    }
+  }
+
+  mutating func pages(_ refs: String...) -> [String] {
+    tree.update()
+    return refs.map { ref in
+      guard let frame = tree.box(ref)?.pageFrame else { return "none" }
+      return [frame.x, frame.y, frame.width, frame.height].map(Self.number).joined(separator: " ")
+    }
+  }
+
+  static func number(_ number: Double) -> String {
+    let rounded = (number * 100).rounded() / 100
+    return rounded == rounded.rounded() ? String(Int(rounded)) : String(rounded)
+  }
+}
+
+@Suite("Flexible boxes as Weex has them")
+struct FlexLayoutTests {
+  @Test("elements are columns whose items are as wide as they are")
+  func columns() {
+    var boxes = Boxes()
+    boxes.add("a", "height: 100")
+    boxes.add("b", "width: 200; height: 50")
+    #expect(boxes.frames("body", "a", "b") == ["0 0 750 1334", "0 0 750 100", "0 100 200 50"])
+  }
+
+  @Test("a size has its paddings and borders in it")
+  func borderBox() {
+    var boxes = Boxes()
+    boxes.add("a", "width: 200; height: 100; padding: 20; borderWidth: 5")
+    boxes.add("b", "flex: 1", to: "a")
+    boxes.add("c", "width: 10; height: 10; padding: 20")
+    #expect(boxes.frames("a", "b", "c") == ["0 0 200 100", "25 25 150 50", "0 100 40 40"])
+  }
+
+  @Test("items keep their size where there is no room")
+  func noShrinking() {
+    var boxes = Boxes()
+    boxes.add("row", "flexDirection: row; width: 300; height: 20")
+    boxes.add("a", "width: 200", to: "row")
+    boxes.add("b", "width: 200", to: "row")
+    boxes.add("shrinks", "flexDirection: row; width: 300; height: 20")
+    boxes.add("c", "width: 200; flexShrink: 1", to: "shrinks")
+    boxes.add("d", "width: 200", to: "shrinks")
+    #expect(boxes.frames("a", "b", "c", "d") == ["0 0 200 20", "200 0 200 20", "0 0 100 20", "100 0 200 20"])
+  }
+
+  @Test(
+    "`flex` is a share of what is left, whatever the element's size; 0 is no share",
+    arguments: [
+      ("flex: 1; width: 500", "flex: 3", "0 0 75 20", "75 0 225 20"),
+      ("flex: 1; minWidth: 200", "flex: 3", "0 0 200 20", "200 0 100 20"),
+      ("flex: 0; width: 100", "flex: 1", "0 0 100 20", "100 0 200 20"),
+      ("flex: 0.25", "flex: 0.25", "0 0 75 20", "75 0 75 20"),
+      ("flexGrow: 1; width: 100", "flexGrow: 1; width: 50", "0 0 175 20", "175 0 125 20"),
+      ("flex: 1 1 100px", "flex: 1 1 50px", "0 0 175 20", "175 0 125 20"),
+      ("flex: what", "flex: 1", "0 0 0 20", "0 0 300 20"),
+    ])
+  func flex(_ a: String, _ b: String, _ first: String, _ second: String) {
+    var boxes = Boxes()
+    boxes.add("row", "flexDirection: row; width: 300; height: 20")
+    boxes.add("a", a, to: "row")
+    boxes.add("b", b, to: "row")
+    #expect(boxes.frames("a", "b") == [first, second])
+  }
+
+  @Test("`flex` in a column that is as high as its items leaves them as they are")
+  func flexWithoutHeight() {
+    var boxes = Boxes()
+    boxes.add("a")
+    boxes.add("b", "flex: 1", to: "a")
+    boxes.add("c", "height: 80", to: "b")
+    #expect(boxes.frames("a", "b") == ["0 0 750 80", "0 0 750 80"])
+  }
+
+  @Test("margins do not collapse")
+  func margins() {
+    var boxes = Boxes()
+    boxes.add("a", "height: 10; margin: 30")
+    boxes.add("b", "height: 10; marginTop: 20; margin: 5")
+    #expect(boxes.frames("a", "b") == ["30 30 690 10", "5 90 740 10"])
+  }
+
+  @Test("a side's property counts before that of all sides, in any order")
+  func sides() {
+    for _ in 0..<20 {
+      var boxes = Boxes()
+      boxes.add("a", "padding: 10; paddingLeft: 30; borderWidth: 1; borderTopWidth: 4; border-left-width: 0")
+      boxes.add("b", "height: 5", to: "a")
+      #expect(boxes.frames("b") == ["30 14 709 5"])
+    }
+  }
+
+  @Test(
+    "units: a design of 750 is as wide as the screen, and a `wx` is a point of the screen",
+    arguments: [
+      ("375", "375"), ("375px", "375"), ("10wx", "20"), ("50%", "375"), ("12.5px", "12.5"), ("1e2", "100"),
+      (" 12", "12"), ("+7", "7"), (".5", "0.5"), ("12em", "0"), ("auto", "0"), ("-5", "0"), ("", "0"),
+      ("1e999", "10000000"),
+    ])
+  func units(_ value: String, _ width: String) {
+    var boxes = Boxes()
+    boxes.add("row", "flexDirection: row")
+    boxes.add("a", "height: 1; width: \(value)", to: "row")
+    #expect(boxes.frames("a") == ["0 0 \(width) 1"])
+  }
+
+  @Test("another width of the design, and another screen")
+  func windows() {
+    var boxes = Boxes(LayoutWindow(points: LayoutSize(width: 320, height: 480), viewPortWidth: 640))
+    boxes.add("a", "height: 50wx; width: 320")
+    #expect(boxes.frames("body", "a") == ["0 0 640 960", "0 0 320 100"])
+  }
+
+  @Test("lines are packed at the beginning, and a single one fills the element")
+  func lines() {
+    var boxes = Boxes()
+    boxes.add("one", "flexDirection: row; flexWrap: wrap; height: 100")
+    boxes.add("a", "width: 50", to: "one")
+    boxes.add("two", "flexDirection: row; flexWrap: wrap; height: 100; width: 80")
+    boxes.add("b", "width: 50; height: 10", to: "two")
+    boxes.add("c", "width: 50; height: 20", to: "two")
+    #expect(boxes.frames("a", "b", "c") == ["0 0 50 100", "0 0 50 10", "0 10 50 20"])
+  }
+
+  @Test("an absolute element is in its parent; a fixed one on the screen")
+  func positions() {
+    var boxes = Boxes()
+    boxes.add("a", "marginTop: 100; marginLeft: 50; width: 300; height: 200; borderWidth: 10")
+    boxes.add("absolute", "position: absolute; right: 5; bottom: 5; width: 20; height: 20", to: "a")
+    boxes.add("between", "position: absolute; left: 10; right: 20; top: 30; height: 5", to: "a")
+    boxes.add("fixed", "position: fixed; width: 60; height: 60", to: "a")
+    boxes.add("below", "position: fixed; left: 0; right: 0; bottom: 0; height: 90", to: "a")
+    #expect(boxes.frames("absolute", "between") == ["265 165 20 20", "20 40 250 5"])
+    #expect(boxes.pages("absolute", "fixed", "below") == ["315 265 20 20", "0 0 60 60", "0 1244 750 90"])
+    #expect(boxes.tree.box("fixed")?.isFixed == true)
+  }
+
+  @Test("rows and columns begin at the right if they are told to")
+  func rightToLeft() {
+    var boxes = Boxes()
+    boxes.add("row", "direction: rtl; flexDirection: row; width: 300; height: 20")
+    boxes.add("a", "width: 100", to: "row")
+    boxes.add("column", "direction: rtl; width: 300")
+    boxes.add("b", "width: 100; height: 5", to: "column")
+    boxes.add("not", "direction: ltr; flexDirection: row; height: 5", to: "column")
+    boxes.add("c", "width: 10", to: "not")
+    #expect(boxes.frames("a", "b", "c") == ["200 0 100 20", "200 0 100 5", "0 0 10 5"])
+  }
+
+  @Test("mirrored: a page that begins at the right is a page that begins at the left in a mirror", arguments: 0..<60)
+  func mirrored(_ seed: Int) {
+    // What names a side is a side of its own.
+    let sides = ["left", "Left", "right", "Right"]
+    let styles = RandomTree.usual.filter { style in !sides.contains { style.0.contains($0) } }
+    var window = LayoutWindow()
+    window.isRightToLeft = true
+    var random = RandomTree(seed: seed, styles: styles, window: window)
+    random.grow(to: 60)
+    random.tree.update()
+    var left = random.made()
+    left.window.isRightToLeft = false
+    left.update()
+    for ref in random.refs {
+      guard let one = random.tree.box(ref), let other = left.box(ref), let parent = random.elements[ref]?.parent,
+        let outer = left.box(parent), random.elements[parent]?.type != "slider"
+      else { continue }
+      // A fixed element without sides is at the corner of the screen, and one that is not laid out nowhere.
+      if one.isFixed || one.frame.width == 0 { continue }
+      #expect(abs(one.frame.width - other.frame.width) < 1e-6)
+      #expect(abs(one.frame.x - (outer.frame.width - other.frame.maxX)) < 1e-6, "\(ref)")
+    }
+  }
+
+  @Test("boxes are finite, whatever the styles say", arguments: 0..<100)
+  func hostile(_ seed: Int) {
+    var random = RandomTree(seed: seed, styles: RandomTree.hostile)
+    random.grow(to: 80)
+    random.tree.update()
+    for ref in random.refs {
+      guard let box = random.tree.box(ref) else { continue }
+      #expect(box.isFinite, "\(ref) \(box)")
+    }
+    _ = random.tree.visibleBoxes()
+  }
+
+  @Test("a tree of 10,000 levels is laid out, in any kind of nesting", arguments: 0..<4)
+  func deep(_ kind: Int) {
+    let styles = [
+      "padding: 1", "flexDirection: row; padding: 1%", "flexDirection: row; flexWrap: wrap; alignItems: center",
+      "flex: 1; width: 99.9%; height: 99.9%; minWidth: 10%",
+    ]
+    var boxes = Boxes()
+    var parent = "body"
+    for level in 0..<10_100 {
+      boxes.add("\(level)", styles[kind], to: parent)
+      parent = "\(level)"
+    }
+    boxes.add("text", type: "text", ["value": .text("deep")], to: "5000")
+    boxes.tree.update()
+    for level in stride(from: 0, to: 10_100, by: 101) {
+      #expect(boxes.tree.box("\(level)")?.isFinite == true)
+    }
+    #expect(boxes.tree.box("10050")?.pageFrame == .zero)
+    boxes.tree.setStyle(["height": .number(7)], of: "9000")
+    boxes.tree.update()
+    #expect(boxes.tree.box("text")?.isFinite == true)
+  }
+
+  @Test("what is measured in each of many ways is measured a bounded number of times")
+  func bounded() {
+    var boxes = Boxes()
+    var parent = "body"
+    for level in 0..<200 {
+      for side in 0..<2 {
+        boxes.add(
+          "\(level)-\(side)",
+          "flexDirection: \(level % 2 == 0 ? "row" : "column"); flexShrink: 1; padding: 0.\(side)%; "
+            + "alignItems: \(level % 3 == 0 ? "center" : "stretch"); flexWrap: \(level % 5 == 0 ? "wrap" : "nowrap")",
+          to: parent)
+      }
+      parent = "\(level)-\(level % 2)"
+    }
+    boxes.add("text", type: "text", ["value": .text("some words to be broken")], to: parent)
+    let counting = CountingMeasurer()
+    boxes.tree.measurer = counting
+    boxes.tree.update()
+    #expect(counting.count.withLock { $0 } < 10_000)
+    #expect(boxes.tree.box("text")?.isFinite == true)
+  }
+}

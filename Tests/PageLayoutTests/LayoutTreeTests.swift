@@ -1,0 +1,322 @@
+import PageLayout
+import Synchronization
+import Testing
+
+/// A measurer that counts what it is asked.
+final class CountingMeasurer: TextMeasuring {
+  let count = Mutex(0)
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    count.withLock { $0 += 1 }
+    return FixedAdvances().size(of: text, width: width)
+  }
+}
+
+@Suite("The tree of a layout")
+struct LayoutTreeTests {
+  @Test("after any changes the boxes are those of a tree that was made as it is", arguments: 0..<40)
+  func incremental(_ seed: Int) {
+    var random = RandomTree(seed: seed)
+    random.grow(to: 60)
+    var known: [String: LayoutBox] = [:]
+    for round in 0..<100 {
+      for _ in 0..<(1 + round % 5) { random.change() }
+      let changed = Set(random.tree.update())
+      var made = random.made()
+      made.update()
+      var different: [String] = []
+      for ref in random.refs + ["body"] {
+        guard let box = random.tree.box(ref), let other = made.box(ref) else {
+          different.append(ref)
+          continue
+        }
+        if box != other { different.append("\(ref): \(box), not \(other)") }
+        if let former = known[ref], former.frame != box.frame, former.isVisible, box.isVisible {
+          #expect(changed.contains(ref), "\(ref) changed and is not named")
+        }
+        known[ref] = box
+      }
+      #expect(different.isEmpty, "round \(round): \(different.first ?? "")")
+      if !different.isEmpty { return }
+    }
+  }
+
+  @Test("commands that do not fit are ignored")
+  func misfits() {
+    var boxes = Boxes()
+    boxes.add("a", "height: 10")
+    boxes.add("b", to: "a")
+    boxes.tree.createBody("second", type: "div")
+    boxes.add("a", "height: 20")
+    boxes.add("c", to: "unknown")
+    boxes.tree.move("a", to: "b")
+    boxes.tree.move("body", to: "a")
+    boxes.tree.remove("body")
+    boxes.tree.remove("unknown")
+    boxes.tree.setStyle(["height": .number(1)], of: "unknown")
+    #expect(boxes.tree.count == 3)
+    #expect(boxes.frames("a", "second", "c") == ["0 0 750 10", "none", "none"])
+  }
+
+  @Test("moving counts the places while the element is at its old one")
+  func moves() {
+    var boxes = Boxes()
+    for ref in ["a", "b", "c", "d"] { boxes.add(ref, "height: 1") }
+    boxes.tree.move("a", to: "body", at: 3)
+    #expect(boxes.tree.children(of: "body") == ["b", "c", "a", "d"])
+    boxes.tree.move("d", to: "body", at: 0)
+    #expect(boxes.tree.children(of: "body") == ["d", "b", "c", "a"])
+    boxes.tree.move("b", to: "body", at: 1)
+    #expect(boxes.tree.children(of: "body") == ["d", "b", "c", "a"])
+    boxes.tree.move("b", to: "a")
+    #expect(boxes.tree.children(of: "body") == ["d", "c", "a"])
+    #expect(boxes.tree.children(of: "a") == ["b"])
+  }
+
+  @Test("a change names what it changes, and nothing else")
+  func changes() {
+    var boxes = Boxes()
+    boxes.add("a", "height: 10")
+    boxes.add("b", "height: 10")
+    boxes.add("c", "height: 10", to: "b")
+    boxes.tree.update()
+    #expect(boxes.tree.update() == [])
+    boxes.tree.setStyle(Boxes.style("height: 10; color: red"), of: "a")
+    #expect(boxes.tree.update() == [])
+    boxes.tree.setStyle(Boxes.style("height: 30"), of: "a")
+    #expect(boxes.tree.update() == ["a", "b"])
+    boxes.tree.remove("a")
+    #expect(boxes.tree.update() == ["a", "b"])
+  }
+
+  @Test("a text is measured once for a width")
+  func measuring() {
+    let counting = CountingMeasurer()
+    var boxes = Boxes()
+    boxes.tree.measurer = counting
+    boxes.add("row", "flexDirection: row; alignItems: center")
+    boxes.add("a", type: "text", ["value": .text("hello")], to: "row")
+    boxes.add("b", type: "text", ["value": .text("other")], to: "body")
+    boxes.tree.update()
+    let first = counting.count.withLock { $0 }
+    #expect(first == 2)
+    boxes.tree.setStyle(Boxes.style("height: 7"), of: "row")
+    boxes.tree.update()
+    #expect(counting.count.withLock { $0 } == first)
+    boxes.tree.setAttributes(["value": .text("hello!")], of: "a")
+    boxes.tree.update()
+    #expect(counting.count.withLock { $0 } == first + 1)
+  }
+
+  @Test("a text is as high as its lines, and no wider than what is around it")
+  func texts() {
+    var boxes = Boxes()
+    boxes.add(
+      "a", "fontSize: 20; lineHeight: 30", type: "text", ["value": .text(String(repeating: "word ", count: 20))])
+    boxes.add("row", "flexDirection: row; width: 200")
+    boxes.add(
+      "b", "fontSize: 20; lineHeight: 30", type: "text", ["value": .text("0123456789 0123456789 0123456789")], to: "row"
+    )
+    boxes.add("c", "fontSize: 20; lineHeight: 30; lines: 1", type: "text", ["value": .text("0123456789 0123456789")])
+    boxes.add("d", "fontSize: 20; padding: 10", type: "text")
+    boxes.add("e", "width: 100; fontSize: 20; lineHeight: 30", type: "text", ["value": .text("012345678901234")])
+    #expect(boxes.frames("a", "b") == ["0 0 750 60", "0 0 100 90"])
+    #expect(boxes.frames("c", "d", "e") == ["0 150 750 30", "0 180 750 20", "0 200 100 60"])
+  }
+
+  @Test("a picture has the size that its style says")
+  func pictures() {
+    var boxes = Boxes()
+    boxes.add("a", type: "image", ["src": .text("a.png")])
+    boxes.tree.setPictureSize(LayoutSize(width: 100, height: 50), of: "a")
+    boxes.add("rich", "fontSize: 20; lineHeight: 30", type: "richtext")
+    boxes.add("b", type: "image", to: "rich")
+    boxes.add("c", type: "span", ["value": .text("text")], to: "rich")
+    boxes.tree.setPictureSize(LayoutSize(width: 100, height: 50), of: "b")
+    #expect(boxes.frames("a", "rich", "b") == ["0 0 750 0", "0 0 750 50", "0 0 0 0"])
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.ref) == ["b", "c"])
+    boxes.tree.setStyle(Boxes.style("width: 10; height: 10"), of: "b")
+    #expect(boxes.frames("rich") == ["0 0 750 30"])
+  }
+
+  @Test(
+    "a list or scroller without a size takes what is left of the screen, and scrolls", arguments: ["list", "scroller"])
+  func scrollers(_ type: String) {
+    var boxes = Boxes()
+    boxes.add("head", "height: 88")
+    boxes.add("list", type: type)
+    for number in 0..<20 { boxes.add("cell\(number)", "height: 200", type: "cell", to: "list") }
+    boxes.add("foot", "height: 98")
+    #expect(boxes.frames("list", "cell1", "foot") == ["0 88 750 1148", "0 200 750 200", "0 1236 750 98"])
+    #expect(boxes.tree.box("list")?.contentSize == LayoutSize(width: 750, height: 4_000))
+    boxes.tree.scroll("list", to: LayoutPoint(x: 0, y: 500))
+    #expect(boxes.tree.update() == [])
+    #expect(boxes.pages("cell1") == ["0 -212 750 200"])
+    #expect(boxes.frames("cell1") == ["0 200 750 200"])
+    boxes.tree.scroll("list", to: LayoutPoint(x: 0, y: 1e9))
+    #expect(boxes.tree.box("list")?.scrollOffset == LayoutPoint(x: 0, y: 2_852))
+    #expect(
+      boxes.tree.visibleBoxes().map(\.ref) == [
+        "body", "head", "list", "cell14", "cell15", "cell16", "cell17", "cell18", "cell19", "foot",
+      ])
+    #expect(boxes.tree.element(at: LayoutPoint(x: 10, y: 100)) == "cell14")
+    #expect(boxes.tree.element(at: LayoutPoint(x: 10, y: 1_300)) == "foot")
+  }
+
+  @Test("a scroller across has its items in a row")
+  func across() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 100", type: "scroller", ["scrollDirection": .text("horizontal")])
+    for number in 0..<10 { boxes.add("\(number)", "width: 200", to: "s") }
+    #expect(boxes.frames("s", "0", "9") == ["0 0 750 100", "0 0 200 100", "1800 0 200 100"])
+    #expect(boxes.tree.box("s")?.contentSize == LayoutSize(width: 2_000, height: 100))
+  }
+
+  @Test("a scroller across that begins at the right scrolls to the left")
+  func acrossFromTheRight() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 100; direction: rtl", type: "scroller", ["scrollDirection": .text("horizontal")])
+    for number in 0..<10 { boxes.add("\(number)", "width: 200", to: "s") }
+    #expect(boxes.frames("0", "9") == ["550 0 200 100", "-1250 0 200 100"])
+    #expect(boxes.tree.box("s")?.contentSize == LayoutSize(width: 2_000, height: 100))
+    boxes.tree.scroll("s", to: LayoutPoint(x: -5_000, y: 0))
+    #expect(boxes.pages("0", "9") == ["1800 0 200 100", "0 0 200 100"])
+    boxes.tree.scroll("s", to: LayoutPoint(x: 100, y: 0))
+    #expect(boxes.pages("0") == ["550 0 200 100"])
+  }
+
+  @Test("a header of a list sticks until the next one pushes it")
+  func headers() {
+    var boxes = Boxes()
+    boxes.add("list", "marginTop: 34", type: "list")
+    for section in 0..<3 {
+      boxes.add("header\(section)", "height: 50", type: "header", to: "list")
+      boxes.add("cell\(section)", "height: 1000", type: "cell", to: "list")
+    }
+    boxes.tree.update()
+    boxes.tree.scroll("list", to: LayoutPoint(x: 0, y: 600))
+    #expect(boxes.pages("header0", "cell0", "header1") == ["0 34 750 50", "0 -516 750 1000", "0 484 750 50"])
+    boxes.tree.scroll("list", to: LayoutPoint(x: 0, y: 1_030))
+    #expect(boxes.pages("header0", "header1") == ["0 4 750 50", "0 54 750 50"])
+    #expect(boxes.frames("header0") == ["0 0 750 50"])
+  }
+
+  @Test("a sticky element stays in its scroller")
+  func sticky() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 500", type: "scroller")
+    boxes.add("a", "height: 200", to: "s")
+    boxes.add("b", "height: 50; position: sticky", to: "s")
+    boxes.add("c", "height: 2000", to: "s")
+    boxes.tree.update()
+    boxes.tree.scroll("s", to: LayoutPoint(x: 0, y: 100))
+    #expect(boxes.pages("b") == ["0 100 750 50"])
+    boxes.tree.scroll("s", to: LayoutPoint(x: 0, y: 900))
+    #expect(boxes.pages("b", "c") == ["0 0 750 50", "0 -650 750 2000"])
+    #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "s", "c", "b"])
+  }
+
+  @Test("a sticky element does not leave what it is in")
+  func stickyInside() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 500", type: "scroller")
+    boxes.add("a", "height: 300", to: "s")
+    boxes.add("b", "height: 50; position: sticky; top: 10", to: "a")
+    boxes.add("c", "height: 2000", to: "s")
+    boxes.tree.update()
+    boxes.tree.scroll("s", to: LayoutPoint(x: 0, y: 100))
+    #expect(boxes.pages("b") == ["0 10 750 50"])
+    boxes.tree.scroll("s", to: LayoutPoint(x: 0, y: 280))
+    #expect(boxes.pages("b") == ["0 -30 750 50"])
+  }
+
+  @Test(
+    "the columns of a waterfall",
+    arguments: [
+      (["columnCount": "2", "columnGap": "10"], "0 60 370 100", "380 60 370 50", "380 110 370 30"),
+      (
+        ["columnCount": "2", "columnGap": "10", "leftGap": "20", "rightGap": "20"], "20 60 350 100", "380 60 350 50",
+        "380 110 350 30"
+      ),
+      (["columnWidth": "200", "columnGap": "normal"], "0 60 228.67 100", "260.67 60 228.67 50", "521.33 60 228.67 30"),
+      ([:], "0 60 750 100", "0 160 750 50", "0 210 750 30"),
+    ])
+  func waterfall(_ attributes: [String: String], _ a: String, _ b: String, _ c: String) {
+    var boxes = Boxes()
+    boxes.add("w", type: "waterfall", attributes.mapValues { .text($0) })
+    boxes.add("head", "height: 60", type: "header", to: "w")
+    boxes.add("a", "height: 100", type: "cell", to: "w")
+    boxes.add("b", "height: 50", type: "cell", to: "w")
+    boxes.add("c", "height: 30", type: "cell", to: "w")
+    #expect(boxes.frames("w", "head", "a", "b", "c") == ["0 0 750 1334", "0 0 750 60", a, b, c])
+  }
+
+  @Test("the pages of a slider are side by side, and its dots lie over them")
+  func sliders() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 300", type: "slider", ["index": .number(1)])
+    for number in 0..<3 { boxes.add("\(number)", to: "s") }
+    boxes.add("dots", "position: absolute; bottom: 10; left: 0; right: 0; height: 20", type: "indicator", to: "s")
+    #expect(boxes.frames("s", "0", "2", "dots") == ["0 0 750 300", "0 0 750 300", "1500 0 750 300", "0 270 750 20"])
+    #expect(boxes.pages("1", "dots") == ["0 0 750 300", "0 270 750 20"])
+    #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "s", "1", "dots"])
+    #expect(boxes.tree.box("s")?.contentSize.width == 2_250)
+  }
+
+  @Test(
+    "components have the sizes of the SDK",
+    arguments: [
+      ("switch", "102 62"), ("input", "0 60"), ("textarea", "0 76.8"), ("web", "0 0"), ("video", "0 0"), ("a", "0 0"),
+      ("refresh", "0 0"), ("image", "0 0"),
+    ])
+  func sizes(_ type: String, _ size: String) {
+    var boxes = Boxes()
+    boxes.add("row", "flexDirection: row; alignItems: flex-start")
+    boxes.add("a", type: type, to: "row")
+    #expect(boxes.frames("a") == ["0 0 \(size)"])
+  }
+
+  @Test("a switch is not stretched")
+  func switches() {
+    var boxes = Boxes()
+    boxes.add("a", type: "switch")
+    boxes.add("b", "width: 200; height: 100", type: "switch")
+    #expect(boxes.frames("a", "b") == ["0 0 102 62", "0 62 200 100"])
+    boxes.tree.window.unitsPerPoint = 3
+    #expect(boxes.frames("a") == ["0 0 153 93"])
+  }
+
+  @Test("a refresh that is hidden takes no room")
+  func refresh() {
+    var boxes = Boxes()
+    boxes.add("list", type: "list")
+    boxes.add("refresh", "height: 120", type: "refresh", to: "list")
+    boxes.add("cell", "height: 10", type: "cell", to: "list")
+    #expect(boxes.frames("cell") == ["0 0 750 10"])
+    boxes.tree.setAttributes(["display": .text("show")], of: "refresh")
+    #expect(boxes.frames("cell") == ["0 120 750 10"])
+  }
+
+  @Test("what is hidden keeps its room; what is not displayed has none")
+  func hidden() {
+    var boxes = Boxes()
+    boxes.add("a", "height: 10; visibility: hidden")
+    boxes.add("b", "height: 10; display: none")
+    boxes.add("c", "height: 10", to: "b")
+    boxes.add("d", "height: 10")
+    #expect(boxes.frames("a", "b", "c", "d") == ["0 0 750 10", "0 0 0 0", "0 0 0 0", "0 10 750 10"])
+    #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "d"])
+  }
+
+  @Test("siblings are drawn by `zIndex`, and fixed elements last")
+  func order() {
+    var boxes = Boxes()
+    boxes.add("fixed", "position: fixed; width: 10; height: 10")
+    boxes.add("a", "height: 10; zIndex: 2")
+    boxes.add("b", "height: 10; zIndex: -1")
+    boxes.add("c", "height: 10")
+    boxes.tree.update()
+    #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "b", "c", "a", "fixed"])
+    #expect(boxes.tree.element(at: LayoutPoint(x: 1, y: 1)) == "fixed")
+  }
+}
