@@ -109,6 +109,26 @@ struct FlexLayoutTests {
     #expect(boxes.frames("a", "b") == ["0 0 750 80", "0 0 750 80"])
   }
 
+  @Test("a height counts beside `flex` where there is no height to share")
+  func flexWithHeight() {
+    var boxes = Boxes()
+    boxes.add("a")
+    boxes.add("b", "flex: 1; height: 30", to: "a")
+    boxes.add("c", "height: 80", to: "b")
+    #expect(boxes.frames("a", "b", "c") == ["0 0 750 30", "0 0 750 30", "0 0 750 80"])
+  }
+
+  @Test("what is not stretched is as wide as its items; a text is no wider than what is around it")
+  func widths() {
+    var boxes = Boxes()
+    boxes.add("a", "width: 300; alignItems: center")
+    boxes.add("b", "flexDirection: row", to: "a")
+    boxes.add("c", "width: 400; height: 10", to: "b")
+    boxes.add(
+      "d", "fontSize: 20; lineHeight: 30", type: "text", ["value": .text("0123456789 0123456789 0123456789")], to: "a")
+    #expect(boxes.frames("b", "d") == ["-50 0 400 10", "45 10 210 60"])
+  }
+
   @Test("margins do not collapse")
   func margins() {
     var boxes = Boxes()
