@@ -60,6 +60,8 @@ let package = Package(
     .target(name: "CJavaScriptCore"),
     // Loads libnats when the first connection is made, and is built without it.
     .target(name: "CNATS"),
+    // Loads cairo and Pango when the first page is drawn, and is built without them; so too the decoders of pictures.
+    .target(name: "CCairo"),
 
     // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to
     // no product.
