@@ -142,6 +142,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
+    // Measures texts, and draws pages. What it draws with is loaded when the first page is drawn.
+    .target(name: "PagePictures", dependencies: ["PageLayout", "CCairo", "CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "NIOConnecting",
       dependencies: [
@@ -270,6 +272,8 @@ let package = Package(
     .plugin(name: "BuildCommit", capability: .buildTool()),
 
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
+    .testTarget(
+      name: "PagePicturesTests", dependencies: ["PageLayout", "PagePictures", "CCairo"], swiftSettings: relaxed),
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [
