@@ -291,6 +291,22 @@ void pk_blur(uint8_t *pixels, int width, int height, size_t stride, int radius, 
   }
 }
 
+void pk_stretch(
+    const uint8_t *pixels, int width, int height, size_t stride, int edge, uint8_t *target, int targetWidth,
+    int targetHeight, size_t targetStride) {
+  int left = edge < width ? edge : width - 1, top = edge < height ? edge : height - 1;
+  int right = width - left - 1, bottom = height - top - 1;
+  if (left < 0 || top < 0 || targetWidth < left + right || targetHeight < top + bottom) return;
+  for (int y = 0; y < targetHeight; y++) {
+    int from = y < top ? y : y >= targetHeight - bottom ? y - targetHeight + height : top;
+    const uint8_t *row = pixels + (size_t)from * stride;
+    uint8_t *out = target + (size_t)y * targetStride;
+    memcpy(out, row, (size_t)left);
+    memset(out + left, row[left], (size_t)(targetWidth - left - right));
+    memcpy(out + targetWidth - right, row + left + 1, (size_t)right);
+  }
+}
+
 void pk_filter_rows(
     const uint8_t *pixels, int width, int height, size_t stride, bool hasAlpha, const uint8_t *above, uint8_t *rows) {
   uint8_t *out = rows;
@@ -299,17 +315,19 @@ void pk_filter_rows(
       const uint8_t *row = pixels + (size_t)y * stride;
       // PNG §9.2: 2 is the difference to the row above, 0 none.
       *out++ = above ? 2 : 0;
-      if (above) {
-        for (int x = 0; x < width; x++, out += 3) {
-          out[0] = row[4 * x + 2] - above[4 * x + 2];
-          out[1] = row[4 * x + 1] - above[4 * x + 1];
-          out[2] = row[4 * x] - above[4 * x];
-        }
+      if (above && !memcmp(row, above, (size_t)width * 4)) {
+        memset(out, 0, (size_t)width * 3);
+        out += (size_t)width * 3;
       } else {
         for (int x = 0; x < width; x++, out += 3) {
-          out[0] = row[4 * x + 2];
-          out[1] = row[4 * x + 1];
-          out[2] = row[4 * x];
+          uint32_t pixel, other = 0;
+          memcpy(&pixel, row + 4 * x, 4);
+          if (above) memcpy(&other, above + 4 * x, 4);
+          // Four differences at once: borrows do not pass the highest bit of a byte.
+          uint32_t difference = ((pixel | 0x80808080) - (other & 0x7F7F7F7F)) ^ ((pixel ^ ~other) & 0x80808080);
+          difference = __builtin_bswap32(difference) >> 8;
+          // The fourth byte is written over, but for the row's last.
+          memcpy(out, &difference, x + 1 < width ? 4 : 3);
         }
       }
       above = row;

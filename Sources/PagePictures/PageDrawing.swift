@@ -255,9 +255,10 @@ private struct PagePainter {
       } else {
         // No larger than what is in it, with its shadows.
         let frame = box.pageFrame
+        let margin = paint.shadows.reduce(40) { max($0, $1.blur * 1.5 + $1.spread + max(abs($1.x), abs($1.y)) + 2) }
         let reach = LayoutRect(
-          x: frame.x - 200, y: frame.y - 200, width: max(frame.width, box.contentSize.width.finite) + 400,
-          height: max(frame.height, box.contentSize.height.finite) + 400
+          x: frame.x - margin, y: frame.y - margin, width: max(frame.width, box.contentSize.width.finite) + 2 * margin,
+          height: max(frame.height, box.contentSize.height.finite) + 2 * margin
         ).intersection(clip)
         rectangle(reach)
         cairo_clip(cairo)
@@ -321,7 +322,10 @@ private struct PagePainter {
 
   private mutating func paintBox(_ box: LayoutBox, _ paint: ElementPaint) {
     let shape = Shape(box, paint, snappedTo: isAligned ? scale : nil, origin: page.area)
-    for shadow in paint.shadows.reversed() where !shadow.isInset { paintShadow(shadow, around: shape) }
+    let isCovered = paint.background.map { $0.alpha == 1 } ?? false && fade == 1
+    for shadow in paint.shadows.reversed() where !shadow.isInset {
+      paintShadow(shadow, around: shape, isCovered: isCovered)
+    }
     guard shape.rect.intersects(clip) else { return }
     if let color = paint.background, color.alpha > 0 {
       set(color)
@@ -508,7 +512,8 @@ private struct PagePainter {
 
   // MARK: Shadows
 
-  private mutating func paintShadow(_ shadow: ElementPaint.Shadow, around shape: Shape) {
+  /// - Parameter isCovered: `true` if the box hides what is behind it.
+  private mutating func paintShadow(_ shadow: ElementPaint.Shadow, around shape: Shape, isCovered: Bool) {
     var cast = shape.grown(by: shadow.spread)
     cast.rect.x += shadow.x
     cast.rect.y += shadow.y
@@ -517,12 +522,15 @@ private struct PagePainter {
       cast.rect.expanded(by: reach).intersects(clip)
     else { return }
     cairo_save(cairo)
-    // CSS Backgrounds 3 §6.1.1: none within the box.
-    rectangle(cast.rect.expanded(by: reach).union(shape.rect).intersection(clip.expanded(by: 100)))
-    add(shape)
-    cairo_set_fill_rule(cairo, CInt(CAIRO_FILL_RULE_EVEN_ODD))
-    cairo_clip(cairo)
-    cairo_set_fill_rule(cairo, CInt(CAIRO_FILL_RULE_WINDING))
+    if !isCovered {
+      // CSS Backgrounds 3 §6.1.1: none within the box.
+      cairo_new_path(cairo)
+      rectangle(cast.rect.expanded(by: reach).union(shape.rect).intersection(clip.expanded(by: 100)))
+      add(shape)
+      cairo_set_fill_rule(cairo, CInt(CAIRO_FILL_RULE_EVEN_ODD))
+      cairo_clip(cairo)
+      cairo_set_fill_rule(cairo, CInt(CAIRO_FILL_RULE_WINDING))
+    }
     set(shadow.color)
     if !paintMask(cast, blur: shadow.blur) {
       path(cast)
@@ -543,7 +551,7 @@ private struct PagePainter {
       rect.x = ((rect.x - page.area.x) * scale).rounded() / scale + page.area.x
       rect.y = ((rect.y - page.area.y) * scale).rounded() / scale + page.area.y
     }
-    mask.paint(rect, cairo)
+    mask.paint(rect, scale: isAligned ? scale : 0, cairo)
     return true
   }
 
@@ -800,10 +808,10 @@ struct Shape: Hashable {
   }
 }
 
-/// The shadow of a shape as an image of one byte for each pixel. Its sides are stretched: a long one has no larger image.
+/// The shadow of a shape as an image of one byte for each pixel, with its blurred edge around it.
 final class ShadowMask {
   struct Key: Hashable {
-    /// The shape's size and corners in pixels of the mask, as far as its sides are not stretched.
+    /// The shape's size and corners in the mask's pixels.
     let width: Int
     let height: Int
     let radii: [LayoutSize]
@@ -812,64 +820,87 @@ final class ShadowMask {
     /// The mask's pixels of a unit.
     let scale: Double
     /// The distance from an edge beyond which the mask does not change, in its pixels.
-    let edge: Int
+    fileprivate let edge: Int
 
-    /// `nil` if nothing is blurred.
+    /// `nil` if nothing is blurred, or the mask would be too large.
     init?(_ shape: Shape, blur: Double, scale: Double) {
       // CSS Backgrounds 3 §6.1.2: the standard deviation is half of the blur; three boxes of 1.88 times that are like it.
       let exact = blur / 2 * scale * 1.88 / 2
       guard exact >= 0.5, exact.isFinite, scale > 0 else { return nil }
-      // A soft shadow needs fewer pixels.
-      let share = min(1, 24 / exact)
+      // A soft shadow needs fewer pixels, and a large one has to do with fewer.
+      let longest = max(shape.rect.width, shape.rect.height, 1) * scale
+      let share = min(1, 24 / exact, 4_000 / longest)
       let maskScale = scale * share
-      let radius = max(1, Int((exact * share).rounded()))
       let corner = shape.radii.reduce(0) { max($0, $1.width, $1.height) } * maskScale
-      let edge = Int(corner.rounded(.up)) + 3 * radius + 1
-      let (width, height) = (shape.rect.width * maskScale, shape.rect.height * maskScale)
-      guard width < 1e7, height < 1e7, edge < 2_000 else { return nil }
-      self.width = min(Int(width.rounded()), 2 * edge + 1)
-      self.height = min(Int(height.rounded()), 2 * edge + 1)
-      guard self.width > 0, self.height > 0 else { return nil }
+      radius = max(1, Int((exact * share).rounded()))
+      edge = Int(corner.rounded(.up)) + 3 * radius + 1
+      width = Int((shape.rect.width * maskScale).rounded())
+      height = Int((shape.rect.height * maskScale).rounded())
+      guard width > 0, height > 0, (width + 6 * radius) * (height + 6 * radius) <= 4_000_000 else { return nil }
       radii = shape.radii.map { LayoutSize(width: $0.width * maskScale, height: $0.height * maskScale) }
-      (self.radius, self.scale, self.edge) = (radius, maskScale, edge)
+      self.scale = maskScale
     }
   }
 
   private let key: Key
   private let surface: OpaquePointer
   private let pattern: OpaquePointer
-  private var margin: Int { 3 * key.radius }
 
   init?(_ key: Key) {
     self.key = key
     let margin = 3 * key.radius
-    let (width, height) = (CInt(key.width + 2 * margin), CInt(key.height + 2 * margin))
-    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_A8), width, height),
-      cairo_surface_status(surface) == 0, let cairo = cairo_create(surface)
-    else { return nil }
-    let drawn = Shape(
-      LayoutRect(x: Double(margin), y: Double(margin), width: Double(key.width), height: Double(key.height)))
+    // The corners are blurred, and what is between them is filled in.
+    let (width, height) = (min(key.width, 2 * key.edge + 1), min(key.height, 2 * key.edge + 1))
+    guard let small = Self.makeSurface(width + 2 * margin, height + 2 * margin) else { return nil }
+    guard let cairo = cairo_create(small) else { return nil }
+    let drawn = Shape(LayoutRect(x: Double(margin), y: Double(margin), width: Double(width), height: Double(height)))
     cairo_set_source_rgba(cairo, 0, 0, 0, 1)
     Self.path(drawn, key.radii, cairo)
     cairo_fill(cairo)
     cairo_destroy(cairo)
-    cairo_surface_flush(surface)
-    guard let data = cairo_image_surface_get_data(surface), let pattern = cairo_pattern_create_for_surface(surface)
-    else {
-      cairo_surface_destroy(surface)
+    cairo_surface_flush(small)
+    guard let data = cairo_image_surface_get_data(small) else {
+      cairo_surface_destroy(small)
       return nil
     }
-    var scratch = [UInt8](repeating: 0, count: Int(max(width, height)))
-    pk_blur(data, width, height, Int(cairo_image_surface_get_stride(surface)), CInt(key.radius), &scratch)
-    cairo_surface_mark_dirty(surface)
-    cairo_pattern_set_filter(pattern, CInt(CAIRO_FILTER_BILINEAR))
-    cairo_pattern_set_extend(pattern, CInt(CAIRO_EXTEND_PAD))
-    (self.surface, self.pattern) = (surface, pattern)
+    let (columns, rows) = (CInt(width + 2 * margin), CInt(height + 2 * margin))
+    let stride = Int(cairo_image_surface_get_stride(small))
+    var scratch = [UInt8](repeating: 0, count: Int(max(columns, rows)))
+    pk_blur(data, columns, rows, stride, CInt(key.radius), &scratch)
+    cairo_surface_mark_dirty(small)
+    var whole = small
+    if width != key.width || height != key.height {
+      guard let large = Self.makeSurface(key.width + 2 * margin, key.height + 2 * margin),
+        let target = cairo_image_surface_get_data(large)
+      else {
+        cairo_surface_destroy(small)
+        return nil
+      }
+      cairo_surface_flush(large)
+      pk_stretch(
+        data, columns, rows, stride, CInt(key.edge + margin), target, CInt(key.width + 2 * margin),
+        CInt(key.height + 2 * margin), Int(cairo_image_surface_get_stride(large)))
+      cairo_surface_mark_dirty(large)
+      cairo_surface_destroy(small)
+      whole = large
+    }
+    guard let pattern = cairo_pattern_create_for_surface(whole) else {
+      cairo_surface_destroy(whole)
+      return nil
+    }
+    (surface, self.pattern) = (whole, pattern)
   }
 
   deinit {
     cairo_pattern_destroy(pattern)
     cairo_surface_destroy(surface)
+  }
+
+  private static func makeSurface(_ width: Int, _ height: Int) -> OpaquePointer? {
+    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_A8), CInt(width), CInt(height)) else { return nil }
+    if cairo_surface_status(surface) == 0 { return surface }
+    cairo_surface_destroy(surface)
+    return nil
   }
 
   /// A rectangle with round corners; ellipses are not needed here.
@@ -897,49 +928,19 @@ final class ShadowMask {
     cairo_close_path(cairo)
   }
 
-  /// Paints the mask around a rectangle, in nine parts whose middle ones are stretched.
-  func paint(_ rect: LayoutRect, _ cairo: OpaquePointer) {
-    let columns = Self.parts(rect.x, rect.width, Double(key.width), key, margin)
-    let rows = Self.parts(rect.y, rect.height, Double(key.height), key, margin)
-    for row in rows {
-      for column in columns {
-        let (width, height) = (column.end - column.start, row.end - row.start)
-        guard width > 0, height > 0 else { continue }
-        let (across, down) = ((column.maskEnd - column.maskStart) / width, (row.maskEnd - row.maskStart) / height)
-        var matrix = cairo_matrix_t(
-          xx: across, yx: 0, xy: 0, yy: down, x0: column.maskStart - column.start * across,
-          y0: row.maskStart - row.start * down)
-        cairo_save(cairo)
-        cairo_rectangle(cairo, column.start, row.start, width, height)
-        cairo_clip(cairo)
-        cairo_pattern_set_matrix(pattern, &matrix)
-        cairo_mask(cairo, pattern)
-        cairo_restore(cairo)
-      }
-    }
-  }
-
-  private struct Part {
-    let start, end, maskStart, maskEnd: Double
-  }
-
-  /// The parts of one direction.
-  private static func parts(_ start: Double, _ length: Double, _ maskLength: Double, _ key: Key, _ margin: Int)
-    -> [Part]
-  {
-    let reach = Double(margin) / key.scale
-    let whole = maskLength + 2 * Double(margin)
-    guard Int(maskLength) == 2 * key.edge + 1 else {
-      return [Part(start: start - reach, end: start + length + reach, maskStart: 0, maskEnd: whole)]
-    }
-    let side = Double(key.edge + margin)
-    let inner = Double(key.edge) / key.scale
-    // The middle is one pixel, whose centre is stretched; a matrix has to have an inverse.
-    return [
-      Part(start: start - reach, end: start + inner, maskStart: 0, maskEnd: side),
-      Part(start: start + inner, end: start + length - inner, maskStart: side + 0.49, maskEnd: side + 0.51),
-      Part(start: start + length - inner, end: start + length + reach, maskStart: side + 1, maskEnd: whole),
-    ]
+  /// Paints the mask around a rectangle.
+  ///
+  /// - Parameter scale: the pixels of a unit; those of the mask are painted as they are if they are as many.
+  func paint(_ rect: LayoutRect, scale: Double, _ cairo: OpaquePointer) {
+    let margin = 3 * Double(key.radius)
+    let isSharp = scale == key.scale
+    let (across, down) = isSharp ? (scale, scale) : (Double(key.width) / rect.width, Double(key.height) / rect.height)
+    guard across > 0, down > 0, across.isFinite, down.isFinite else { return }
+    var matrix = cairo_matrix_t(
+      xx: across, yx: 0, xy: 0, yy: down, x0: margin - rect.x * across, y0: margin - rect.y * down)
+    cairo_pattern_set_matrix(pattern, &matrix)
+    cairo_pattern_set_filter(pattern, CInt(isSharp ? CAIRO_FILTER_NEAREST : CAIRO_FILTER_BILINEAR))
+    cairo_mask(cairo, pattern)
   }
 }
 

@@ -128,6 +128,12 @@ void pk_premultiply(uint8_t *pixels, int width, int height, size_t stride);
 // has room for the longer side.
 void pk_blur(uint8_t *pixels, int width, int height, size_t stride, int radius, uint8_t *scratch);
 
+// Enlarges an image of one byte for each pixel: what is within `edge` of its sides stays as it is, and the pixel behind
+// that fills the middle.
+void pk_stretch(
+    const uint8_t *pixels, int width, int height, size_t stride, int edge, uint8_t *target, int targetWidth,
+    int targetHeight, size_t targetStride);
+
 // Writes the rows of an image of four bytes per pixel (blue, green, red, unused or premultiplied alpha) as PNG has them:
 // a filter's byte, and the difference to the row above; three bytes for each pixel, or four with alpha. `rows` has room
 // for height * (1 + width * (hasAlpha ? 4 : 3)) bytes. `above` is the row above the first, or NULL.
