@@ -272,40 +272,20 @@ private struct PagePainter {
   }
 
   private mutating func transform(_ frame: LayoutRect, _ paint: ElementPaint) {
-    var whole = AffineTransform.identity
-    let origin = (
-      frame.x + paint.origin.x.value(of: frame.width), frame.y + paint.origin.y.value(of: frame.height)
-    )
-    whole.translate(x: origin.0, y: origin.1)
-    for change in paint.transform {
-      switch change {
-      case .translate(let x, let y): whole.translate(x: x.value(of: frame.width), y: y.value(of: frame.height))
-      case .scale(let x, let y): whole.scale(x: x, y: y)
-      case .rotate(let angle): whole.rotate(byRadians: angle)
-      case .skew(let x, let y): whole.prepend(AffineTransform(m11: 1, m12: tan(y), m21: tan(x), m22: 1, tX: 0, tY: 0))
-      case .matrix(let numbers):
-        whole.prepend(
-          AffineTransform(
-            m11: numbers[0], m12: numbers[1], m21: numbers[2], m22: numbers[3], tX: numbers[4], tY: numbers[5]))
-      }
-    }
-    whole.translate(x: -origin.0, y: -origin.1)
-    let numbers = [whole.m11, whole.m12, whole.m21, whole.m22, whole.tX, whole.tY]
-    let determinant = whole.m11 * whole.m22 - whole.m12 * whole.m21
-    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), abs(determinant) > 1e-9, let inverse = whole.inverted()
-    else {
+    var whole = paint.matrix(in: frame)
+    let numbers = [whole.xx, whole.yx, whole.xy, whole.yy, whole.x0, whole.y0]
+    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), let inverse = whole.inverse else {
       // Nothing of it is seen.
       clip = LayoutRect(x: clip.x, y: clip.y, width: 0, height: 0)
+      cairo_new_path(cairo)
       rectangle(clip)
       cairo_clip(cairo)
       return
     }
-    var matrix = cairo_matrix_t(
-      xx: whole.m11, yx: whole.m12, xy: whole.m21, yy: whole.m22, x0: whole.tX, y0: whole.tY)
-    cairo_transform(cairo, &matrix)
-    clip = clip.transformed(by: inverse)
-    scale *= max(hypot(whole.m11, whole.m12), hypot(whole.m21, whole.m22))
-    isAligned = isAligned && whole.m11 == 1 && whole.m22 == 1 && whole.m12 == 0 && whole.m21 == 0
+    cairo_transform(cairo, &whole)
+    clip = inverse.bounds(of: clip)
+    scale *= max(hypot(whole.xx, whole.yx), hypot(whole.xy, whole.yy))
+    isAligned = isAligned && whole.xx == 1 && whole.yy == 1 && whole.xy == 0 && whole.yx == 0
   }
 
   /// Clips what is in an element to the inner edge of its border.
@@ -481,31 +461,38 @@ private struct PagePainter {
     _ isEven: Bool
   ) -> Bool {
     let rect = outer.rect
-    let length = 2 * (rect.width + rect.height)
-    let dash = line == .dashed ? width * 2 : width
-    guard dash * scale > 0.5, length / dash < 4_000 else { return false }
-    cairo_set_line_width(cairo, width)
-    cairo_new_path(cairo)
+    let longest = 2 * (rect.width + rect.height)
+    guard width * scale > 0.5, longest / width < 8_000 else { return false }
     var half = widths
     (half.top, half.right, half.bottom, half.left) = (
       widths.top / 2, widths.right / 2, widths.bottom / 2, widths.left / 2
     )
     let middle = outer.inset(by: half)
+    cairo_set_line_width(cairo, width)
+    cairo_new_path(cairo)
+    var length = longest
     if outer.isRounded {
       add(middle)
     } else {
+      // Dashes begin at the corners, dots in the middles of the corners.
       let inner = middle.rect
-      let points = [(inner.x, inner.y), (inner.maxX, inner.y), (inner.maxX, inner.maxY), (inner.x, inner.maxY)]
-      let (start, end) = (points[side], points[(side + 1) % 4])
-      cairo_move_to(cairo, start.0, start.1)
-      cairo_line_to(cairo, end.0, end.1)
+      let isAcross = side % 2 == 0
+      let reach = line == .dashed ? 0 : width / 2
+      let (x1, x2) =
+        isAcross ? (rect.x + reach, rect.maxX - reach) : side == 1 ? (inner.maxX, inner.maxX) : (inner.x, inner.x)
+      let (y1, y2) =
+        isAcross ? side == 0 ? (inner.y, inner.y) : (inner.maxY, inner.maxY) : (rect.y + reach, rect.maxY - reach)
+      cairo_move_to(cairo, x1, y1)
+      cairo_line_to(cairo, x2, y2)
+      length = max(abs(x2 - x1), abs(y2 - y1))
     }
-    if line == .dashed {
-      cairo_set_dash(cairo, [dash, dash], 2, 0)
-    } else {
-      cairo_set_line_cap(cairo, CInt(CAIRO_LINE_CAP_ROUND))
-      cairo_set_dash(cairo, [0, dash * 2], 2, 0)
-    }
+    // As many as fit, with even gaps between them.
+    let dash = line == .dashed ? width * 2 : 0
+    let step = line == .dashed ? width * 3 : width * 2
+    let count = max(1, ((length - dash) / step).rounded())
+    let gap = max((length - dash) / count - dash, width / 4)
+    if line == .dotted { cairo_set_line_cap(cairo, CInt(CAIRO_LINE_CAP_ROUND)) }
+    cairo_set_dash(cairo, [dash, gap], 2, 0)
     cairo_stroke(cairo)
     return true
   }
@@ -560,24 +547,26 @@ private struct PagePainter {
     var hole = shape.grown(by: -shadow.spread)
     hole.rect.x += shadow.x
     hole.rect.y += shadow.y
-    let blur = shadow.blur
     cairo_save(cairo)
     path(shape)
     cairo_clip(cairo)
-    set(shadow.color)
-    // Rings of growing strength stand for the blur; a mask would be as large as the box.
-    let rings = blur * scale < 1 ? 1 : 8
-    for ring in 0..<rings {
-      let offset = rings == 1 ? 0 : blur / 2 - blur * (Double(ring) + 0.5) / Double(rings)
-      let edge = hole.grown(by: -offset)
-      var color = shadow.color
-      // Layers over each other: the rest that shines through is the same for each.
-      color.alpha = 1 - pow(1 - min(color.alpha, 0.999), 1 / Double(rings))
-      set(rings == 1 ? shadow.color : color)
+    if ShadowMask.Key(hole, blur: shadow.blur, scale: scale) == nil {
+      set(shadow.color)
       path(Shape(shape.rect.expanded(by: 10)))
-      add(edge)
+      add(hole)
       cairo_set_fill_rule(cairo, CInt(CAIRO_FILL_RULE_EVEN_ODD))
       cairo_fill(cairo)
+      cairo_set_fill_rule(cairo, CInt(CAIRO_FILL_RULE_WINDING))
+    } else {
+      // The colour, without what the blurred shape has of it.
+      cairo_push_group(cairo)
+      set(shadow.color)
+      cairo_paint(cairo)
+      cairo_set_operator(cairo, CInt(CAIRO_OPERATOR_DEST_OUT))
+      cairo_set_source_rgba(cairo, 0, 0, 0, 1)
+      _ = paintMask(hole, blur: shadow.blur)
+      cairo_pop_group_to_source(cairo)
+      cairo_paint(cairo)
     }
     cairo_restore(cairo)
   }
@@ -988,17 +977,58 @@ extension LayoutRect {
     let (left, top) = (min(x, other.x), min(y, other.y))
     return LayoutRect(x: left, y: top, width: max(maxX, other.maxX) - left, height: max(maxY, other.maxY) - top)
   }
+}
 
-  /// The smallest rectangle around the transformed one.
-  func transformed(by transform: AffineTransform) -> LayoutRect {
-    let corners = [(x, y), (maxX, y), (x, maxY), (maxX, maxY)].map { point in
-      (
-        transform.m11 * point.0 + transform.m21 * point.1 + transform.tX,
-        transform.m12 * point.0 + transform.m22 * point.1 + transform.tY
-      )
+extension ElementPaint {
+  /// The changes of `transform`, around the origin of a frame.
+  fileprivate func matrix(in frame: LayoutRect) -> cairo_matrix_t {
+    let (x, y) = (frame.x + origin.x.value(of: frame.width), frame.y + origin.y.value(of: frame.height))
+    var whole = cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: x, y0: y)
+    for change in transform {
+      switch change {
+      case .translate(let x, let y):
+        whole.append(
+          cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: x.value(of: frame.width), y0: y.value(of: frame.height)))
+      case .scale(let x, let y): whole.append(cairo_matrix_t(xx: x, yx: 0, xy: 0, yy: y, x0: 0, y0: 0))
+      case .rotate(let angle):
+        whole.append(cairo_matrix_t(xx: cos(angle), yx: sin(angle), xy: -sin(angle), yy: cos(angle), x0: 0, y0: 0))
+      case .skew(let x, let y): whole.append(cairo_matrix_t(xx: 1, yx: tan(y), xy: tan(x), yy: 1, x0: 0, y0: 0))
+      case .matrix(let numbers):
+        whole.append(
+          cairo_matrix_t(
+            xx: numbers[0], yx: numbers[1], xy: numbers[2], yy: numbers[3], x0: numbers[4], y0: numbers[5]))
+      }
     }
-    let (left, right) = (corners.map(\.0).min() ?? 0, corners.map(\.0).max() ?? 0)
-    let (top, bottom) = (corners.map(\.1).min() ?? 0, corners.map(\.1).max() ?? 0)
+    whole.append(cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: -x, y0: -y))
+    return whole
+  }
+}
+
+extension cairo_matrix_t {
+  /// Puts a change before this one.
+  fileprivate mutating func append(_ first: cairo_matrix_t) {
+    self = cairo_matrix_t(
+      xx: xx * first.xx + xy * first.yx, yx: yx * first.xx + yy * first.yx, xy: xx * first.xy + xy * first.yy,
+      yy: yx * first.xy + yy * first.yy, x0: xx * first.x0 + xy * first.y0 + x0,
+      y0: yx * first.x0 + yy * first.y0 + y0)
+  }
+
+  /// `nil` if everything falls onto a line.
+  fileprivate var inverse: cairo_matrix_t? {
+    let determinant = xx * yy - xy * yx
+    guard abs(determinant) > 1e-9, determinant.isFinite else { return nil }
+    return cairo_matrix_t(
+      xx: yy / determinant, yx: -yx / determinant, xy: -xy / determinant, yy: xx / determinant,
+      x0: (xy * y0 - yy * x0) / determinant, y0: (yx * x0 - xx * y0) / determinant)
+  }
+
+  /// The smallest rectangle around a changed one.
+  fileprivate func bounds(of rect: LayoutRect) -> LayoutRect {
+    let corners = [(rect.x, rect.y), (rect.maxX, rect.y), (rect.x, rect.maxY), (rect.maxX, rect.maxY)].map {
+      (x: xx * $0.0 + xy * $0.1 + x0, y: yx * $0.0 + yy * $0.1 + y0)
+    }
+    let (left, right) = (corners.map(\.x).min() ?? 0, corners.map(\.x).max() ?? 0)
+    let (top, bottom) = (corners.map(\.y).min() ?? 0, corners.map(\.y).max() ?? 0)
     guard left.isFinite, right.isFinite, top.isFinite, bottom.isFinite else { return .zero }
     return LayoutRect(x: left, y: top, width: right - left, height: bottom - top)
   }

@@ -184,7 +184,6 @@ struct FontKey: Hashable {
   let size: Double
   let weight: Int
   let isItalic: Bool
-  let isChinese: Bool
 }
 
 /// The first font's ascent and descent in whole units.
@@ -224,7 +223,7 @@ extension SystemFonts.State {
     func makeLayout(_ range: Range<Int>) -> OpaquePointer? {
       guard let layout = pango_layout_new(context) else { return nil }
       set.layouts.append(layout)
-      pango_layout_set_auto_dir(layout, style.isRightToLeft ? 0 : 1)
+      pango_layout_set_auto_dir(layout, 0)
       source.bytes.withUnsafeBufferPointer { bytes in
         guard let base = bytes.baseAddress else { return }
         (base + range.lowerBound).withMemoryRebound(to: CChar.self, capacity: range.count) {
@@ -312,7 +311,8 @@ extension SystemFonts.State {
       if let height = style.lineHeight, height >= 0 {
         // A picture in the line makes it higher.
         let above = source.hasPictures ? -Self.length(logical.y) : 0
-        let share = (height - highest.ascent - highest.descent) / 2 + highest.ascent
+        // Half of what is left is above, without a fraction, as in browsers.
+        let share = ((height - highest.ascent - highest.descent) / 2).rounded(.down) + highest.ascent
         baseline = y + max(share, above)
         y += max(height, baseline - y + (source.hasPictures ? 0 : height - share))
       } else {
@@ -362,8 +362,8 @@ extension SystemFonts.State {
     if let known = metrics[key] { return known }
     var result = FontMetrics(ascent: key.size, descent: key.size / 4)
     if let font = key.makeDescription() {
-      let language = key.isChinese ? chinese : latin
-      if let found = pango_context_get_metrics(leftToRight, font, language) {
+      // Those of the font of Latin letters; lines with others may be higher.
+      if let found = pango_context_get_metrics(leftToRight, font, latin) {
         result = FontMetrics(
           ascent: Self.length(pango_font_metrics_get_ascent(found)).rounded(),
           descent: Self.length(pango_font_metrics_get_descent(found)).rounded())
@@ -444,8 +444,7 @@ private struct PangoText {
             bytes.append(UInt8(scalar.value))
           } else {
             bytes += UTF8.encode(scalar).map { Array($0) } ?? []
-            // Scripts of East Asia.
-            if scalar.value >= 0x2E80, scalar.value < 0xD7B0 || scalar.value >= 0xF900 { isChinese = true }
+            isChinese = isChinese || Self.isEastAsian(scalar.value)
           }
         }
       }
@@ -453,10 +452,18 @@ private struct PangoText {
     }
   }
 
+  /// Letters and punctuation of China, Japan and Korea; the same numbers have other shapes there.
+  private static func isEastAsian(_ scalar: UInt32) -> Bool {
+    switch scalar {
+    case 0x2E80..<0xD7B0, 0xF900..<0xFB00, 0xFE30..<0xFE50, 0xFF00..<0xFFF0, 0x20000..<0x40000: true
+    default: false
+    }
+  }
+
   func key(of style: TextStyle) -> FontKey {
     FontKey(
       families: families(style.fontFamily), size: min(max(style.fontSize.finite, 0), 10_000),
-      weight: min(max(style.fontWeight, 100), 1_000), isItalic: style.isItalic, isChinese: isChinese)
+      weight: min(max(style.fontWeight, 100), 1_000), isItalic: style.isItalic)
   }
 
   /// The names that fontconfig knows, those of the page's own fonts among them.
