@@ -87,7 +87,7 @@ public final class PageTexts: TextMeasuring {
       let width = isSingleLine ? .infinity : box.width
       guard let set = state.set(text, width: width, paints: isPlain ? [] : paints, page: page) else { return [] }
       let largest = text.spans.reduce(0) { max($0, $1.style.fontSize * scale) }
-      guard largest < 50_000 else { return [] }
+      guard largest < 50_000, largest > 0.05 else { return [] }
       let isLarge = largest > 400
       var box = box
       if isSingleLine {
@@ -305,7 +305,8 @@ extension SystemFonts.State {
     for (_, line) in shown {
       var logical = PangoRectangle()
       pango_layout_line_get_extents(line, nil, &logical)
-      let lineWidth = Self.length(logical.width)
+      // Pango leaves out the space behind the last letter, which browsers and devices have.
+      let lineWidth = max(0, Self.length(logical.width) + (logical.width > 0 ? style.letterSpacing.finite : 0))
       widest = max(widest, lineWidth)
       let baseline: Double
       if let height = style.lineHeight, height >= 0 {
@@ -462,7 +463,7 @@ private struct PangoText {
 
   func key(of style: TextStyle) -> FontKey {
     FontKey(
-      families: families(style.fontFamily), size: min(max(style.fontSize.finite, 0), 10_000),
+      families: families(style.fontFamily), size: min(max(style.fontSize.finite, 0.01), 10_000),
       weight: min(max(style.fontWeight, 100), 1_000), isItalic: style.isItalic)
   }
 
