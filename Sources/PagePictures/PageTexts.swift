@@ -6,7 +6,8 @@ import PageLayout
 ///
 /// Numbers are units of the design. A line is as high as its largest font's ascent and descent, each rounded to whole units,
 /// as on Android and in browsers; with a `lineHeight` it has that height. Of a text, the first 30,000 characters are measured
-/// and drawn; with `lines`, as many as could stand in them.
+/// and drawn; with `lines`, as many as could stand in them. A word
+/// of more than 250 characters may break after each 250.
 public final class PageTexts: TextMeasuring {
   /// The largest number of characters of a text that are measured and drawn.
   public static let characterLimit = 30_000
@@ -421,6 +422,7 @@ private struct PangoText {
       let perLine = max(0, width) / (size / 10) + 64
       room = Int(min(Double(room), perLine * Double(min(max(lines, 1), room)) + 64))
     }
+    var unbroken = 0
     for (index, span) in text.spans.enumerated() {
       guard room > 0 else {
         isCut = true
@@ -438,6 +440,12 @@ private struct PangoText {
             break
           }
           room -= 1
+          // Pango takes a time for a word that grows with the square of its length where it has to be broken anywhere.
+          unbroken = Self.isBreak(scalar.value) ? 0 : unbroken + 1
+          if unbroken > Self.wordLimit {
+            bytes += [0xE2, 0x80, 0x8B]  // U+200B
+            unbroken = 1
+          }
           // C strings end with 0; Pango takes U+2028 for a line end, and a single CR too.
           if scalar.value == 0 {
             bytes += [0xEF, 0xBF, 0xBD]  // U+FFFD
@@ -451,6 +459,13 @@ private struct PangoText {
       }
       parts.append((index, start..<bytes.count))
     }
+  }
+
+  /// The largest number of characters between which a line does not break; longer words may break there.
+  private static let wordLimit = 250
+
+  private static func isBreak(_ scalar: UInt32) -> Bool {
+    scalar <= 32 || scalar == 0x2D || scalar == 0x200B || isEastAsian(scalar)
   }
 
   /// Letters and punctuation of China, Japan and Korea; the same numbers have other shapes there.

@@ -106,7 +106,7 @@ struct DecodedPictureTests {
     refused(png)
     if pk_load_decoder(PK_DECODER_JPEG) == nil, let start = Self.jpeg.firstRange(of: [0xFF, 0xC0])?.lowerBound {
       var jpeg = Self.jpeg
-      jpeg.replaceSubrange((start + 5)..<(start + 9), with: [0xFF, 0xFF, 0xFF, 0xFF])
+      jpeg.replaceSubrange((start + 5)..<(start + 9), with: [0x75, 0x30, 0x75, 0x30])
       refused(jpeg)
     }
     if pk_load_decoder(PK_DECODER_GIF) == nil {

@@ -193,7 +193,7 @@ struct PageTextsTests {
     for size in [0, 1e-9, 32, 10_000, -5, .nan, .infinity] {
       for width in [0, 1e-9, 300, 1e300, .infinity, .nan, -1] {
         // The combinations that take long are not all tried.
-        guard text.utf8.count < 100 || (size == 32 && width == 300) || (size == 0 && width == 0) else { continue }
+        guard text.utf8.count < 100 || (size == 32 && width == 300) else { continue }
         var style = Self.style(size)
         (style.letterSpacing, style.lineHeight, style.lines) = (.nan, .infinity, .max)
         var measured = texts.size(of: LayoutText(text, style: style), width: width)
