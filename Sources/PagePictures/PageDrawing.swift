@@ -18,6 +18,7 @@ public struct PageDrawing {
     /// The attributes.
     public var attributes: [String: LayoutValue]
 
+    /// What an element has; a page's script decides both.
     public init(style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]) {
       (self.style, self.attributes) = (style, attributes)
     }

@@ -41,6 +41,7 @@ public final class PageTexts: TextMeasuring {
     try fonts.withState { [page] state throws(PictureError) in try state.addFont(family, bytes, page: page) }
   }
 
+  /// The size of a text in lines; that of ``FixedAdvances`` if there is no memory.
   public func size(of text: LayoutText, width: Double) -> LayoutSize {
     guard !text.isEmpty else { return .zero }
     let size = try? fonts.withState { [page] state throws(PictureError) in

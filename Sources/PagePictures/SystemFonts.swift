@@ -20,6 +20,7 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
   /// A picture's file cannot be drawn: its format is unknown, it is damaged or too large.
   case picture(String)
 
+  /// The sentence.
   public var description: String {
     switch self {
     case .unavailable(let reason): reason
