@@ -43,6 +43,8 @@ final class Canvas {
           ? CInt(CAIRO_STATUS_SUCCESS) : CInt(CAIRO_STATUS_WRITE_ERROR)
       }, Unmanaged.passUnretained(file).toOpaque(), width, height)
     (self.surface, cairo) = try Self.make(surface)
+    // Pixels, and not points.
+    cairo_svg_surface_set_document_unit(self.surface, CInt(CAIRO_SVG_UNIT_USER))
     self.file = file
     isOpaque = false
     cairo_scale(cairo, scale, scale)

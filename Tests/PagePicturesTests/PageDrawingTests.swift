@@ -228,6 +228,7 @@ struct PageDrawingTests {
     var drawing = page.drawing()
     let text = String(decoding: try drawing.svg(width: 200), as: UTF8.self)
     #expect(text.contains("<svg") && text.hasSuffix("</svg>\n"))
+    #expect(text.contains(#"width="200" height="200""#))
     drawing.byteLimit = 300
     #expect(throws: PictureError.tooManyBytes(limit: 300)) { try drawing.svg(width: 200) }
   }

@@ -32,7 +32,7 @@ enum { CAIRO_EXTEND_NONE = 0, CAIRO_EXTEND_PAD = 3 };
 enum { CAIRO_FILL_RULE_WINDING = 0, CAIRO_FILL_RULE_EVEN_ODD = 1 };
 enum { CAIRO_LINE_CAP_BUTT = 0, CAIRO_LINE_CAP_ROUND = 1 };
 enum { CAIRO_ANTIALIAS_GRAY = 2, CAIRO_HINT_STYLE_NONE = 1, CAIRO_HINT_METRICS_OFF = 1 };
-enum { CAIRO_FONT_TYPE_FT = 1 };
+enum { CAIRO_FONT_TYPE_FT = 1, CAIRO_SVG_UNIT_USER = 0 };
 
 typedef struct _PangoContext PangoContext;
 typedef struct _PangoFontMap PangoFontMap;

@@ -14,6 +14,7 @@ FUNCTION(cairo, cairo_surface_t *, cairo_image_surface_create_from_png_stream,
     (cairo_read_func_t read, void *closure), (read, closure))
 FUNCTION(cairo, cairo_surface_t *, cairo_svg_surface_create_for_stream,
     (cairo_write_func_t write, void *closure, double width, double height), (write, closure, width, height))
+FUNCTION(cairo, void, cairo_svg_surface_set_document_unit, (cairo_surface_t *surface, int unit), (surface, unit))
 FUNCTION(cairo, void, cairo_surface_flush, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, void, cairo_surface_mark_dirty, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, void, cairo_surface_finish, (cairo_surface_t *surface), (surface))
