@@ -23,7 +23,7 @@ struct PageTextsTests {
   @Test(
     "a text is as wide and as high as in a browser",
     arguments: [
-      // The sizes are those of Chromium 156 with `white-space: pre-wrap; overflow-wrap: anywhere`.
+      // Those of Chromium 156 with `white-space: pre-wrap; overflow-wrap: anywhere`, but for spaces at the ends of lines.
       ("Hello world", 5_000, 179.4, 38), ("Hello world", 120, 88.1, 76), ("", 100, 0, 0),
       ("中文排版测试", 5_000, 192, 46), ("中文排版测试", 100, 96, 92), ("a\nb\n\nc", 5_000, 20.3, 152),
       ("AVAWA To. Ty, ﬁ fi", 5_000, 279.6, 38),
