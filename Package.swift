@@ -60,6 +60,8 @@ let package = Package(
     .target(name: "CJavaScriptCore"),
     // Loads libnats when the first connection is made, and is built without it.
     .target(name: "CNATS"),
+    // Loads cairo and Pango when the first page is drawn, and is built without them; so too the decoders of pictures.
+    .target(name: "CCairo"),
 
     // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to
     // no product.
@@ -142,6 +144,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
+    // Measures texts, and draws pages. What it draws with is loaded when the first page is drawn.
+    .target(name: "PagePictures", dependencies: ["PageLayout", "CCairo", "CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "NIOConnecting",
       dependencies: [
@@ -270,6 +274,8 @@ let package = Package(
     .plugin(name: "BuildCommit", capability: .buildTool()),
 
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
+    .testTarget(
+      name: "PagePicturesTests", dependencies: ["PageLayout", "PagePictures", "CCairo"], swiftSettings: relaxed),
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [

@@ -17,4 +17,9 @@ static inline int pk_deflate_init_level(z_stream *stream, int window_bits, int l
   return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
 }
 
+// For an image whose rows have PNG's filter.
+static inline int pk_deflate_init_png(z_stream *stream, int level) {
+  return deflateInit2(stream, level, Z_DEFLATED, 15, 8, Z_FILTERED);
+}
+
 #endif

@@ -1,0 +1,212 @@
+import CCairo
+import Foundation
+import PageLayout
+
+/// A picture's pixels, to be drawn.
+///
+/// PNG files are decoded by cairo, JPEG by libjpeg-turbo, WebP by libwebp, the first picture of a GIF by giflib, and SVG by
+/// librsvg. Each library is loaded when it is needed first, and a picture whose library is missing cannot be decoded.
+public final class DecodedPicture: @unchecked Sendable {
+  /// The largest number of bytes of a file that is decoded.
+  public static let byteLimit = 32 << 20
+  /// The largest number of pixels of a picture that is decoded: 96 MB of memory.
+  public static let pixelLimit = 24_000_000
+  /// The largest number of bytes of an SVG file: its drawing may take long.
+  public static let drawingLimit = 1 << 20
+
+  /// What is drawn for a picture that cannot be decoded.
+  public static let placeholder = DecodedPicture()
+
+  /// The picture's size in pixels; of a JPEG that was decoded smaller the size of the whole.
+  public let size: LayoutSize
+  /// The bytes of memory that the pixels take.
+  public let cost: Int
+  /// cairo's surface, which nothing changes; `nil` for the placeholder.
+  let surface: OpaquePointer?
+
+  private init() { (size, cost, surface) = (LayoutSize(width: 1, height: 1), 0, nil) }
+
+  private init(_ surface: OpaquePointer, size: LayoutSize) {
+    self.surface = surface
+    self.size = size
+    cost = Int(cairo_image_surface_get_height(surface)) * Int(cairo_image_surface_get_stride(surface))
+  }
+
+  deinit { if let surface { cairo_surface_destroy(surface) } }
+
+  /// Decodes a file.
+  ///
+  /// - Parameters:
+  ///   - bytes: the file, at most 32 MiB, of at most 24 million pixels.
+  ///   - pixels: the size in which the picture is to be drawn, or `nil` for its own. A larger JPEG is decoded smaller, and an
+  ///     SVG in this size.
+  /// - Throws: ``PictureError``: a library is missing, the format is unknown, the file is damaged or too large.
+  public static func decode(_ bytes: [UInt8], for pixels: LayoutSize? = nil) throws(PictureError) -> DecodedPicture {
+    if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
+    guard bytes.count <= byteLimit else {
+      throw .picture("the picture's file has \(bytes.count) bytes, \(byteLimit) are allowed")
+    }
+    func starts(_ text: String, at offset: Int = 0) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
+    if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return try png(bytes) }
+    if bytes.starts(with: [0xFF, 0xD8]) { return try jpeg(bytes, pixels) }
+    if starts("GIF8") { return try gif(bytes) }
+    if starts("RIFF"), starts("WEBP", at: 8) { return try webp(bytes) }
+    if String(decoding: bytes.prefix(1_024), as: UTF8.self).contains("<svg") || starts("<?xml") {
+      return try svg(bytes, pixels)
+    }
+    throw .picture("the picture has a format that cannot be drawn")
+  }
+
+  private static func load(_ decoder: pk_decoder) throws(PictureError) {
+    if let reason = pk_load_decoder(decoder) { throw .unavailable(String(cString: reason)) }
+  }
+
+  /// Makes a surface, and has it filled.
+  private static func make(
+    _ format: String, _ width: CInt, _ height: CInt, size: LayoutSize? = nil,
+    _ fill: (UnsafeMutablePointer<UInt8>, _ stride: Int) -> Bool
+  ) throws(PictureError) -> DecodedPicture {
+    try check(format, Int(width), Int(height))
+    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_ARGB32), width, height),
+      cairo_surface_status(surface) == 0, let data = cairo_image_surface_get_data(surface)
+    else { throw .picture("there is no memory for the \(format) picture") }
+    let picture = DecodedPicture(
+      surface, size: size ?? LayoutSize(width: Double(width), height: Double(height)))
+    cairo_surface_flush(surface)
+    guard fill(data, Int(cairo_image_surface_get_stride(surface))) else { throw damaged(format) }
+    cairo_surface_mark_dirty(surface)
+    return picture
+  }
+
+  private static func check(_ format: String, _ width: Int, _ height: Int) throws(PictureError) {
+    guard width > 0, height > 0 else { throw damaged(format) }
+    let (pixels, overflows) = width.multipliedReportingOverflow(by: height)
+    guard !overflows, pixels <= pixelLimit, max(width, height) <= Canvas.sideLimit else {
+      throw .picture("the \(format) picture has \(width) x \(height) pixels, \(pixelLimit) are allowed")
+    }
+  }
+
+  private static func damaged(_ format: String) -> PictureError { .picture("the \(format) picture is damaged") }
+
+  private static func png(_ bytes: [UInt8]) throws(PictureError) -> DecodedPicture {
+    // PNG §11.2.2: the size is in the first chunk.
+    guard bytes.count >= 24 else { throw damaged("PNG") }
+    func number(_ start: Int) -> Int { bytes[start..<(start + 4)].reduce(0) { $0 << 8 | Int($1) } }
+    try check("PNG", number(16), number(20))
+    let surface = bytes.withUnsafeBufferPointer { bytes in
+      var rest = Rest(bytes: bytes)
+      return cairo_image_surface_create_from_png_stream(
+        { context, target, count in
+          guard let context, let target else { return CInt(CAIRO_STATUS_READ_ERROR) }
+          let isRead = context.assumingMemoryBound(to: Rest.self).pointee.take(target, Int(count))
+          return isRead ? CInt(CAIRO_STATUS_SUCCESS) : CInt(CAIRO_STATUS_READ_ERROR)
+        }, &rest)
+    }
+    guard let surface else { throw damaged("PNG") }
+    guard cairo_surface_status(surface) == 0 else {
+      cairo_surface_destroy(surface)
+      throw damaged("PNG")
+    }
+    return DecodedPicture(surface, size: LayoutSize(width: Double(number(16)), height: Double(number(20))))
+  }
+
+  private struct Rest {
+    let bytes: UnsafeBufferPointer<UInt8>
+    var position = 0
+
+    mutating func take(_ target: UnsafeMutablePointer<UInt8>, _ count: Int) -> Bool {
+      guard let base = bytes.baseAddress, count <= bytes.count - position else { return false }
+      target.update(from: base + position, count: count)
+      position += count
+      return true
+    }
+  }
+
+  private static func jpeg(_ bytes: [UInt8], _ pixels: LayoutSize?) throws(PictureError) -> DecodedPicture {
+    try load(PK_DECODER_JPEG)
+    guard let decoder = tjInitDecompress() else { throw damaged("JPEG") }
+    defer { tjDestroy(decoder) }
+    var (width, height, sampling, colours): (CInt, CInt, CInt, CInt) = (0, 0, 0, 0)
+    guard tjDecompressHeader3(decoder, bytes, UInt(bytes.count), &width, &height, &sampling, &colours) == 0 else {
+      throw damaged("JPEG")
+    }
+    try check("JPEG", Int(width), Int(height))
+    // It is decoded in eighths of its size at the least cost, and then drawn smaller.
+    var eighths: CInt = 8
+    if let pixels, pixels.width.isFinite, pixels.height.isFinite {
+      let share = max(pixels.width / Double(width), pixels.height / Double(height))
+      eighths = CInt(min(max((share * 8).rounded(.up), 1), 8))
+    }
+    let (columns, rows) = ((width * eighths + 7) / 8, (height * eighths + 7) / 8)
+    let size = LayoutSize(width: Double(width), height: Double(height))
+    return try make("JPEG", columns, rows, size: size) { data, stride in
+      // Lines that are decoded before the damage are drawn, as browsers do: only a fatal error is a failure.
+      let result = tjDecompress2(
+        decoder, bytes, UInt(bytes.count), data, columns, CInt(stride), rows, CInt(TJPF_BGRA), CInt(TJFLAG_LIMITSCANS))
+      return result == 0 || tjGetErrorCode(decoder) == 0
+    }
+  }
+
+  private static func webp(_ bytes: [UInt8]) throws(PictureError) -> DecodedPicture {
+    try load(PK_DECODER_WEBP)
+    var (width, height): (CInt, CInt) = (0, 0)
+    guard WebPGetInfo(bytes, bytes.count, &width, &height) != 0 else { throw damaged("WebP") }
+    return try make("WebP", width, height) { data, stride in
+      guard WebPDecodeBGRAInto(bytes, bytes.count, data, stride * Int(height), CInt(stride)) != nil else {
+        return false
+      }
+      pk_premultiply(data, width, height, stride)
+      return true
+    }
+  }
+
+  private static func gif(_ bytes: [UInt8]) throws(PictureError) -> DecodedPicture {
+    try load(PK_DECODER_GIF)
+    var (width, height): (CInt, CInt) = (0, 0)
+    guard pk_gif_get_size(bytes, bytes.count, &width, &height) else { throw damaged("GIF") }
+    return try make("GIF", width, height) { pk_gif_draw(bytes, bytes.count, $0, width, height, $1) }
+  }
+
+  private static func svg(_ bytes: [UInt8], _ pixels: LayoutSize?) throws(PictureError) -> DecodedPicture {
+    try load(PK_DECODER_SVG)
+    guard bytes.count <= drawingLimit else {
+      throw .picture("the SVG picture has \(bytes.count) bytes, \(drawingLimit) are allowed")
+    }
+    var error: UnsafeMutablePointer<GError>?
+    defer { if let error { g_error_free(error) } }
+    // Without an address of its own it can load no other files.
+    guard let handle = rsvg_handle_new_from_data(bytes, bytes.count, &error) else { throw damaged("SVG") }
+    defer { g_object_unref(UnsafeMutableRawPointer(handle)) }
+    let own = intrinsicSize(handle)
+    var size = own
+    if let pixels, pixels.width.isFinite, pixels.height.isFinite {
+      let factor = max(pixels.width / own.width, pixels.height / own.height)
+      if factor.isFinite, factor > 0 { size = LayoutSize(width: own.width * factor, height: own.height * factor) }
+    }
+    // A drawing has no pixels of its own: a large one is drawn smaller.
+    let most = min(1, (4_000_000 / max(1, size.width * size.height)).squareRoot(), 8_192 / max(size.width, size.height))
+    let (width, height) = (max(1, (size.width * most).rounded(.up)), max(1, (size.height * most).rounded(.up)))
+    guard width.isFinite, height.isFinite, width <= 8_193, height <= 8_193 else { throw damaged("SVG") }
+    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_ARGB32), CInt(width), CInt(height)),
+      cairo_surface_status(surface) == 0, let cairo = cairo_create(surface)
+    else { throw .picture("there is no memory for the SVG picture") }
+    let picture = DecodedPicture(surface, size: own)
+    defer { cairo_destroy(cairo) }
+    var box = RsvgRectangle(x: 0, y: 0, width: width, height: height)
+    guard rsvg_handle_render_document(handle, cairo, &box, &error) != 0 else { throw damaged("SVG") }
+    return picture
+  }
+
+  /// The size in pixels; by the drawing's box, or 300 x 150 as in CSS, without one.
+  private static func intrinsicSize(_ handle: OpaquePointer) -> LayoutSize {
+    var (width, height) = (0.0, 0.0)
+    if rsvg_handle_get_intrinsic_size_in_pixels(handle, &width, &height) == 0 || !(width > 0 && height > 0) {
+      var hasBox: CInt = 0
+      var box = RsvgRectangle()
+      rsvg_handle_get_intrinsic_dimensions(handle, nil, nil, nil, nil, &hasBox, &box)
+      (width, height) = hasBox != 0 && box.width > 0 && box.height > 0 ? (box.width, box.height) : (300, 150)
+    }
+    guard width.isFinite, height.isFinite else { return LayoutSize(width: 300, height: 150) }
+    return LayoutSize(width: min(width, 1e6), height: min(height, 1e6))
+  }
+}

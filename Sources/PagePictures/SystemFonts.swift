@@ -1,0 +1,249 @@
+import CCairo
+import CLinux
+import Foundation
+import Glibc
+
+/// The reason why something cannot be drawn, as a sentence.
+public enum PictureError: Error, Hashable, CustomStringConvertible {
+  /// A library is missing; the text names its package.
+  case unavailable(String)
+  /// The picture would have more pixels than `limit`, or a side of more than 32,767.
+  case tooLarge(width: Double, height: Double, limit: Int)
+  /// Drawing took longer than it may.
+  case tooSlow(Duration)
+  /// The file would have more bytes than `limit`.
+  case tooManyBytes(limit: Int)
+  /// cairo's reason.
+  case drawing(String)
+  /// A font of a page is refused.
+  case font(family: String, reason: String)
+  /// A picture's file cannot be drawn: its format is unknown, it is damaged or too large.
+  case picture(String)
+
+  /// The sentence.
+  public var description: String {
+    switch self {
+    case .unavailable(let reason): reason
+    case .tooLarge(let width, let height, let limit):
+      "a picture of \(Self.text(width)) x \(Self.text(height)) pixels is too large: \(limit) pixels and sides of "
+        + "\(Canvas.sideLimit) are allowed"
+    case .tooSlow(let limit): "drawing the page took longer than \(limit)"
+    case .tooManyBytes(let limit): "the picture's file has more than \(limit) bytes"
+    case .drawing(let reason): "cairo cannot draw the page: \(reason)"
+    case .font(let family, let reason): "the font \"\(family)\" is not used: \(reason)"
+    case .picture(let reason): reason
+    }
+  }
+
+  private static func text(_ number: Double) -> String {
+    Int(exactly: number.rounded(.up)).map(String.init) ?? String(number)
+  }
+}
+
+/// The system's fonts, and Pango's state for them. Loaded once for a process, and before a process gives up its right to
+/// open files.
+///
+/// Pages add fonts of their own through ``PageTexts``. One text is set or drawn at a time.
+public final class SystemFonts: @unchecked Sendable {
+  /// What the lock protects: neither Pango nor fontconfig may be used by two threads at once.
+  struct State {
+    let config: OpaquePointer
+    let map: OpaquePointer
+    /// Contexts of the two base directions.
+    let leftToRight: OpaquePointer
+    let rightToLeft: OpaquePointer
+    let latin: OpaquePointer?
+    let chinese: OpaquePointer?
+    /// The texts of pages, by the page's number.
+    var pages: [Int: PageState] = [:]
+    var nextPage = 0
+    var nextFont = 0
+    var metrics: [FontKey: FontMetrics] = [:]
+  }
+
+  private let lock = NSLock()
+  /// Protected by the lock. What is made of it stays behind the lock too: Pango's objects name each other.
+  private var state: State
+
+  private static let loaded: Result<SystemFonts, PictureError> = Result { () throws(PictureError) in try SystemFonts() }
+
+  /// The fonts of this process, which are loaded by the first call; that takes some 10 ms.
+  ///
+  /// - Throws: ``PictureError/unavailable(_:)`` if a library is missing. Later calls throw the same.
+  public static func shared() throws(PictureError) -> SystemFonts { try loaded.get() }
+
+  /// Loads the fonts that a process needs that will have no right to open other files, and opens those of usual texts.
+  ///
+  /// - Returns: the folders of fonts, from which the process must still be able to read: Pango opens a font when a text needs
+  ///   it.
+  public static func preload() throws(PictureError) -> [String] {
+    let fonts = try shared()
+    for decoder in [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG] { _ = pk_load_decoder(decoder) }
+    let texts = PageTexts(fonts)
+    texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
+    return fonts.folders
+  }
+
+  private init() throws(PictureError) {
+    if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
+    guard let config = FcInitLoadConfigAndFonts(),
+      let map = pango_cairo_font_map_new_for_font_type(CInt(CAIRO_FONT_TYPE_FT))
+    else { throw .unavailable("pictures of pages cannot be drawn: fontconfig finds no configuration") }
+    pango_fc_font_map_set_config(map, config)
+    func makeContext(_ direction: Int) throws(PictureError) -> OpaquePointer {
+      guard let context = pango_font_map_create_context(map), let options = cairo_font_options_create() else {
+        throw .unavailable("pictures of pages cannot be drawn: Pango makes no context")
+      }
+      // Texts scale with the picture: nothing is rounded to pixels.
+      cairo_font_options_set_antialias(options, CInt(CAIRO_ANTIALIAS_GRAY))
+      cairo_font_options_set_hint_style(options, CInt(CAIRO_HINT_STYLE_NONE))
+      cairo_font_options_set_hint_metrics(options, CInt(CAIRO_HINT_METRICS_OFF))
+      pango_cairo_context_set_font_options(context, options)
+      cairo_font_options_destroy(options)
+      pango_context_set_round_glyph_positions(context, 0)
+      pango_context_set_base_dir(context, CInt(direction))
+      return context
+    }
+    state = State(
+      config: config, map: map, leftToRight: try makeContext(PANGO_DIRECTION_LTR),
+      rightToLeft: try makeContext(PANGO_DIRECTION_RTL), latin: pango_language_from_string("en"),
+      chinese: pango_language_from_string("zh-cn"))
+  }
+
+  // It lives as long as the process: Pango's state is not given back.
+
+  func withState<Result>(_ body: (inout State) throws(PictureError) -> Result) throws(PictureError) -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body(&state)
+  }
+
+  /// The folders that fontconfig knows, which exist.
+  private var folders: [String] {
+    let folders: [String]? = try? withState { state throws(PictureError) in
+      guard let list = FcConfigGetFontDirs(state.config) else { return [] }
+      defer { FcStrListDone(list) }
+      var folders: [String] = []
+      while let name = FcStrListNext(list) { folders.append(String(cString: name)) }
+      return folders
+    }
+    return (folders ?? []).filter { access($0, R_OK) == 0 }
+  }
+}
+
+/// What a page has in ``SystemFonts``: its fonts, and the texts it has set.
+struct PageState {
+  var texts = TextCache()
+  var fonts: [PageFont] = []
+}
+
+/// A font of a page. Its file is in memory, and known to fontconfig by a name that no other font has.
+struct PageFont {
+  /// The name that the page gave it, in lower case.
+  let family: String
+  /// The name that fontconfig knows.
+  let name: String
+  /// The file, which stays open: Pango opens it again by its path.
+  let descriptor: Int32
+  let patterns: [OpaquePointer]
+}
+
+extension SystemFonts.State {
+  /// The largest size of a font in bytes.
+  static let fontLimit = 32 << 20
+  /// The largest number of fonts of one page.
+  static let fontCount = 16
+
+  /// Adds a font to a page, in the place of one with the same family.
+  mutating func addFont(_ family: String, _ bytes: [UInt8], page: Int) throws(PictureError) {
+    func refuse(_ reason: String) -> PictureError { .font(family: family, reason: reason) }
+    guard var found = pages[page] else { return }
+    let key = family.lowercased()
+    guard found.fonts.count(where: { $0.family != key }) < Self.fontCount else {
+      throw refuse("a page may have \(Self.fontCount) fonts")
+    }
+    guard bytes.count <= Self.fontLimit else { throw refuse("it has more than \(Self.fontLimit) bytes") }
+    // The kinds of files that HarfBuzz reads too.
+    let kinds: [[UInt8]] = [[0, 1, 0, 0], Array("OTTO".utf8), Array("true".utf8), Array("ttcf".utf8)]
+    guard kinds.contains(where: { bytes.starts(with: $0) }) else {
+      throw refuse("the file is not a TrueType or OpenType font")
+    }
+    guard let fonts = FcConfigGetFonts(config, CInt(FcSetSystem)), let read = FcFontSetCreate() else {
+      throw refuse("fontconfig has no set of fonts")
+    }
+    defer { FcFontSetDestroy(read) }
+    let descriptor = try Self.file(of: bytes, refuse)
+    var count: CInt = 0
+    let path = "/proc/self/fd/\(descriptor)"
+    _ = path.withCString { path in
+      path.withMemoryRebound(to: UInt8.self, capacity: 1) { FcFreeTypeQueryAll($0, .max, nil, &count, read) }
+    }
+    var patterns: [OpaquePointer] = []
+    let name = "pagekit-font-\(nextFont)"
+    // Fonts with axes come in many named instances.
+    for index in 0..<min(Int(read.pointee.nfont), 64) {
+      guard let pattern = read.pointee.fonts[index] else { continue }
+      _ = FcPatternDel(pattern, "family")
+      _ = name.withCString { name in
+        name.withMemoryRebound(to: UInt8.self, capacity: 1) { FcPatternAddString(pattern, "family", $0) }
+      }
+      FcPatternReference(pattern)
+      if FcFontSetAdd(fonts, pattern) != 0 { patterns.append(pattern) } else { FcPatternDestroy(pattern) }
+    }
+    guard !patterns.isEmpty else {
+      close(descriptor)
+      throw refuse("FreeType finds no font in the file")
+    }
+    nextFont += 1
+    let former = found.fonts.filter { $0.family == key }
+    found.fonts.removeAll { $0.family == key }
+    found.fonts.append(PageFont(family: key, name: name, descriptor: descriptor, patterns: patterns))
+    found.texts.removeAll()
+    pages[page] = found
+    remove(former)
+    pango_fc_font_map_config_changed(map)
+    metrics = [:]
+  }
+
+  /// Forgets a page.
+  mutating func removePage(_ page: Int) {
+    guard var found = pages.removeValue(forKey: page) else { return }
+    found.texts.removeAll()
+    guard !found.fonts.isEmpty else { return }
+    remove(found.fonts)
+    pango_fc_font_map_config_changed(map)
+    metrics = [:]
+  }
+
+  private func remove(_ gone: [PageFont]) {
+    guard let fonts = FcConfigGetFonts(config, CInt(FcSetSystem)) else { return }
+    for font in gone {
+      for pattern in font.patterns {
+        let count = Int(fonts.pointee.nfont)
+        guard let index = (0..<count).last(where: { fonts.pointee.fonts[$0] == pattern }) else { continue }
+        for next in (index + 1)..<max(count, index + 1) { fonts.pointee.fonts[next - 1] = fonts.pointee.fonts[next] }
+        fonts.pointee.nfont -= 1
+        FcPatternDestroy(pattern)
+      }
+      close(font.descriptor)
+    }
+  }
+
+  /// A file in memory, whose path other libraries can open.
+  private static func file(of bytes: [UInt8], _ refuse: (String) -> PictureError) throws(PictureError) -> Int32 {
+    let descriptor = memfd_create("pagekit-font", 1)  // MFD_CLOEXEC
+    guard descriptor >= 0 else { throw refuse("no file in memory can be made (\(String(cString: strerror(errno))))") }
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes { bytes in
+        bytes.baseAddress.map { write(descriptor, $0 + written, bytes.count - written) } ?? 0
+      }
+      guard count > 0 else {
+        close(descriptor)
+        throw refuse("it cannot be kept in memory (\(String(cString: strerror(errno))))")
+      }
+      written += count
+    }
+    return descriptor
+  }
+}

@@ -1,0 +1,150 @@
+import CCairo
+import Foundation
+import PageLayout
+import Testing
+
+@testable import PagePictures
+
+@Suite(.drawn)
+struct DecodedPictureTests {
+  // 16 x 8 pixels of rgb(200, 30, 40).
+  private static let jpeg = bytes(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5aYV"
+      + "pQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT0//wAARCAAI"
+      + "ABADAREAAhEBAxEB/8QAFQABAQAAAAAAAAAAAAAAAAAAAAX/xAAUEAEAAAAAAAAAAAAAAAAAAAAA/8QAFgEBAQEAAAAAAAAAAAAAAAAAAAQG/8"
+      + "QAFBEBAAAAAAAAAAAAAAAAAAAAAP/aAAwDAQACEQMRAD8AhoWwAf/Z")
+  private static let webp = bytes("UklGRh4AAABXRUJQVlA4TBEAAAAvD8ABAAdQjyIXpf+BiOh/AAA=")
+  private static let gif = bytes(
+    "R0lGODdhEAAIAIEAAMgeKAAAAAAAAAAAACwAAAAAEAAIAAAIFQABCBxIsKDBgwgTKlzIsKHDhwgDAgA7")
+  // Red with a transparent pixel at the top left, then blue; interlaced.
+  private static let animation = bytes(
+    "R0lGODlhBAAEAIEAAP8AAAAA/wAAAAAAACH5BAEAAAEALAAAAAAEAAQAAAgJAAMAGEiwoMGAACH5BAEAAAAALAAAAAAEAAQAgQAA/wAAAAAAAAAA"
+      + "AAgJAAEIHEiwIICAADs=")
+  private static let svg = [UInt8](
+    #"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 8"><rect width="16" height="8" fill="rgb(200,30,40)"/></svg>"#
+      .utf8)
+
+  private static func bytes(_ text: String) -> [UInt8] { Data(base64Encoded: text).map { [UInt8]($0) } ?? [] }
+
+  private static func png() throws -> [UInt8] {
+    let canvas = try Canvas(width: 16, height: 8, scale: 1, isOpaque: true)
+    cairo_set_source_rgba(canvas.cairo, 200.0 / 255, 30.0 / 255, 40.0 / 255, 1)
+    cairo_paint(canvas.cairo)
+    return try canvas.png(level: 6)
+  }
+
+  private static func files() throws -> [(name: String, bytes: [UInt8], decoder: pk_decoder?)] {
+    [
+      ("PNG", try png(), nil), ("JPEG", jpeg, PK_DECODER_JPEG), ("WebP", webp, PK_DECODER_WEBP),
+      ("GIF", gif, PK_DECODER_GIF), ("SVG", svg, PK_DECODER_SVG),
+    ].filter { $0.2.map { pk_load_decoder($0) == nil } ?? true }
+  }
+
+  @Test("each format is decoded where its library is there")
+  func formats() throws {
+    for (name, bytes, _) in try Self.files() {
+      let picture = try DecodedPicture.decode(bytes)
+      #expect(picture.size == LayoutSize(width: 16, height: 8), "\(name)")
+      let canvas = try Canvas(width: 16, height: 8, scale: 1, isOpaque: true)
+      canvas.paint(picture)
+      let pixel = try #require(canvas.pixel(8, 4))
+      // JPEG is not exact.
+      let isNear = zip(pixel, [200, 30, 40]).allSatisfy { abs(Int($0) - $1) <= (name == "JPEG" ? 6 : 0) }
+      #expect(isNear, "\(name): \(pixel)")
+    }
+  }
+
+  @Test("the first picture of a GIF is drawn, with its transparent pixels", .decoded(PK_DECODER_GIF))
+  func firstPicture() throws {
+    let canvas = try Canvas(width: 4, height: 4, scale: 1, isOpaque: false)
+    canvas.paint(try DecodedPicture.decode(Self.animation))
+    #expect(canvas.pixel(0, 0) == [0, 0, 0, 0])
+    for place in [(1, 0), (0, 1), (3, 3)] { #expect(canvas.pixel(place.0, place.1) == [255, 0, 0, 255]) }
+  }
+
+  @Test("a JPEG that is drawn small is decoded small, and an SVG in the size it is drawn in")
+  func fittingSizes() throws {
+    if pk_load_decoder(PK_DECODER_JPEG) == nil {
+      let picture = try DecodedPicture.decode(Self.jpeg, for: LayoutSize(width: 4, height: 2))
+      #expect(picture.size == LayoutSize(width: 16, height: 8))
+      #expect(picture.cost == 4 * 2 * 4)
+    }
+    if pk_load_decoder(PK_DECODER_SVG) == nil {
+      let picture = try DecodedPicture.decode(Self.svg, for: LayoutSize(width: 160, height: 80))
+      #expect(picture.size == LayoutSize(width: 16, height: 8))
+      #expect(picture.cost == 160 * 80 * 4)
+      let huge = try DecodedPicture.decode(Self.svg, for: LayoutSize(width: 1e9, height: 1e9))
+      #expect(huge.cost <= 5_000_000 * 4)
+    }
+  }
+
+  @Test("a file that is cut or damaged gives an error of one sentence, or a picture")
+  func damaged() throws {
+    for (name, bytes, _) in try Self.files() {
+      for count in 0..<bytes.count { _ = try? DecodedPicture.decode(Array(bytes.prefix(count))) }
+      #expect(throws: PictureError.self, "\(name)") { try DecodedPicture.decode(Array(bytes.prefix(bytes.count / 2))) }
+      var random = UInt64(bytes.count)
+      for _ in 0..<2_000 {
+        var damaged = bytes
+        for _ in 0..<3 {
+          random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+          damaged[Int(random >> 33) % damaged.count] = UInt8(truncatingIfNeeded: random >> 20)
+        }
+        _ = try? DecodedPicture.decode(damaged)
+      }
+    }
+  }
+
+  @Test("a picture with too many pixels is refused by its head")
+  func tooManyPixels() throws {
+    func refused(_ bytes: [UInt8]) {
+      let error = #expect(throws: PictureError.self) { try DecodedPicture.decode(bytes) }
+      #expect(error?.description.contains("are allowed") ?? false, "\(error?.description ?? "")")
+    }
+    var png = try Self.png()
+    png.replaceSubrange(16..<24, with: [0, 0, 0x75, 0x30, 0, 0, 0x75, 0x30])  // 30,000 x 30,000
+    refused(png)
+    if pk_load_decoder(PK_DECODER_JPEG) == nil, let start = Self.jpeg.firstRange(of: [0xFF, 0xC0])?.lowerBound {
+      var jpeg = Self.jpeg
+      jpeg.replaceSubrange((start + 5)..<(start + 9), with: [0x75, 0x30, 0x75, 0x30])
+      refused(jpeg)
+    }
+    if pk_load_decoder(PK_DECODER_GIF) == nil {
+      var gif = Self.gif
+      gif.replaceSubrange(6..<10, with: [0xFF, 0xFF, 0xFF, 0xFF])
+      refused(gif)
+    }
+    refused([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + [UInt8](repeating: 0, count: 33 << 20))
+    if pk_load_decoder(PK_DECODER_SVG) == nil { refused(Self.svg + [UInt8](repeating: 32, count: 2 << 20)) }
+  }
+
+  @Test("an SVG reads no other files", .decoded(PK_DECODER_SVG))
+  func otherFiles() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pictures-\(getpid())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let other = folder.appendingPathComponent("red.png")
+    try Data(Self.png()).write(to: other)
+    let svg =
+      #"<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="16" height="8">"#
+      + #"<image width="16" height="8" xlink:href="file://\#(other.path)"/></svg>"#
+    let canvas = try Canvas(width: 16, height: 8, scale: 1, isOpaque: false)
+    canvas.paint(try DecodedPicture.decode(Array(svg.utf8)))
+    #expect(canvas.pixel(8, 4) == [0, 0, 0, 0])
+  }
+
+  @Test("bytes of no known format are named", arguments: ["", "hello", "<html></html>", "BM"])
+  func unknown(_ text: String) {
+    #expect(throws: PictureError.picture("the picture has a format that cannot be drawn")) {
+      try DecodedPicture.decode(Array(text.utf8))
+    }
+  }
+}
+
+extension Canvas {
+  func paint(_ picture: DecodedPicture) {
+    guard let surface = picture.surface else { return }
+    cairo_set_source_surface(cairo, surface, 0, 0)
+    cairo_paint(cairo)
+  }
+}

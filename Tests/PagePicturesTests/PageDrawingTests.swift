@@ -1,0 +1,322 @@
+import Foundation
+import PageLayout
+import Testing
+
+@testable import PagePictures
+
+@Suite(.drawn)
+struct PageDrawingTests {
+  @Test("boxes, borders and corners have their colours at their places")
+  func boxes() throws {
+    var page = try TestPage()
+    page.add(
+      "position:absolute;left:20;top:20;width:100;height:60;backgroundColor:red;borderWidth:10;borderColor:blue;"
+        + "borderTopColor:yellow;borderRadius:20")
+    let canvas = try page.draw()
+    #expect(canvas.color(10, 10) == "white")
+    #expect(canvas.color(21, 21) == "white")
+    #expect(canvas.color(70, 25) == "yellow")
+    #expect(canvas.color(25, 50) == "blue")
+    #expect(canvas.color(70, 75) == "blue")
+    #expect(canvas.color(70, 50) == "red")
+    #expect(canvas.color(130, 50) == "white")
+  }
+
+  @Test("a gradient goes from its first to its last colour")
+  func gradients() throws {
+    var page = try TestPage()
+    page.add("width:200;height:100;backgroundImage:linear-gradient(to right, rgb(0,0,0), rgb(200,100,0))")
+    page.add("width:200;height:100;backgroundImage:linear-gradient(to top, red 50%, blue 50%)")
+    let canvas = try page.draw()
+    let middle = try #require(canvas.pixel(100, 50))
+    #expect(abs(Int(middle[0]) - 100) <= 2 && abs(Int(middle[1]) - 50) <= 2)
+    #expect(canvas.color(100, 120) == "blue")
+    #expect(canvas.color(100, 180) == "red")
+  }
+
+  @Test("a group with an opacity is drawn as one, and groups in groups are not limited by memory")
+  func opacity() throws {
+    var page = try TestPage()
+    let group = page.add("width:100;height:100;opacity:0.5;backgroundColor:blue")
+    page.add("position:absolute;left:50;top:0;width:100;height:50;backgroundColor:red", to: group)
+    var parent = page.add("width:100;height:50;opacity:0.99")
+    for _ in 0..<300 { parent = page.add("width:100;height:50;opacity:0.99;backgroundColor:black", to: parent) }
+    page.add("width:100;height:50;opacity:0;backgroundColor:red")
+    let canvas = try page.draw()
+    // Over white; red hides the blue below it.
+    #expect(canvas.color(75, 25) == "255,128,128" || canvas.color(75, 25) == "255,127,127")
+    #expect(canvas.color(25, 25) == "128,128,255" || canvas.color(25, 25) == "127,127,255")
+    #expect(canvas.color(50, 175) == "white")
+  }
+
+  @Test("what is outside of a clip is not seen")
+  func clips() throws {
+    var page = try TestPage()
+    let outer = page.add("width:100;height:100;overflow:hidden;borderRadius:30;backgroundColor:yellow")
+    page.add("position:absolute;left:50;top:-50;width:300;height:300;backgroundColor:blue", to: outer)
+    let list = page.add("width:100;height:50", "list")
+    for _ in 0..<10 { page.add("height:20;backgroundColor:red", "cell", to: list) }
+    let canvas = try page.draw()
+    #expect(canvas.color(40, 50) == "yellow")
+    #expect(canvas.color(60, 50) == "blue")
+    #expect(canvas.color(98, 2) == "white")
+    #expect(canvas.color(120, 50) == "white")
+    #expect(canvas.color(50, 149) == "red")
+    #expect(canvas.color(50, 155) == "white")
+  }
+
+  @Test(
+    "an element is moved, turned and scaled around its origin",
+    arguments: [
+      ("translate(50px, 100%)", "center", (110, 100), (60, 60)), ("rotate(90deg)", "left bottom", (60, 100), (60, 60)),
+      ("scale(2)", "left top", (110, 110), (35, 60)), ("scale(0.5)", "center", (60, 60), (44, 44)),
+      ("translateX(40px) rotate(45deg)", "center", (100, 85), (45, 60)),
+      ("matrix(1,0,0,1,30,0)", "center", (105, 60), (60, 85)),
+    ] as [(String, String, (Int, Int), (Int, Int))])
+  func transforms(_ transform: String, _ origin: String, _ inside: (Int, Int), _ outside: (Int, Int)) throws {
+    var page = try TestPage()
+    page.add(
+      "position:absolute;left:40;top:40;width:40;height:40;backgroundColor:red;transform:\(transform);"
+        + "transformOrigin:\(origin)")
+    let canvas = try page.draw()
+    #expect(canvas.color(inside.0, inside.1) == "red", "\(inside)")
+    #expect(canvas.color(outside.0, outside.1) == "white", "\(outside)")
+  }
+
+  @Test("shadows are behind a box, blurred, and not within it")
+  func shadows() throws {
+    var page = try TestPage()
+    page.add("position:absolute;left:50;top:50;width:50;height:50;boxShadow:20px 0 0 0 black")
+    page.add("position:absolute;left:50;top:130;width:50;height:40;boxShadow:0 0 20px black;backgroundColor:red")
+    page.add("position:absolute;left:130;top:50;width:50;height:50;boxShadow:inset 0 0 10px black;backgroundColor:red")
+    let canvas = try page.draw()
+    #expect(canvas.color(75, 75) == "white")
+    #expect(canvas.color(110, 75) == "black")
+    #expect(canvas.color(75, 150) == "red")
+    let near = try #require(canvas.pixel(48, 150))
+    let far = try #require(canvas.pixel(38, 150))
+    #expect(near[0] > 90 && near[0] < 180 && far[0] > near[0] + 40)
+    let (edge, middle) = (try #require(canvas.pixel(131, 75)), try #require(canvas.pixel(155, 75)))
+    #expect(edge[0] < 160 && middle[0] > 245)
+  }
+
+  @Test("elements are drawn by their order, and fixed ones above all")
+  func order() throws {
+    var page = try TestPage()
+    let parent = page.add("width:200;height:200")
+    let place = "position:absolute;left:0;top:0;width:100;height:100;"
+    page.add(place + "backgroundColor:red;zIndex:2", to: parent)
+    page.add(place + "backgroundColor:blue;zIndex:1", to: parent)
+    page.add("position:fixed;left:50;top:50;width:50;height:50;backgroundColor:green", to: parent)
+    page.add(place + "left:90;backgroundColor:yellow;zIndex:9", to: parent)
+    let canvas = try page.draw()
+    #expect(canvas.color(20, 20) == "red")
+    #expect(canvas.color(95, 20) == "yellow")
+    #expect(canvas.color(95, 95) == "green")
+  }
+
+  @Test("texts have their colour, alignment, decoration and number of lines")
+  func texts() throws {
+    var page = try TestPage()
+    func text(_ style: String, _ value: String) {
+      page.add("height:40;fontSize:20;fontFamily:DejaVu Sans;\(style)", "text", ["value": .text(value)])
+    }
+    text("color:red", "MMM")
+    text("textAlign:right", "MMM")
+    text("textDecoration:underline", "MMM")
+    text("lines:1", "one two three four five six seven eight")
+    let canvas = try page.draw()
+    let ink = (0..<60).flatMap { x in (0..<24).map { y in canvas.color(x, y) } }
+    #expect(ink.contains("red"))
+    #expect(canvas.inked(100..<200, 0..<40) == 0)
+    #expect(canvas.inked(0..<100, 40..<80) == 0)
+    #expect(canvas.inked(140..<200, 40..<80) > 100)
+    // The line below the letters.
+    #expect(canvas.inked(0..<50, 98..<104) > 40)
+    #expect(canvas.inked(150..<200, 120..<144) > 20)
+    #expect(canvas.inked(0..<200, 145..<200) == 0)
+  }
+
+  @Test("Chinese and emoji have glyphs")
+  func glyphs() throws {
+    var page = try TestPage()
+    page.add("fontSize:60;height:100", "text", ["value": .text("中文")])
+    page.add("fontSize:60;height:100", "text", ["value": .text("😀")])
+    let canvas = try page.draw()
+    #expect(canvas.inked(0..<120, 0..<100) > 800)
+    // A yellow face, and no empty frame.
+    let yellow = (0..<80).reduce(0) { count, x in
+      count
+        + (100..<200).count { y in
+          guard let pixel = canvas.pixel(x, y) else { return false }
+          return pixel[0] > 200 && pixel[1] > 150 && pixel[2] < 120
+        }
+    }
+    #expect(yellow > 500)
+  }
+
+  @Test("the components of pages are drawn: switches, the dots of a slider, fields")
+  func components() throws {
+    var page = try TestPage()
+    page.add("width:102;height:62", "switch", ["checked": .text("true")])
+    let slider = page.add("width:200;height:100", "slider", ["index": .number(0)])
+    for _ in 0..<3 { page.add("width:200;height:100;backgroundColor:blue", to: slider) }
+    page.add(
+      "position:absolute;left:0;top:80;width:200;height:20;itemSelectedColor:red;itemColor:yellow;itemSize:10",
+      "indicator", to: slider)
+    page.add(
+      "height:30;fontSize:16;fontFamily:DejaVu Sans;placeholderColor:red", "input", ["placeholder": .text("MMMM")])
+    let canvas = try page.draw()
+    #expect(canvas.color(20, 31) == "76,216,100")
+    #expect(canvas.color(75, 31) == "white")
+    let dots = Set((0..<200).map { canvas.color($0, 152) })
+    #expect(dots.contains("red") && dots.contains("yellow"))
+    #expect(canvas.inked(0..<80, 162..<192) > 30)
+  }
+
+  @Test(
+    "a picture fills its box as its attribute says",
+    arguments: [
+      ("stretch", ["red", "red", "red"]), ("cover", ["red", "red", "red"]), ("contain", ["white", "red", "white"]),
+    ])
+  func resizing(_ resize: String, _ expected: [String]) throws {
+    // Twice as wide as high.
+    var page = try TestPage(width: 16, height: 8)
+    page.add("width:16;height:8;backgroundColor:red")
+    let picture = try DecodedPicture.decode(page.drawing().png(width: 16))
+    page = try TestPage()
+    let ref = page.add("width:100;height:100", "image", ["resize": .text(resize), "src": .text("x")])
+    page.pictures[ref] = picture
+    let canvas = try page.draw()
+    #expect([(50, 5), (50, 50), (50, 95)].map { canvas.color($0.0, $0.1) } == expected)
+    #expect(canvas.color(150, 50) == "white")
+  }
+
+  @Test("a picture that cannot be decoded has a grey box")
+  func placeholder() throws {
+    var page = try TestPage()
+    let ref = page.add("width:100;height:100", "image")
+    page.pictures[ref] = .placeholder
+    #expect(try page.draw().color(50, 50) == "230,230,230")
+  }
+
+  // MARK: Files
+
+  @Test("a PNG file has the pixels that were drawn")
+  func png() throws {
+    var page = try TestPage(width: 300, height: 700)
+    page.add("width:300;height:690;backgroundImage:linear-gradient(45deg, red, blue, lime)")
+    page.add("fontSize:10;height:10", "text", ["value": .text("Hello")])
+    var drawing = page.drawing()
+    let canvas = try drawing.draw(width: 600)
+    for level in [0, 1, 6] {
+      drawing.compressionLevel = level
+      let file = try drawing.png(width: 600)
+      let again = try Canvas(width: 600, height: 1_400, scale: 1, isOpaque: true)
+      again.paint(try DecodedPicture.decode(file))
+      for x in stride(from: 0, to: 600, by: 7) {
+        for y in stride(from: 0, to: 1_400, by: 11) { #expect(again.pixel(x, y) == canvas.pixel(x, y)) }
+      }
+    }
+  }
+
+  @Test("an SVG file has the same shapes, and no more bytes than it may")
+  func svg() throws {
+    var page = try TestPage()
+    page.add("width:100;height:100;backgroundColor:red;opacity:0.5")
+    page.add("fontSize:20", "text", ["value": .text("Hello")])
+    var drawing = page.drawing()
+    let text = String(decoding: try drawing.svg(width: 200), as: UTF8.self)
+    #expect(text.contains("<svg") && text.hasSuffix("</svg>\n"))
+    #expect(text.contains(#"width="200" height="200""#))
+    drawing.byteLimit = 300
+    #expect(throws: PictureError.tooManyBytes(limit: 300)) { try drawing.svg(width: 200) }
+  }
+
+  @Test("a part of a page is drawn, in any number of pixels")
+  func areas() throws {
+    var page = try TestPage()
+    for color in ["red", "blue", "yellow", "red", "green"] {
+      page.add("height:100;flexShrink:0;backgroundColor:\(color)")
+    }
+    let drawing = page.drawing(area: LayoutRect(x: 0, y: 100, width: 200, height: 300))
+    let canvas = try drawing.draw(width: 50)
+    #expect([10, 35, 60].map { canvas.color(25, $0) } == ["blue", "yellow", "red"])
+    #expect(canvas.pixel(25, 75) == nil)
+  }
+
+  // MARK: What pages may try
+
+  @Test("a picture that is too large is refused before there is memory for it")
+  func tooLarge() throws {
+    var page = try TestPage()
+    page.add("width:100000;height:100000;backgroundColor:red")
+    let areas = [
+      (LayoutRect(x: 0, y: 0, width: 100_000, height: 100_000), 100_000.0),
+      (.init(x: 0, y: 0, width: 10, height: 1e300), 10),
+      (.init(x: 0, y: 0, width: 0, height: 0), 750), (.init(x: .nan, y: 0, width: 10, height: 10), 10),
+      (.init(x: 0, y: 0, width: 10, height: 10), .infinity), (.init(x: 0, y: 0, width: 10, height: 10), .nan),
+      (.init(x: 0, y: 0, width: 10, height: 10), 9_000), (.init(x: 0, y: 0, width: 10, height: 10), 0),
+    ]
+    for (area, width) in areas {
+      let error = #expect(throws: PictureError.self) { _ = try page.drawing(area: area).png(width: width) }
+      #expect(error?.description.contains("too large") ?? false)
+      #expect(throws: PictureError.self) { _ = try page.drawing(area: area).svg(width: width) }
+    }
+    // The window of such a page is not.
+    #expect(try page.draw().color(100, 100) == "red")
+  }
+
+  @Test("drawing ends when its time is over")
+  func tooSlow() throws {
+    var page = try TestPage()
+    for _ in 0..<2_000 { page.add("position:absolute;width:200;height:200;boxShadow:inset 0 0 50px black") }
+    var drawing = page.drawing()
+    drawing.timeLimit = .milliseconds(20)
+    #expect(throws: PictureError.tooSlow(.milliseconds(20))) { try drawing.draw(width: 2_000) }
+  }
+
+  @Test("styles beyond all measure draw something, and end nothing")
+  func hostileStyles() throws {
+    let values = [
+      "1e308", "-1e308", "nan", "inf", "0.0000001", "99999999px", "-5", "1e6", "rotate(1e300deg)", "scale(1e300)",
+      "scale(1e5)", "scale(0)", "skew(90deg)", "matrix(1,1,1,1,0,0)", "translate(1e300px,5%)",
+      "0 0 1e300px 1e300px red", "1e9px 1e9px 400px -1e9px red", "inset 0 0 1e300px 50px red",
+      "linear-gradient(1e300deg,red,blue)", "linear-gradient(red 1e300%,blue -1e300%)",
+    ]
+    let names = [
+      "width", "height", "borderWidth", "borderRadius", "transform", "boxShadow", "fontSize", "lineHeight",
+      "letterSpacing", "left", "top", "opacity", "backgroundImage", "transformOrigin", "lines", "padding",
+    ]
+    for name in names {
+      var page = try TestPage()
+      for value in values {
+        for more in ["", "borderStyle:dotted;borderWidth:0.01;", "borderStyle:dashed;borderWidth:3;borderRadius:5;"] {
+          let style =
+            "position:absolute;width:50;height:50;backgroundColor:red;borderColor:blue;boxShadow:0 0 5px red;"
+            + "\(more)\(name):\(value)"
+          page.add(style, "text", ["value": .text("Hello 中 😀")])
+          page.add(style, to: page.add(style))
+        }
+      }
+      var drawing = page.drawing()
+      drawing.timeLimit = .seconds(60)
+      _ = try drawing.draw(width: 200)
+    }
+  }
+
+  @Test("a deep page and a long list are drawn")
+  func manyElements() throws {
+    var page = try TestPage()
+    var parent = "_root"
+    for _ in 0..<3_000 { parent = page.add("width:200;height:50;transform:translateX(0)", to: parent) }
+    page.add("width:200;height:50;backgroundColor:red", to: parent)
+    let list = page.add("height:100", "list")
+    for index in 0..<10_000 {
+      page.add("height:10;backgroundColor:\(index % 2 == 0 ? "blue" : "yellow")", "cell", to: list)
+    }
+    let canvas = try page.draw()
+    #expect(canvas.color(100, 25) == "red")
+    #expect(canvas.color(100, 55) == "blue")
+  }
+}
