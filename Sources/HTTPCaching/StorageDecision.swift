@@ -191,7 +191,7 @@ extension CachePolicy {
 
   /// The fields without those that no-cache or private names: these must not be reused without validation, and are not
   /// stored. RFC 9111 §5.2.2.4, §5.2.2.7.
-  func restricted(_ fields: HTTPFields) -> HTTPFields {
+  package func restricted(_ fields: HTTPFields) -> HTTPFields {
     let control = self.control(of: fields).directives
     var left: Set<String> = []
     if case .fields(let names) = control.noCache { left.formUnion(names) }

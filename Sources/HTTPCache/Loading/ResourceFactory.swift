@@ -112,14 +112,17 @@ final class ResourceFactory: Sendable {
 
   /// A response that is being stored, for one of those who read it.
   ///
-  /// - Parameter isCollapsed: it was asked for by another request. RFC 9211 §2.7.
+  /// - Parameter isCollapsed: it was asked for by another request, so that the fields that are not stored are not given.
+  ///   RFC 9211 §2.7, RFC 9111 §5.2.2.4, §5.2.2.7.
   /// - Returns: `nil` if its transfer was given up.
   func incoming(
     _ incoming: IncomingResponse, for request: OutgoingRequest, _ reason: ForwardReason, isCollapsed: Bool
   ) -> Resource? {
     guard let body = incoming.body() else { return nil }
     let status = CacheStatus(.forwarded(reason), isStored: true, isCollapsed: isCollapsed)
-    return received(incoming.head, body, request, status, generation: incoming.generation, incoming: incoming)
+    var head = incoming.head
+    if isCollapsed { head.headerFields = incoming.pending.request.storagePolicy.restricted(head.headerFields) }
+    return received(head, body, request, status, generation: incoming.generation, incoming: incoming)
   }
 
   /// A response that is not stored.

@@ -1,4 +1,5 @@
 import CurlTransport
+import HTTPCaching
 import HTTPTypes
 import PageTesting
 import Synchronization
@@ -103,6 +104,32 @@ struct CoalescingTests {
       fixture.origin.release("/a")
       for task in tasks { #expect(try await task.value == "text") }
       #expect(fixture.origin.requestCount(path: "/a") == requests)
+    }
+  }
+
+  @Test(
+    "a field that is not stored goes to the client that asked for it alone",
+    arguments: [
+      (CachePolicy.Mode.shared, #"no-cache="Set-Cookie", max-age=60"#, 1),
+      (.shared, #"private="set-cookie", max-age=60"#, 1), (.shared, "max-age=60", 3),
+      (.private, #"no-cache="Set-Cookie", max-age=60"#, 1), (.private, #"private="Set-Cookie", max-age=60"#, 3),
+    ])
+  func restrictedFields(_ mode: CachePolicy.Mode, _ cacheControl: String, _ count: Int) async throws {
+    try await ResourceFixture.running(.init(mode: mode, sharesCookies: true)) { fixture in
+      fixture.serve("/a", "text", cacheControl: cacheControl, headers: [.setCookie: "a=b"])
+      fixture.origin.hold("/a")
+      let request = fixture.request("/a")
+      let tasks = (0..<3).map { _ in Task { try await fixture.load(request) } }
+      try await fixture.waitForPassengers(3, request)
+      fixture.origin.release("/a")
+      var answers: [Answer] = []
+      for task in tasks { answers.append(try await task.value) }
+      #expect(answers.map(\.text) == ["text", "text", "text"])
+      #expect(answers.count { $0.fields[.setCookie] == "a=b" } == count)
+      #expect(answers.first { $0.loaded.cacheStatus?.isCollapsed == false }?.fields[.setCookie] == "a=b")
+      #expect(fixture.origin.requestCount(path: "/a") == 1)
+      try await fixture.waitUntilIdle()
+      #expect(try await fixture.load(request).fields.contains(.setCookie) == (count == 3))
     }
   }
 
