@@ -23,7 +23,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
       let task = Task.immediate {
         do { land(ticket, .success(try await work())) } catch { land(ticket, .failure(error)) }
       }
-      table.withLock { $0.began(ticket) { task.cancel() } }
+      _ = table.withLock { $0.began(ticket) { task.cancel() } }
     }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -94,6 +94,8 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
     @usableFromInline let key: Key
     /// Cancels the work; `nil` until it has begun.
     @usableFromInline var cancel: (@Sendable () -> Void)?
+    /// The last caller has left.
+    @usableFromInline var isCancelled = false
     /// The callers; `nil` until a caller waits.
     @usableFromInline var callers: [UInt64: Waiter?]
     /// Set once the work has ended.
@@ -149,13 +151,18 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
     return FlightTicket(flight: flight, caller: last, isFirst: false)
   }
 
-  /// The first caller has begun the work, or a further part of it. No caller can have cancelled it before: the first one
-  /// does not wait yet, so that no other is the last one.
+  /// The first caller has begun the work, or a further part of it. Before the first part no caller can have cancelled it:
+  /// the first one does not wait yet, so that no other is the last one. Before a further part all may have left, and the
+  /// work may have ended.
   ///
   /// - Parameter cancel: cancels the work, which then ends.
+  /// - Returns: `false` if the work has ended or was cancelled: `cancel` is not called then.
   @inlinable
-  public mutating func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) {
+  @discardableResult
+  public mutating func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) -> Bool {
+    guard let flight = flights[ticket.flight], flight.result == nil, !flight.isCancelled else { return false }
     flights[ticket.flight]?.cancel = cancel
+    return true
   }
 
   /// - Parameter waiter: is kept until the work ends, or the caller leaves.
@@ -212,6 +219,7 @@ public struct FlightTable<Key: Hashable, Value, Waiter> {
     }
     guard !isOverdue else { return .none }
     close(ticket.flight, of: left.key)
+    flights[ticket.flight]?.isCancelled = true
     return .last(cancel: left.cancel)
   }
 

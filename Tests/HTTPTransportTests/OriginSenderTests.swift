@@ -26,6 +26,24 @@ struct OriginSenderTests {
     }
   }
 
+  /// Gives each response to the event loop at once, and counts the requests that are cancelled.
+  private final class PromptTransport: CallbackTransporting {
+    let cancelled = Atomic(0)
+    var mayBegin: Bool { true }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      throw TransportError.shutDown(url: request.url)
+    }
+
+    func begin(
+      _ request: TransportRequest, on loop: @escaping EventLoopCall,
+      _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+    ) -> (@Sendable () -> Void)? {
+      loop { receive(.success(TransportResponse(head: HTTPResponse(status: .ok), body: Body([65])))) }
+      return { [self] in cancelled.add(1, ordering: .relaxed) }
+    }
+  }
+
   /// Calls functions when it is told to.
   private final class ManualLoop: Sendable {
     private let functions = Mutex<[@Sendable () -> Void]>([])
@@ -40,6 +58,13 @@ struct OriginSenderTests {
 
   private func request(_ path: String = "/") -> TransportRequest {
     TransportRequest(HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: path))
+  }
+
+  private func outcome(_ result: Result<TransportResponse, any Error>) -> String {
+    switch result {
+    case .success: "a response"
+    case .failure(let error): error is CancellationError ? "cancelled" : "\(error)"
+    }
   }
 
   @Test("a request that only a task can send takes no place, and does not wait for one")
@@ -79,5 +104,36 @@ struct OriginSenderTests {
     #expect(told.withLock { $0 } == Array(0..<count))
     #expect(gate.counts.waiting == 0 && gate.counts.expected == 0)
     _ = try await gate.enter(gate.number(), priority: .normal)
+  }
+
+  @Test("a request that is cancelled while its response is on its way to the event loop gets no response")
+  func cancelledBeforeResponse() throws {
+    let url = try #require(PageURL("https://a.example/"))
+    let (gate, transport, loop) = (TransferGate(width: 1), PromptTransport(), ManualLoop())
+    let sender = OriginSender(transport, reachability: Reachability(), gate: gate)
+    let results = Recorder<String>()
+    let cancel = sender.begin(request(), to: url, on: loop.call) { results.append(self.outcome($0)) }
+    let leave = try #require(cancel)
+    leave()
+    loop.run()
+    #expect(transport.cancelled.load(ordering: .relaxed) == 1)
+    #expect(results.all == ["cancelled"])
+    #expect(gate.counts.expected == 0)
+  }
+
+  @Test("a response that the event loop has is not cancelled any more", arguments: [true, false])
+  func cancelledAfterResponse(isLoopAtOnce: Bool) throws {
+    let url = try #require(PageURL("https://a.example/"))
+    let (transport, loop) = (PromptTransport(), ManualLoop())
+    let sender = OriginSender(transport, reachability: Reachability(), gate: TransferGate(width: 1))
+    let results = Recorder<String>()
+    let cancel = sender.begin(
+      request(), to: url, on: { function in if isLoopAtOnce { function() } else { loop.call(function) } }
+    ) { results.append(self.outcome($0)) }
+    loop.run()
+    let leave = try #require(cancel)
+    leave()
+    #expect(transport.cancelled.load(ordering: .relaxed) == 0)
+    #expect(results.all == ["a response"])
   }
 }

@@ -76,7 +76,9 @@ struct ExchangeTable<Key: Hashable, Response: Equatable, Value, Waiter> {
   /// The first request has begun the exchange, or a further part of it.
   ///
   /// - Parameter cancel: cancels it, so that it ends.
-  mutating func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) {
+  /// - Returns: `false` if it has ended, or all have left it.
+  @discardableResult
+  mutating func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) -> Bool {
     flights.began(ticket, cancel: cancel)
   }
 

@@ -60,7 +60,9 @@ final class InFlightRequests: Sendable {
   }
 
   /// - Parameter cancel: cancels the exchange, so that it ends.
-  func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) {
+  /// - Returns: `false` if it has ended, or all have left it, so that nothing will cancel it.
+  @discardableResult
+  func began(_ ticket: FlightTicket, cancel: @escaping @Sendable () -> Void) -> Bool {
     table.withLock { $0.began(ticket, cancel: cancel) }
   }
 

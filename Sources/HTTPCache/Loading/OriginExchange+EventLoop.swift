@@ -105,7 +105,8 @@ extension OriginExchange {
         { try await self.result(of: outgoing, beginning.request, validating: nil, key, brought: brought) }, of: ticket,
         for: key.key)
     }
-    inFlight.began(ticket) { task.cancel() }
+    // The last one may have left meanwhile.
+    if !inFlight.began(ticket, cancel: { task.cancel() }) { task.cancel() }
   }
 
   /// Decides what is stored of a response that answers the request; `nil` if more has to be done or waited for.

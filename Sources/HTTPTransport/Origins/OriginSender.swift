@@ -77,9 +77,12 @@ package final class OriginSender: Sendable {
       case .failure(let error): return loop { receive(.failure(error)) }
       }
       let cancel = transport.begin(request, on: loop) { result in
+        let isWanted = cancellation.finish()
         switch result {
         case .success(let response):
           reachability.recordSuccess(url)
+          // Its body may have been cut.
+          guard isWanted else { return receive(.failure(CancellationError())) }
           receive(
             .success(
               TransportResponse(head: response.head, body: pass.occupied(by: response.body), version: response.version))
@@ -99,26 +102,48 @@ package final class OriginSender: Sendable {
   /// The request was not sent: only a task can send it.
   package struct NotBegun: Error {}
 
-  /// Cancels the present step of a request.
+  /// Cancels the present step of a request, until it has its response.
   private final class Cancellation: Sendable {
-    private let state = Mutex<(isCancelled: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
+    private enum State {
+      case underWay(cancel: (@Sendable () -> Void)?)
+      case cancelled
+      case finished
+    }
+
+    private let state = Mutex(State.underWay(cancel: nil))
 
     /// Another step has begun. It is cancelled at once if the request was cancelled before.
     func set(_ cancel: @escaping @Sendable () -> Void) {
       let isCancelled = state.withLock { state in
-        state.cancel = state.isCancelled ? nil : cancel
-        return state.isCancelled
+        switch state {
+        case .underWay:
+          state = .underWay(cancel: cancel)
+          return false
+        case .cancelled: return true
+        case .finished: return false
+        }
       }
       if isCancelled { cancel() }
     }
 
     func cancel() {
-      let cancel = state.withLock { state in
-        state.isCancelled = true
-        defer { state.cancel = nil }
-        return state.cancel
+      let cancel: (@Sendable () -> Void)? = state.withLock { state in
+        guard case .underWay(let cancel) = state else { return nil }
+        state = .cancelled
+        return cancel
       }
       cancel?()
+    }
+
+    /// The request has its response, or has failed: nothing is cancelled from now on.
+    ///
+    /// - Returns: `false` if it was cancelled before.
+    func finish() -> Bool {
+      state.withLock { state in
+        if case .cancelled = state { return false }
+        state = .finished
+        return true
+      }
     }
   }
 

@@ -87,6 +87,26 @@ struct ExchangeTableTests {
     #expect(table.isEmpty)
   }
 
+  @Test("whoever goes on with an exchange is told that all have left it, or that it has ended")
+  func goesOn() throws {
+    var table = ExchangeTable<String, Int, Int, String>()
+    let resource = CacheKey(named: "a")
+    let ticket = try #require(table.begin("k", for: resource, isShared: true) { _ in false })
+    guard case .waiting = table.wait(ticket, "first") else {
+      Issue.record("it has a result")
+      return
+    }
+    #expect(table.began(ticket) {})
+    guard case .last = table.leave(ticket) else {
+      Issue.record("it is not the last one")
+      return
+    }
+    #expect(!table.began(ticket) {})
+    #expect(table.end(ticket, of: resource, .failure(CancellationError())) == ["first"])
+    #expect(!table.began(ticket) {})
+    #expect(table.isEmpty)
+  }
+
   @Test("an exchange that is not shared is joined by none")
   func alone() throws {
     var table = ExchangeTable<String, Int, Int, String>()
