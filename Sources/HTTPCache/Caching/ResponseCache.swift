@@ -173,6 +173,11 @@ public final class ResponseCache: Sendable {
   /// The response in memory for a key that fits the request's fields; `nil` says nothing of the disk.
   package func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
     noticeForeignChanges()
+    return responseInMemoryAtOnce(for: key, fields: fields)
+  }
+
+  /// The same without a look for others' changes.
+  func responseInMemoryAtOnce(for key: CacheKey, fields: HTTPFields) -> CachedResponse? {
     let found = memory.variants(for: key).last { $0.stored.answers(fields) }
     if let found { recordUse(found.entry.id) }
     return found

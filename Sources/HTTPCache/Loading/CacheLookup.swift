@@ -114,12 +114,18 @@ final class CacheLookup: Sendable {
 
   /// A response that has come for another request since the cache was looked at, and was stored: it is in memory.
   ///
-  /// - Parameter gone: ids of stored responses whose bytes have turned out to be missing.
-  func foundMeanwhile(_ request: OutgoingRequest, without gone: Set<Int64>) -> CachedResponse? {
-    guard request.origin == nil,
-      let found = cache.responseInMemory(for: request.key, fields: request.head.headerFields),
-      !gone.contains(found.entry.id)
-    else { return nil }
+  /// - Parameters:
+  ///   - gone: ids of stored responses whose bytes have turned out to be missing.
+  ///   - atOnce: does not look for others' changes, which may take a while.
+  func foundMeanwhile(
+    _ request: OutgoingRequest, without gone: Set<Int64>, atOnce: Bool = false
+  ) -> CachedResponse? {
+    guard request.origin == nil else { return nil }
+    let (key, fields) = (request.key, request.head.headerFields)
+    let held =
+      atOnce
+      ? cache.responseInMemoryAtOnce(for: key, fields: fields) : cache.responseInMemory(for: key, fields: fields)
+    guard let found = held, !gone.contains(found.entry.id) else { return nil }
     let now = now()
     let decision = request.behavior.decision(
       for: request.head, among: [found.stored], at: now, policy: request.policy, lifetime: request.lifetime,

@@ -37,7 +37,9 @@ extension OriginExchange {
     let key = FlightKey(outgoing, request, epoch: inFlight.epoch(of: outgoing.key), chosenBy: names)
     guard let ticket = inFlight.begin(key, isShared: !passesOn(outgoing.key)) else { return nil }
     // Responses that were stored since the cache was looked at; whatever comes later joins this exchange.
-    guard lookup.foundMeanwhile(outgoing, without: []) == nil, names.isSuperset(of: varyNames(of: outgoing.key)) else {
+    guard lookup.foundMeanwhile(outgoing, without: [], atOnce: true) == nil,
+      names.isSuperset(of: varyNames(of: outgoing.key))
+    else {
       inFlight.abandon(ticket, of: outgoing.key)
       return nil
     }

@@ -49,6 +49,17 @@ struct ResponseCacheSharingTests {
     #expect(await other.response(forKey: "memory") != nil, "that is nobody else's")
   }
 
+  @Test("a response in memory is found at once without a look for the changes of other processes")
+  func inMemoryAtOnce() async throws {
+    let (fixture, key) = (try ResponseCacheFixture(), try ResponseCacheFixture.key("a"))
+    try await fixture.store([1], for: key)
+    fixture.cache.foreignChanges.expire()
+    #expect(fixture.cache.responseInMemoryAtOnce(for: key, fields: [:]) != nil)
+    #expect(!fixture.cache.isWatched)
+    #expect(fixture.cache.responseInMemory(for: key) != nil)
+    #expect(fixture.cache.isWatched)
+  }
+
   @Test("a write of another process leaves those responses in memory that are still stored as they were")
   func unchangedResponsesStayInMemory() async throws {
     let fixture = try ResponseCacheFixture()
