@@ -138,7 +138,7 @@ extension OriginExchange {
       guard let response = single.take(for: outgoing.head, isOurs: true) else { return .unfinished(nil) }
       return .resource(
         resources.unshared(response, for: outgoing, reason, generation: single.generation, detail: single.detail))
-    default: return .unfinished(BegunExchange(result, of: outgoing.key, beginning.request))
+    default: return .unfinished(BegunExchange(result, of: outgoing, beginning.request, reason, inFlight))
     }
   }
 }
@@ -161,37 +161,40 @@ package enum BegunResponse: Sendable {
 /// An exchange that was begun without a task, with its result.
 package final class BegunExchange: Sendable {
   private let key: CacheKey
-  private let request: HTTPRequest
+  private let head: HTTPRequest
+  /// The requests of the loader that has begun it.
+  private let inFlight: InFlightRequests
+  /// As it was sent.
+  let request: HTTPRequest
+  /// Why the cache did not answer.
+  let reason: ForwardReason
   private let result: Mutex<Result<FetchResult, any Error>?>
 
-  fileprivate init(_ result: Result<FetchResult, any Error>, of key: CacheKey, _ request: HTTPRequest) {
-    (self.key, self.request) = (key, request)
+  /// - Parameters:
+  ///   - outgoing: the client's request.
+  ///   - request: as the cache's rules made it.
+  fileprivate init(
+    _ result: Result<FetchResult, any Error>, of outgoing: OutgoingRequest, _ request: HTTPRequest,
+    _ reason: ForwardReason, _ inFlight: InFlightRequests
+  ) {
+    (key, head, self.inFlight) = (outgoing.key, outgoing.head, inFlight)
+    (self.request, self.reason) = (request, reason)
     self.result = Mutex(result)
   }
 
-  /// Returns `true` if ``take(for:of:)`` gives its result to a request.
-  fileprivate func isUsable(for request: HTTPRequest, of key: CacheKey) -> Bool {
-    key == self.key && request == self.request && result.withLock { $0 != nil }
+  /// Returns `true` if it is this request's exchange, and of the same loader, and its result was not taken.
+  ///
+  /// - Parameter inFlight: those of the loader that goes on with it.
+  func isUsable(for outgoing: OutgoingRequest, in inFlight: InFlightRequests) -> Bool {
+    outgoing.key == key && outgoing.head == head && outgoing.origin == nil && inFlight === self.inFlight
+      && result.withLock { $0 != nil }
   }
 
-  /// Takes the result for an equal request; a result that it cannot use is let go of, with its place at the gate.
-  func take(for request: HTTPRequest, of key: CacheKey) -> Result<FetchResult, any Error>? {
-    let result = result.withLock { result in
+  /// Takes the result, once; whoever does not use it lets go of it, with its place at the gate.
+  func take() -> Result<FetchResult, any Error>? {
+    result.withLock { result in
       defer { result = nil }
       return result
     }
-    return key == self.key && request == self.request ? result : nil
-  }
-}
-
-extension OutgoingRequest {
-  /// The request without an exchange that was begun, if that was of another request: it is then sent, shared and refused
-  /// like any other.
-  func keepingBegun(for request: HTTPRequest) -> OutgoingRequest {
-    guard let begun, !begun.isUsable(for: request, of: key) else { return self }
-    _ = begun.take(for: request, of: key)
-    var other = self
-    other.begun = nil
-    return other
   }
 }

@@ -61,7 +61,7 @@ final class OriginExchange: Sendable {
       let result: FetchResult
       switch sharing.isShared ? inFlight.enter(key, after: waited, ignoring: seen) : nil {
       case nil:
-        let begun = outgoing.begun?.take(for: request, of: outgoing.key)
+        let begun = outgoing.begun?.take()
         result = if let begun { try begun.get() } else { try await exchange() }
       case .wait(let responses):
         waited += responses

@@ -226,6 +226,15 @@ public final class ResourceLoader: Sendable {
   /// The response to one request: the decisions of the lookup are acted on here, and nowhere else.
   private func resource(for outgoing: OutgoingRequest) async throws -> Resource {
     var outgoing = outgoing
+    if let begun = outgoing.begun {
+      // All was decided when the exchange was begun: nothing that could answer was stored.
+      if begun.isUsable(for: outgoing, in: inFlight) {
+        return try await ask(outgoing, begun.request, validating: nil, [], begun.reason)
+      }
+      // It is sent, shared and refused like any other.
+      _ = begun.take()
+      outgoing.begun = nil
+    }
     var gone: Set<Int64> = []
     var hasWaited = false
     while true {
@@ -296,7 +305,6 @@ public final class ResourceLoader: Sendable {
     _ outgoing: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> Resource {
-    let outgoing = outgoing.keepingBegun(for: request)
     // A behaviour that reloads tries even an origin that counts as unreachable.
     let insists = [.reloading, .reloadingPastAllCaches].contains(outgoing.behavior.network)
     guard try outgoing.origin != nil || outgoing.begun != nil || sender.admits(outgoing.url, insists: insists) else {
@@ -352,7 +360,6 @@ public final class ResourceLoader: Sendable {
   /// Revalidates a served response in the background, with the fields of the request that it was served to.
   /// RFC 5861 §3.
   private func revalidate(_ outgoing: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
-    let outgoing = outgoing.keepingBegun(for: request)
     background.run(.revalidation(FlightKey(outgoing, request))) { [self] in
       guard try outgoing.origin != nil || sender.admits(outgoing.url) else { return }
       let validating = request == outgoing.head ? nil : cached

@@ -566,6 +566,52 @@ struct PassedOnTests {
     }
   }
 
+  @Test(
+    "a server's error that is stored is that of a task, and is asked for once",
+    arguments: ["max-age=60", "max-age=0", "max-age=0, stale-while-revalidate=60"],
+    ["GET /busy", "GET /busy|Cache-Control: no-cache"])
+  func storedError(control: String, request: String) async throws {
+    try await running { fixture in
+      fixture.origin.respond("/busy") { _ in
+        OriginResponse(status: 503, headers: [.cacheControl: control, .eTag: #""one""#], body: "busy~".utf8)
+      }
+      let other = try await patiently(fixture, request)
+      await loader(fixture).finishBackgroundWork()
+      try await waitUntilIdle(fixture)
+      #expect(fixture.origin.requestCount(path: "/busy") == 1)
+      #expect(other.heads.last?.contains { $0.contains("fwd=uri-miss") && $0.contains("stored") } == true)
+      try await loader(fixture).purge(.all)
+      // The first look at the index may have to wait for the disk.
+      try await eventually("the event loop asks") {
+        try await lookForChanges(fixture)
+        return try await ask(fixture, "GET /short").isLater
+      }
+      let (message, isLater) = try await ask(fixture, request)
+      #expect(!isLater && message == other)
+      await loader(fixture).finishBackgroundWork()
+      try await waitUntilIdle(fixture)
+      #expect(fixture.origin.requestCount(path: "/busy") == 2)
+    }
+  }
+
+  @Test("a field that is not stored goes to the client of an event loop alone, and not to those who join")
+  func restrictedFields() async throws {
+    try await running { fixture in
+      fixture.origin.respond("/shared") { _ in
+        OriginResponse(
+          headers: [.cacheControl: #"no-cache="Set-Cookie", max-age=60"#, .setCookie: "a=b"], body: "shared~".utf8)
+      }
+      let first = try await waiting(fixture, "/shared")
+      let other = try await joining(fixture, "/shared")[0]
+      fixture.origin.release("/shared")
+      let answers = [try await first.readAnswer(), try await other.readAnswer()].map { $0.lowercased() }
+      #expect(answers.map { $0.contains("set-cookie: a=b") } == [true, false])
+      #expect(answers.map { $0.contains("collapsed") } == [false, true])
+      #expect(fixture.origin.requestCount(path: "/shared") == 1)
+      try await waitUntilIdle(fixture)
+    }
+  }
+
   @Test("requests that come meanwhile wait for the response of an event loop", arguments: [1, 2])
   func joined(count: Int) async throws {
     try await running { fixture in
