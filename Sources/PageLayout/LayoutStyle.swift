@@ -241,7 +241,7 @@ struct StyleReader {
     case .shrink: factors.shrink = number(value).map { max(0, $0) }
     case .basis: factors.basis = basis(value)
     case .aspectRatio: style.aspectRatio = ratio(value)
-    case .zIndex: style.zIndex = Int32(number(value) ?? 0)
+    case .zIndex: style.zIndex = Int32(Double(number(value) ?? 0), within: -1_000_000...1_000_000)
     default: readKeyword(property, value)
     }
   }
@@ -464,11 +464,11 @@ struct StyleReader {
     }
   }
 
-  private static func units(_ number: Double) -> Length {
+  static func units(_ number: Double) -> Length {
     number.isNaN ? .none : Length(value: min(max(Float(number), -Length.limit), Length.limit), unit: .units)
   }
 
-  /// Reads a decimal number; whole ones, which most are, without going through text.
+  /// Reads a decimal number; whole ones, which most are, without going through text. It may be infinite, and is never NaN.
   static func number(_ bytes: some BidirectionalCollection<UInt8>) -> Double? {
     var value = 0.0
     var digits = 0
@@ -485,14 +485,24 @@ struct StyleReader {
       case UInt8(ascii: ".") where scale == 0: scale = 1
       case UInt8(ascii: " "), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "-"), UInt8(ascii: "+"):
         let trimmed = String(decoding: bytes, as: UTF8.self).split(separator: " ")
-        return trimmed.count == 1 ? Double(trimmed[0]) : nil
+        return trimmed.count == 1 ? Double(trimmed[0]).flatMap { $0.isNaN ? nil : $0 } : nil
       default: return nil
       }
-      if digits > 15 { return Double(String(decoding: bytes, as: UTF8.self)) }
+      if digits > 15 {
+        return Double(String(decoding: bytes, as: UTF8.self)).flatMap { $0.isNaN ? nil : $0 }
+      }
     }
     guard digits > 0 else { return nil }
     let number = scale > 1 ? value / scale : value
     return isNegative ? -number : number
+  }
+}
+
+extension Int32 {
+  /// The whole part of a number, within bounds. What is not a number is 0.
+  init(_ number: Double, within bounds: ClosedRange<Int32>) {
+    self = number.isNaN ? 0 : Int32(Swift.min(Swift.max(number, Double(Self.min)), Double(Self.max)))
+    self = Swift.min(Swift.max(self, bounds.lowerBound), bounds.upperBound)
   }
 }
 
@@ -517,12 +527,12 @@ extension TextStyle {
       switch value {
       case .text("bold"): fontWeight = 700
       case .text("normal"): fontWeight = 400
-      default: if let weight = units() { fontWeight = Int(min(max(weight, 100), 900)) }
+      default: if let weight = units() { fontWeight = Int(Int32(weight, within: 100...900)) }
       }
     case "fontStyle", "font-style": isItalic = text == "italic" || text == "oblique"
     case "lineHeight", "line-height": if let height = units(), height > 0 { lineHeight = min(height, 10_000) }
     case "letterSpacing", "letter-spacing": if let space = units() { letterSpacing = min(max(space, -1_000), 1_000) }
-    case "lines": if let count = units(), count >= 1 { lines = Int(min(count, 1e6)) }
+    case "lines": if let count = units(), count >= 1 { lines = Int(Int32(count, within: 1...1_000_000)) }
     case "textAlign", "text-align":
       switch text {
       case "left": alignment = .left

@@ -544,8 +544,8 @@ public struct LayoutTree: Sendable {
     let kind = nodes[index].kind
     if kind == .toggle {
       // `WXSwitchComponent` gives itself the size of a UISwitch in points.
-      if style.width.isNone { style.width = Length(value: Float(51 * window.unitsPerPoint), unit: .units) }
-      if style.height.isNone { style.height = Length(value: Float(31 * window.unitsPerPoint), unit: .units) }
+      if style.width.isNone { style.width = StyleReader.units(51 * window.unitsPerPoint) }
+      if style.height.isNone { style.height = StyleReader.units(31 * window.unitsPerPoint) }
     }
     if kind.isText || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
       styles[place] = values
@@ -586,12 +586,11 @@ public struct LayoutTree: Sendable {
       if value.isEmpty, kind == .input || kind == .textarea {
         value = attributes["placeholder"]?.plainText ?? ""
       }
-      let rows = attributes["rows"]?.double ?? 2
+      let rows = Int32(attributes["rows"]?.double ?? 2, within: 1...1_000)
       let entry = textEntry(place)
-      let isSame = texts[entry].value == value && nodes[index].number == Int32(min(max(rows, 1), 1_000))
-      guard !isSame else { return false }
+      guard texts[entry].value != value || nodes[index].number != rows else { return false }
       texts[entry].value = value
-      nodes[index].number = Int32(min(max(rows.isNaN ? 2 : rows, 1), 1_000))
+      nodes[index].number = rows
       needText(place)
       return true
     case .richtext:
@@ -610,7 +609,7 @@ public struct LayoutTree: Sendable {
       columns[place] = read
       return true
     case .slider:
-      let shown = Int32(min(max(attributes["index"]?.double ?? 0, 0), 1e6))
+      let shown = Int32(attributes["index"]?.double ?? 0, within: 0...1_000_000)
       guard nodes[index].number != shown else { return false }
       nodes[index].number = shown
       nodes[index].scrollX = .nan
@@ -851,16 +850,17 @@ struct Columns: Equatable {
   /// The number and width of the columns in a width, by the SDK's rules (`RenderList::PreCalculateCellWidth`).
   func resolved(in available: Double) -> (count: Int, width: Double) {
     let inner = available - leftGap - rightGap
+    func whole(_ count: Double) -> Int { Int(Int32(count, within: 1...100)) }
     func fit(_ space: Double) -> Double { max(1, ((space + gap) / (width + gap)).rounded(.down)) }
     switch (count > 0, width > 0) {
     case (false, false): return (1, max(0, available))
-    case (true, false): return (Int(count), max(0, (inner - (count - 1) * gap) / count))
+    case (true, false): return (whole(count), max(0, (inner - (count - 1) * gap) / count))
     case (false, true):
       let count = min(fit(available), 100)
-      return (Int(count), max(0, (inner + gap) / count - gap))
+      return (whole(count), max(0, (inner + gap) / count - gap))
     case (true, true):
       let count = min(fit(inner), count)
-      return (Int(count), max(0, (inner + gap) / count - gap))
+      return (whole(count), max(0, (inner + gap) / count - gap))
     }
   }
 }

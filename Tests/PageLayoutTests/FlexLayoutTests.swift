@@ -230,14 +230,32 @@ struct FlexLayoutTests {
 
   @Test("boxes are finite, whatever the styles say", arguments: 0..<100)
   func hostile(_ seed: Int) {
-    var random = RandomTree(seed: seed, styles: RandomTree.hostile)
+    var random = RandomTree(seed: seed, isHostile: true)
     random.grow(to: 80)
-    random.tree.update()
-    for ref in random.refs {
-      guard let box = random.tree.box(ref) else { continue }
-      #expect(box.isFinite, "\(ref) \(box)")
+    for _ in 0..<3 {
+      random.tree.update()
+      for ref in random.refs {
+        guard let box = random.tree.box(ref) else { continue }
+        #expect(box.isFinite, "\(ref) \(box)")
+      }
+      _ = random.tree.visibleBoxes()
+      for _ in 0..<20 { random.change() }
     }
-    _ = random.tree.visibleBoxes()
+  }
+
+  @Test("a text of `nan` is no number; one of `inf` is a large one", arguments: [" nan", "nan ", " nanpx", " NAN"])
+  func notNumbers(_ text: String) {
+    var boxes = Boxes()
+    boxes.add("a", "height: 10; zIndex:\(text); lines:\(text)")
+    boxes.tree.setStyle(["height": .number(10), "zIndex": .text(text), "width": .text(text)], of: "a")
+    boxes.add("field", "lineHeight: 10; padding: 0", type: "textarea", ["rows": .text(text)])
+    boxes.add("slider", "height: 10", type: "slider", ["index": .text(text)])
+    boxes.add("page", to: "slider")
+    #expect(boxes.frames("a", "field", "slider") == ["0 0 750 10", "0 10 750 20", "0 30 750 10"])
+    #expect(boxes.tree.box("a")?.zIndex == 0)
+    #expect(boxes.tree.box("slider")?.scrollOffset == .zero)
+    boxes.tree.setStyle(["height": .number(10), "zIndex": .text(" inf")], of: "a")
+    #expect(boxes.tree.box("a")?.zIndex == 1_000_000)
   }
 
   @Test("a tree of 10,000 levels is laid out, in any kind of nesting", arguments: 0..<4)

@@ -33,6 +33,7 @@ struct RandomTree {
   var refs: [String] = []
   var tree: LayoutTree
   var styles: [(String, [LayoutValue])]
+  private let isHostile: Bool
   private var next = 0
 
   static let types = [
@@ -79,21 +80,25 @@ struct RandomTree {
     return result
   }()
 
-  /// Styles that mean harm.
-  static let hostile: [(String, [LayoutValue])] = usual.map { name, values in
-    (
-      name,
-      values + [
-        .number(.nan), .number(.infinity), .number(-.infinity), .text("1e308px"), .text("-1e308px"), .text("NaN"),
-        .text("inf"), .text("1e308%"), .text("-50%"), .number(-1e300), .text("99999999999999999999"), .text(""),
-        .text("%"), .text("px"), .text("x"), .number(.leastNonzeroMagnitude), .text("0/0"), .text("1/1e-300"),
-      ]
-    )
-  }
+  /// Values that mean harm.
+  static let harm: [LayoutValue] = [
+    .number(.nan), .number(.infinity), .number(-.infinity), .text("1e308px"), .text("-1e308px"), .text("NaN"),
+    .text("inf"), .text(" nan"), .text(" nanpx"), .text("nan "), .text(" inf"), .text(" -inf"), .text(" 1e999"),
+    .text("1e308%"), .text("-50%"), .number(-1e300), .text("99999999999999999999"), .text(""), .text("%"), .text("px"),
+    .text("x"), .number(.leastNonzeroMagnitude), .text("0/0"), .text("1/1e-300"),
+  ]
 
-  init(seed: Int, styles: [(String, [LayoutValue])] = RandomTree.usual, window: LayoutWindow = LayoutWindow()) {
+  /// Styles that mean harm.
+  static let hostile: [(String, [LayoutValue])] = usual.map { name, values in (name, values + harm) }
+
+  /// - Parameter isHostile: `true` for styles and attributes that mean harm.
+  init(
+    seed: Int, styles: [(String, [LayoutValue])] = RandomTree.usual, isHostile: Bool = false,
+    window: LayoutWindow = LayoutWindow()
+  ) {
     dice = Dice(seed)
-    self.styles = styles
+    self.styles = isHostile ? Self.hostile : styles
+    self.isHostile = isHostile
     tree = LayoutTree(window: window)
     elements["body"] = Element(ref: "body", type: "div")
     tree.createBody("body", type: "div")
@@ -129,6 +134,12 @@ struct RandomTree {
     if dice.roll(4) == 0 { attributes["columnGap"] = .number(10) }
     if dice.roll(4) == 0 { attributes["index"] = .number(Double(dice.roll(5))) }
     if dice.roll(4) == 0 { attributes["display"] = .text(dice.roll(2) == 0 ? "show" : "hide") }
+    if isHostile {
+      for name in ["rows", "index", "columnCount", "columnWidth", "columnGap", "leftGap", "value"]
+      where dice.roll(4) == 0 {
+        attributes[name] = dice.pick(Self.harm)
+      }
+    }
     return attributes
   }
 
