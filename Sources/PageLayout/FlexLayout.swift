@@ -15,10 +15,12 @@ struct FlexLayout {
   let window: LayoutWindow
   let measurer: any TextMeasuring
   let columns: [Int32: Columns]
-  /// The number of elements that may be measured; then what is known is taken.
+  /// The number of elements that may be gone over to measure others and themselves; then what is known is taken.
   var budget: Int
   /// The elements whose box changed, parents first.
   private(set) var changed: [Int32] = []
+  /// The number of the layout, which no layout before it had.
+  private let number: UInt32
 
   private let nodes: UnsafeMutablePointer<Node>
   private let texts: UnsafeMutablePointer<TextEntry>?
@@ -28,16 +30,18 @@ struct FlexLayout {
   private var depthLimit = Int32(LayoutTree.depthLimit)
 
   /// - Parameters:
+  ///   - number: a number that no layout of these elements had before.
   ///   - nodes: the elements, which name each other by their places in it; no one else uses them meanwhile.
   ///   - texts: the texts, likewise.
   init(
-    window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int,
+    window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int, number: UInt32,
     nodes: UnsafeMutablePointer<Node>, texts: UnsafeMutablePointer<TextEntry>?
   ) {
     self.window = window
     self.measurer = measurer
     self.columns = columns
     self.budget = budget
+    self.number = number
     self.nodes = nodes
     self.texts = texts
   }
@@ -89,16 +93,10 @@ struct FlexLayout {
     for place in fixed {
       let index = Int(place)
       guard nodes[index].depth <= depthLimit else { continue }
-      var parent = nodes[index].parent
+      let parent = nodes[index].parent
       let isRightToLeft = parent >= 0 ? nodes[Int(parent)].isRightToLeft : window.isRightToLeft
-      var isRemoved = nodes[index].style.isRemoved
-      // Up to the next fixed element around it, of which it is known.
-      while parent >= 0, !isRemoved {
-        isRemoved = nodes[Int(parent)].isRemoved
-        parent = nodes[Int(parent)].isFixed ? -1 : nodes[Int(parent)].parent
-      }
-      nodes[index].isRemoved = isRemoved
-      if isRemoved { continue }
+      nodes[index].isRemoved = nodes[index].style.isRemoved || isGone(parent)
+      if nodes[index].isRemoved { continue }
       layOutAbsolute(
         index, area: LayoutRect(x: 0, y: 0, width: window.width.bounded, height: window.height.bounded),
         isRightToLeft: isRightToLeft, at: .zero)
@@ -112,6 +110,28 @@ struct FlexLayout {
       }
     }
     for place in fixed { name(place) }
+  }
+
+  /// Returns `true` if an element or one around it is left out. No element is asked twice.
+  private mutating func isGone(_ place: Int32) -> Bool {
+    var path: [Int32] = []
+    var next = place
+    var isGone = false
+    while next >= 0 {
+      if nodes[Int(next)].checked == number {
+        isGone = nodes[Int(next)].isGone
+        break
+      }
+      path.append(next)
+      // Of a fixed element, which was laid out before, it is known.
+      next = nodes[Int(next)].isFixed ? -1 : nodes[Int(next)].parent
+    }
+    for place in path.reversed() {
+      isGone = isGone || nodes[Int(place)].isRemoved
+      nodes[Int(place)].checked = number
+      nodes[Int(place)].isGone = isGone
+    }
+    return isGone
   }
 
   private mutating func name(_ place: Int32) {
@@ -210,7 +230,7 @@ struct FlexLayout {
 
   /// Measures an element, or lays it out as well.
   private mutating func place(_ index: Int, _ constraint: Constraint, performs: Bool) -> LayoutSize {
-    budget -= 1
+    budget -= 1 + Int(nodes[index].count)
     let node = nodes + index
     if node.pointee.depth >= depthLimit {
       if performs { hideChildren(index) }
@@ -305,17 +325,11 @@ struct FlexLayout {
     return size
   }
 
-  /// One dot for each page of the slider around it.
+  /// One dot for each page of the slider around it, which has counted them.
   private func dots(_ index: Int) -> LayoutSize {
     let parent = nodes[index].parent
     guard parent >= 0, nodes[Int(parent)].kind == .slider else { return .zero }
-    var count = 0.0
-    var next = nodes[Int(parent)].first
-    while next >= 0 {
-      if nodes[Int(next)].kind != .indicator { count += 1 }
-      next = nodes[Int(next)].next
-    }
-    count = min(count, 50)
+    let count = Double(min(nodes[index].number, 50))
     return LayoutSize(width: count * 12 + max(0, count - 1) * 10, height: 12)
   }
 
@@ -1188,10 +1202,12 @@ struct FlexLayout {
     told.outerHeight = constraint.height - insets.top - insets.bottom
     if !told.outerWidth.isNaN { (told.width, told.widthMode) = (max(0, told.outerWidth), constraint.widthMode) }
     var content = LayoutSize.zero
+    var pages: Int32 = 0
     var next = node.pointee.first
     while next >= 0 {
       let child = Int(next)
       prepare(child, node.pointee.isRightToLeft)
+      if nodes[child].kind != .indicator { pages += 1 }
       if isItem(child), nodes[child].kind != .indicator,
         constraint.widthMode != .exact || constraint.heightMode != .exact
       {
@@ -1226,10 +1242,13 @@ struct FlexLayout {
     while next >= 0 {
       let child = Int(next)
       next = nodes[child].next
+      if nodes[child].kind == .indicator, nodes[child].number != pages {
+        // One dot for each page.
+        nodes[child].number = pages
+        nodes[child].forgetSizes()
+      }
       guard !nodes[child].isRemoved, !nodes[child].isFixed else { continue }
       if nodes[child].style.position == .absolute || nodes[child].kind == .indicator {
-        // The dots count the pages.
-        nodes[child].knownCount = 0
         layOutAbsolute(
           child, area: LayoutRect(x: 0, y: 0, width: size.width, height: size.height),
           isRightToLeft: node.pointee.isRightToLeft, at: nil, parent: index, axes: axes)

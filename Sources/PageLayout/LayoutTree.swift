@@ -38,6 +38,8 @@ public struct LayoutTree: Sendable {
   private var columns: [Int32: Columns] = [:]
   /// Styles are kept only of what their units or their text may be read from again.
   private var styles: [Int32: [String: LayoutValue]] = [:]
+  /// The attributes of waterfalls whose columns are in points.
+  private var pointAttributes: [Int32: [String: LayoutValue]] = [:]
   private var fixed: Set<Int32> = []
   private var body: Int32 = -1
   private var deepest: Int32 = 0
@@ -84,9 +86,7 @@ public struct LayoutTree: Sendable {
     guard let above = places[parent], places[ref] == nil else { return }
     let place = insert(ref, type, style, attributes)
     attach(place, to: above, at: index)
-    let depth = nodes[Int(above)].depth + 1
-    nodes[Int(place)].depth = depth
-    deepest = max(deepest, depth)
+    placeBelow(place)
     mark(place)
   }
 
@@ -100,22 +100,12 @@ public struct LayoutTree: Sendable {
     }
     var index = index
     let former = nodes[Int(place)].parent
-    if former == above, let wanted = index {
-      var position = 0
-      var sibling = nodes[Int(place)].previous
-      while sibling >= 0, position <= wanted {
-        position += 1
-        sibling = nodes[Int(sibling)].previous
-      }
-      if sibling < 0, position < wanted { index = wanted - 1 }
-    }
+    if former == above, let wanted = index, let position = position(of: place), position < wanted { index = wanted - 1 }
     detach(place)
     markParents(former)
     attach(place, to: above, at: index)
-    let shift = nodes[Int(above)].depth + 1 - nodes[Int(place)].depth
     forEach(below: place) { tree, node in
-      tree.nodes[Int(node)].depth += shift
-      tree.deepest = max(tree.deepest, tree.nodes[Int(node)].depth)
+      tree.placeBelow(node)
       tree.renew(node)
     }
     mark(place)
@@ -185,7 +175,8 @@ public struct LayoutTree: Sendable {
       texts.withUnsafeMutableBufferPointer { texts -> [Int32] in
         guard let first = nodes.baseAddress else { return [] }
         var layout = FlexLayout(
-          window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, nodes: first,
+          window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, number: generation,
+          nodes: first,
           texts: texts.baseAddress)
         layout.run(body: Int(body), fixed: roots, depth: Int(deepest))
         return layout.changed
@@ -213,40 +204,24 @@ public struct LayoutTree: Sendable {
     return result
   }
 
-  /// The box of an element as of the last ``update()``; `nil` if there is no such element.
+  /// The box of an element as of the last ``update()``; `nil` if there is no such element. It takes as long as there are
+  /// elements around it: ask for many with ``boxes(of:)``.
   public func box(_ ref: String) -> LayoutBox? {
-    guard let place = places[ref] else { return nil }
-    // The elements from the one that places itself down to this one.
-    var path: [Int32] = []
-    var next = place
-    var isVisible = true
-    var isRemoved = false
-    while next >= 0 {
-      path.append(next)
-      isVisible = isVisible && !nodes[Int(next)].style.isHidden
-      isRemoved = isRemoved || nodes[Int(next)].isRemoved || nodes[Int(next)].depth > Self.depthLimit
-      next = nodes[Int(next)].parent
+    var known: [Int32: Spot] = [:]
+    return places[ref].map { box($0, &known, keepsAll: false) }
+  }
+
+  /// The boxes of several elements as of the last ``update()``, by their refs. Each element around them is gone over once,
+  /// however many are asked for: all boxes of a page take a time linear in the number of its elements.
+  ///
+  /// - Parameter refs: the refs; those of no element are left out.
+  public func boxes(of refs: some Sequence<String>) -> [String: LayoutBox] {
+    var known: [Int32: Spot] = [:]
+    var result: [String: LayoutBox] = [:]
+    for ref in refs {
+      if let place = places[ref], result[ref] == nil { result[ref] = box(place, &known, keepsAll: true) }
     }
-    if isRemoved { return box(place, at: .zero, isVisible: false, isRemoved: true) }
-    var origin = LayoutPoint.zero
-    var scroller: (node: Int32, y: Double)?
-    for (offset, node) in path.enumerated().reversed() {
-      let item = nodes[Int(node)]
-      if item.isFixed {
-        (origin, scroller) = (LayoutPoint(x: item.x, y: item.y), nil)
-      } else {
-        origin.x += item.x
-        origin.y += item.y + stuck(node, at: origin.y + item.y, in: scroller)
-      }
-      if offset > 0, item.isScroller {
-        scroller = (node, origin.y)
-        if liesOver(path[offset - 1], node) { continue }
-        let scrolled = scrollOffset(node)
-        origin.x -= scrolled.x
-        origin.y -= scrolled.y
-      }
-    }
-    return box(place, at: origin, isVisible: isVisible, isRemoved: false)
+    return result
   }
 
   /// The boxes of all elements that can be seen in a part of the page, in the order in which they are drawn: parents before
@@ -275,13 +250,73 @@ public struct LayoutTree: Sendable {
     return result.map { names[Int($0)].ref }
   }
 
-  /// The text of a `text`, `richtext`, `input` or `textarea` as it is measured, to be drawn in its box; `nil` for others.
+  /// The text of a `text`, `richtext`, `input` or `textarea` as it is measured, to be drawn in its box; `nil` for others. A
+  /// `richtext` in another has an empty one, as its parts belong to the outer one.
   public func text(of ref: String) -> LayoutText? {
     guard let place = places[ref], nodes[Int(place)].text >= 0 else { return nil }
     return texts[Int(nodes[Int(place)].text)].text
   }
 
   // MARK: Places on the page
+
+  /// Where an element is on the page, and what those in it need to know.
+  private struct Spot {
+    var origin = LayoutPoint.zero
+    /// The scroller around it; −1 for none.
+    var scroller: Int32 = -1
+    var scrollerY = 0.0
+    var isVisible = true
+    var isRemoved = false
+  }
+
+  /// - Parameters:
+  ///   - known: the elements that were gone over.
+  ///   - keepsAll: `true` to add those that are gone over now.
+  private func box(_ place: Int32, _ known: inout [Int32: Spot], keepsAll: Bool) -> LayoutBox {
+    // The elements from this one up to the body, or up to one that is known.
+    var path: [Int32] = []
+    var next = place
+    var above: Spot?
+    while next >= 0 {
+      if keepsAll {
+        above = known[next]
+        if above != nil { break }
+      }
+      path.append(next)
+      next = nodes[Int(next)].parent
+    }
+    var spot = above ?? Spot()
+    for node in path.reversed() {
+      spot = self.spot(of: node, in: spot)
+      if keepsAll { known[node] = spot }
+    }
+    return box(place, at: spot.origin, isVisible: spot.isVisible, isRemoved: spot.isRemoved)
+  }
+
+  /// Where an element is, by the one around it; that of the body is a spot of its own.
+  private func spot(of place: Int32, in above: Spot) -> Spot {
+    let item = nodes[Int(place)]
+    var spot = above
+    spot.isVisible = above.isVisible && !item.style.isHidden
+    spot.isRemoved = above.isRemoved || item.isRemoved || item.depth > Self.depthLimit
+    if spot.isRemoved { return Spot(isVisible: false, isRemoved: true) }
+    if item.isFixed || item.parent < 0 {
+      (spot.origin, spot.scroller) = (LayoutPoint(x: item.x, y: item.y), -1)
+      return spot
+    }
+    if nodes[Int(item.parent)].isScroller {
+      (spot.scroller, spot.scrollerY) = (item.parent, above.origin.y)
+      if !liesOver(place, item.parent) {
+        let scrolled = scrollOffset(item.parent)
+        spot.origin.x -= scrolled.x
+        spot.origin.y -= scrolled.y
+      }
+    }
+    spot.origin.x += item.x
+    spot.origin.y += item.y
+    if spot.scroller >= 0 { spot.origin.y += stuck(place, at: spot.origin.y, in: (spot.scroller, spot.scrollerY)) }
+    return spot
+  }
 
   /// Goes over the elements of an area in the order in which they are drawn.
   ///
@@ -475,6 +510,7 @@ public struct LayoutTree: Sendable {
     }
     if node.isFixed { fixed.remove(place) }
     columns[place] = nil
+    pointAttributes[place] = nil
     styles[place] = nil
     pictures[place] = nil
     free.append(place)
@@ -484,14 +520,17 @@ public struct LayoutTree: Sendable {
     let count = Int(nodes[Int(above)].count)
     var next: Int32 = -1
     if let index, index < count {
-      // From the nearer end.
-      if index <= count / 2 {
-        next = nodes[Int(above)].first
-        for _ in 0..<max(0, index) { next = nodes[Int(next)].next }
-      } else {
-        next = nodes[Int(above)].last
-        for _ in 0..<(count - 1 - index) { next = nodes[Int(next)].previous }
+      let index = max(0, index)
+      // From the nearest of the ends and the last place of insertion.
+      var from = index <= count / 2 ? (place: nodes[Int(above)].first, 0) : (place: nodes[Int(above)].last, count - 1)
+      let cursor = nodes[Int(above)].cursor
+      if cursor.place >= 0, abs(Int(cursor.position) - index) < abs(from.1 - index) {
+        from = (cursor.place, Int(cursor.position))
       }
+      next = from.place
+      for _ in 0..<max(0, index - from.1) { next = nodes[Int(next)].next }
+      for _ in 0..<max(0, from.1 - index) { next = nodes[Int(next)].previous }
+      nodes[Int(above)].cursor = (place, Int32(clamping: index))
     }
     let previous = next >= 0 ? nodes[Int(next)].previous : nodes[Int(above)].last
     nodes[Int(place)].parent = above
@@ -503,16 +542,60 @@ public struct LayoutTree: Sendable {
     if nodes[Int(place)].hasFixed { noteFixed(above) }
   }
 
+  /// Notes what follows from the elements around one.
+  private mutating func placeBelow(_ place: Int32) {
+    let above = Int(nodes[Int(place)].parent)
+    let depth = nodes[above].depth + 1
+    nodes[Int(place)].depth = depth
+    nodes[Int(place)].isInRichText = nodes[above].isInRichText || nodes[above].kind == .richtext
+    deepest = max(deepest, depth)
+  }
+
   private mutating func detach(_ place: Int32) {
     let (above, previous, next) = (
       nodes[Int(place)].parent, nodes[Int(place)].previous, nodes[Int(place)].next
     )
+    let cursor = nodes[Int(above)].cursor
+    if cursor.place >= 0 {
+      // Far from the cursor it is not worth the way to know on which side of it.
+      let position = position(of: place, within: 64)
+      if place == cursor.place {
+        nodes[Int(above)].cursor = (next, cursor.position)
+      } else if let position, position < cursor.position {
+        nodes[Int(above)].cursor.position -= 1
+      } else if position == nil {
+        nodes[Int(above)].cursor = (-1, 0)
+      }
+    }
     if previous >= 0 { nodes[Int(previous)].next = next } else { nodes[Int(above)].first = next }
     if next >= 0 { nodes[Int(next)].previous = previous } else { nodes[Int(above)].last = previous }
     nodes[Int(above)].count -= 1
     nodes[Int(place)].parent = -1
     nodes[Int(place)].previous = -1
     nodes[Int(place)].next = -1
+  }
+
+  /// The place of an element among its siblings, from the nearest of the ends and the last place of insertion.
+  ///
+  /// - Parameter steps: how far these may be; `nil` is returned if they are further.
+  private func position(of place: Int32, within steps: Int = .max) -> Int? {
+    let above = Int(nodes[Int(place)].parent)
+    guard above >= 0 else { return nil }
+    let cursor = nodes[above].cursor
+    var (before, after) = (place, place)
+    var distance = 0
+    while distance <= steps {
+      if cursor.place >= 0 {
+        if before == cursor.place { return Int(cursor.position) + distance }
+        if after == cursor.place { return Int(cursor.position) - distance }
+      }
+      before = nodes[Int(before)].previous
+      if before < 0 { return distance }
+      after = nodes[Int(after)].next
+      if after < 0 { return Int(nodes[above].count) - 1 - distance }
+      distance += 1
+    }
+    return nil
   }
 
   /// Notes for all elements around one that there is something fixed in them.
@@ -595,7 +678,6 @@ public struct LayoutTree: Sendable {
       return true
     case .richtext:
       _ = textEntry(place)
-      hasRichText = true
       needText(place)
       return false
     case .scroller, .list:
@@ -604,6 +686,8 @@ public struct LayoutTree: Sendable {
       nodes[index].isAcross = isAcross
       return true
     case .waterfall:
+      let inPoints = Columns.names.contains { attributes[$0]?.isInPoints == true }
+      pointAttributes[place] = inPoints ? attributes.filter { Columns.names.contains($0.key) } : nil
       let read = Columns(attributes, unitsPerPoint: window.unitsPerPoint)
       guard columns[place] != read else { return false }
       columns[place] = read
@@ -637,36 +721,28 @@ public struct LayoutTree: Sendable {
 
   private mutating func readStylesAgain() {
     for (place, values) in styles { setStyle(values, at: place) }
+    for (place, attributes) in pointAttributes { _ = read(attributes, at: place) }
   }
 
   // MARK: What waits
 
   private var waitingTexts: [Int32] = []
-  private var hasRichText = false
 
   /// Forgets what is known of an element, and of those around it.
   private mutating func mark(_ place: Int32) {
     guard place >= 0 else { return }
     nodes[Int(place)].forget(generation)
+    if nodes[Int(place)].kind == .richtext { needText(place) }
     markParents(nodes[Int(place)].parent)
   }
 
   private mutating func markParents(_ place: Int32) {
     isDirty = true
     var next = place
-    // Around an element that was forgotten since the last layout all are.
+    // Around an element that was forgotten since the last layout all are, and the text of a rich text is waited for.
     while next >= 0, nodes[Int(next)].forgotten != generation {
       nodes[Int(next)].forget(generation)
-      next = nodes[Int(next)].parent
-    }
-    // The parts of a rich text are not laid out for themselves.
-    guard hasRichText else { return }
-    next = place
-    while next >= 0 {
-      if nodes[Int(next)].kind == .richtext {
-        needText(next)
-        nodes[Int(next)].forget(generation)
-      }
+      if nodes[Int(next)].kind == .richtext { needText(next) }
       next = nodes[Int(next)].parent
     }
   }
@@ -699,7 +775,9 @@ public struct LayoutTree: Sendable {
     for place in waitingTexts where nodes[Int(place)].needsText && places[names[Int(place)].ref] == place {
       nodes[Int(place)].needsText = false
       guard nodes[Int(place)].text >= 0 else { continue }
-      let text = builtText(place)
+      // A rich text in another is a part of its text.
+      let isPart = nodes[Int(place)].isInRichText && nodes[Int(place)].kind == .richtext
+      let text = isPart ? LayoutText(spans: []) : builtText(place)
       let entry = Int(nodes[Int(place)].text)
       if texts[entry].text != text {
         texts[entry].text = text
@@ -754,7 +832,13 @@ public struct LayoutTree: Sendable {
 
 extension LayoutValue {
   fileprivate var isInPoints: Bool {
-    if case .text(let text) = self { return text.hasSuffix("wx") }
+    guard case .text(let text) = self else { return false }
+    var last: UInt8 = 0
+    for byte in text.utf8 {
+      // In either case, and anywhere, as in `10wx 20px`.
+      if byte | 0x20 == UInt8(ascii: "x"), last | 0x20 == UInt8(ascii: "w") { return true }
+      last = byte
+    }
     return false
   }
 
@@ -823,6 +907,12 @@ enum Kind: UInt8 {
 
 /// The columns of a waterfall.
 struct Columns: Equatable {
+  /// The attributes that are read.
+  static let names: Set<String> = {
+    let names = ["columnCount", "columnWidth", "columnGap", "leftGap", "rightGap"]
+    return Set(names + names.map(StyleReader.kebab))
+  }()
+
   var count = 0.0
   var width = 0.0
   var gap = 32.0
@@ -945,8 +1035,14 @@ struct Node {
   var isScroller = false
   var needsText = false
   var isRightToLeft = false
+  /// `true` if there is a `richtext` around it.
+  var isInRichText = false
   /// `true` if it was left out of the last layout.
   var isRemoved = false
+  /// `true` if it or one around it was left out of the layout of `checked`.
+  var isGone = false
+  /// The layout in which `isGone` was set for something fixed.
+  var checked: UInt32 = 0
   /// `true` if the box belongs to `laidOut`.
   var isLaidOut = false
   var parent: Int32 = -1
@@ -955,10 +1051,12 @@ struct Node {
   var previous: Int32 = -1
   var next: Int32 = -1
   var count: Int32 = 0
+  /// The child that was put between others last, and its place among them; −1 if it is not known.
+  var cursor: (place: Int32, position: Int32) = (-1, 0)
   var depth: Int32 = 0
   /// Its place among the texts; −1 for none.
   var text: Int32 = -1
-  /// The rows of a `textarea`; the page that a `slider` shows.
+  /// The rows of a `textarea`; the page that a `slider` shows; the pages that an `indicator` has dots for.
   var number: Int32 = 0
   /// When it was last forgotten.
   var forgotten: UInt32 = 0
@@ -1009,6 +1107,10 @@ struct Node {
 
   mutating func forget(_ generation: UInt32) {
     forgotten = generation
+    forgetSizes()
+  }
+
+  mutating func forgetSizes() {
     knownCount = 0
     knownNext = 0
     isLaidOut = false

@@ -281,8 +281,10 @@ struct FlexLayoutTests {
     #expect(boxes.tree.box("text")?.isFinite == true)
   }
 
-  @Test("what is measured in each of many ways is measured a bounded number of times")
-  func bounded() {
+  @Test(
+    "what is measured in each of many ways is measured a bounded number of times", .timeLimit(.minutes(1)),
+    arguments: [0, 5_000])
+  func bounded(_ children: Int) {
     var boxes = Boxes()
     var parent = "body"
     for level in 0..<200 {
@@ -295,7 +297,13 @@ struct FlexLayoutTests {
       }
       parent = "\(level)-\(level % 2)"
     }
-    boxes.add("text", type: "text", ["value": .text("some words to be broken")], to: parent)
+    if children > 0 {
+      // Going over them is work, though none of them is measured.
+      boxes.add("many", to: parent)
+      for number in 0..<children { boxes.add("\(number)", "width: 10; height: 10", to: "many") }
+    }
+    boxes.add(
+      "text", type: "text", ["value": .text("some words to be broken")], to: children > 0 ? "many" : parent)
     let counting = CountingMeasurer()
     boxes.tree.measurer = counting
     boxes.tree.update()

@@ -139,6 +139,140 @@ struct LayoutTreeTests {
     #expect(boxes.frames("rich") == ["0 0 750 30"])
   }
 
+  @Test("the parts of a rich text in another belong to the outer one")
+  func richTexts() {
+    var boxes = Boxes()
+    boxes.add("outer", "fontSize: 20; lineHeight: 30", type: "richtext")
+    boxes.add("inner", type: "richtext", to: "outer")
+    boxes.add("span", type: "span", ["value": .text("0123456789")], to: "inner")
+    boxes.add("row", "flexDirection: row; fontSize: 20")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "outer")?.spans.map(\.text) == ["0123456789"])
+    #expect(boxes.tree.text(of: "inner")?.isEmpty == true)
+    // A change reaches the outer one, whether or not it is the first since the last layout.
+    boxes.tree.setStyle(Boxes.style("color: red"), of: "inner")
+    boxes.tree.setAttributes(["value": .text("other")], of: "span")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "outer")?.spans.map(\.text) == ["other"])
+    boxes.tree.move("inner", to: "row")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "outer")?.isEmpty == true)
+    #expect(boxes.tree.text(of: "inner")?.spans.map(\.text) == ["other"])
+    #expect(boxes.frames("row") == ["0 0 750 38.4"])
+    boxes.tree.move("inner", to: "outer")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "outer")?.spans.map(\.text) == ["other"])
+    #expect(boxes.tree.text(of: "inner")?.isEmpty == true)
+  }
+
+  @Test(
+    "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(1)),
+    arguments: ["rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves"])
+  func linear(_ kind: String) {
+    var boxes = Boxes()
+    func chain(_ count: Int, type: String = "div") {
+      for level in 0..<count { boxes.add("\(level)", type: type, to: level == 0 ? "body" : "\(level - 1)") }
+    }
+    switch kind {
+    case "rich texts":
+      chain(5_000, type: "richtext")
+      for number in 0..<20_000 { boxes.add("part\(number)", type: "span", ["value": .text("a")], to: "4999") }
+      boxes.tree.update()
+      #expect(boxes.tree.text(of: "0")?.spans.count == 20_000)
+    case "after a rich text":
+      boxes.add("rich", type: "richtext")
+      chain(9_000)
+      for number in 0..<300_000 { boxes.add("part\(number)", to: "8999") }
+      boxes.tree.update()
+    case "dots":
+      boxes.add("s", "height: 300", type: "slider")
+      for number in 0..<200_000 { boxes.add("\(number)", type: "indicator", to: "s") }
+      for number in 0..<3 { boxes.add("page\(number)", to: "s") }
+      #expect(boxes.frames("0", "199999") == ["0 0 56 12", "0 0 56 12"])
+      boxes.tree.remove("page0")
+      #expect(boxes.frames("0", "199999") == ["0 0 34 12", "0 0 34 12"])
+    case "fixed":
+      chain(9_000)
+      for number in 0..<200_000 { boxes.add("f\(number)", "position: fixed; width: 10; height: 10", to: "8999") }
+      for height in 1...10 {
+        boxes.tree.setStyle(Boxes.style("height: \(height)"), of: "0")
+        #expect(boxes.frames("f0", "f199999") == ["0 0 10 10", "0 0 10 10"])
+      }
+      boxes.tree.setStyle(Boxes.style("display: none"), of: "5")
+      #expect(boxes.frames("f0", "f199999") == ["0 0 0 0", "0 0 0 0"])
+    case "boxes":
+      chain(9_000)
+      for number in 0..<300_000 { boxes.add("p\(number)", "height: 1", to: "8999") }
+      boxes.tree.update()
+      #expect(boxes.tree.boxes(of: (0..<300_000).map { "p\($0)" } + ["unknown", "0"]).count == 300_001)
+    case "insertions":
+      for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
+      for number in 0..<100_000 { boxes.tree.add("new\(number)", type: "div", to: "body", at: 100_000 + number % 2) }
+      #expect(boxes.tree.children(of: "body").count == 300_000)
+    default:
+      for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
+      for number in 0..<100_000 {
+        boxes.tree.move("\(100_000 - number % 10)", to: "body", at: 100_000 + number % 20)
+      }
+      #expect(boxes.tree.children(of: "body").count == 200_000)
+    }
+  }
+
+  @Test("the boxes of several elements are those of each", arguments: 0..<20)
+  func severalBoxes(_ seed: Int) {
+    var random = RandomTree(seed: seed)
+    random.grow(to: 100)
+    random.tree.update()
+    for ref in random.refs where seed % 2 == 0 {
+      random.tree.scroll(ref, to: LayoutPoint(x: 30, y: Double(seed * 10)))
+    }
+    let boxes = random.tree.boxes(of: random.refs + ["unknown"] + random.refs)
+    #expect(boxes.count == random.refs.count)
+    for ref in random.refs { #expect(boxes[ref] == random.tree.box(ref)) }
+    // Those that are drawn are where a walk finds them.
+    for box in random.tree.visibleBoxes() { #expect(box.ref == "body" || boxes[box.ref] == box) }
+  }
+
+  @Test("another screen counts for all that is in points")
+  func points() {
+    var boxes = Boxes()
+    boxes.add("a", "height: 10WX; padding: 1px 2wx; border-left: 1wx solid red; width: 100")
+    boxes.add("b", "height: 20px; margin: 10wx 20px")
+    boxes.add("c", "height: 100", type: "waterfall", ["columnCount": .text("2"), "column-gap": .text("10wx")])
+    boxes.add("cell", "height: 10", type: "cell", to: "c")
+    boxes.add("in a", "flex: 1", to: "a")
+    var window = boxes.tree.window
+    var other = boxes
+    window.unitsPerPoint = 3
+    other.tree.window = window
+    #expect(boxes.frames("a", "in a", "b", "cell") == ["0 0 100 20", "6 1 90 18", "20 40 710 20", "0 0 365 10"])
+    #expect(other.frames("a", "in a", "b", "cell") == ["0 0 100 30", "9 1 85 28", "20 60 710 20", "0 0 360 10"])
+  }
+
+  @Test("children are where they were put, after any insertions and removals", arguments: 0..<10)
+  func places(_ seed: Int) {
+    var dice = Dice(seed)
+    var boxes = Boxes()
+    var children: [String] = []
+    for number in 0..<3_000 {
+      let ref = "\(number)"
+      switch dice.roll(children.count > 300 ? 4 : 2) {
+      case 0, 1:
+        let index = dice.roll(3) == 0 ? dice.roll(children.count + 1) : min(children.count, 100 + dice.roll(20))
+        boxes.tree.add(ref, type: "div", to: "body", at: index)
+        children.insert(ref, at: index)
+      case 2: boxes.tree.remove(children.remove(at: dice.roll(children.count)))
+      default:
+        let from = dice.roll(children.count)
+        let index = dice.roll(children.count + 1)
+        boxes.tree.move(children[from], to: "body", at: index)
+        let moved = children.remove(at: from)
+        children.insert(moved, at: min(from < index ? index - 1 : index, children.count))
+      }
+    }
+    #expect(boxes.tree.children(of: "body") == children)
+  }
+
   @Test(
     "a list or scroller without a size takes what is left of the screen, and scrolls", arguments: ["list", "scroller"])
   func scrollers(_ type: String) {
