@@ -8,7 +8,14 @@
 ///     layout.update()
 ///     print(layout.box("1")?.pageFrame as Any)
 ///
-/// Boxes are finite whatever the styles say. Time and memory grow linearly with the number of elements.
+/// A page has one, as `page.layout`, which is a copy to be read. An app can make more, to lay out what is not on a page or to
+/// ask what a change would do to a copy.
+///
+/// Boxes are finite whatever the styles say. Time and memory grow linearly with the number of elements: a layout that asks for
+/// too much, as elements may that are measured in many ways each, takes the last answers for those to come, and its boxes
+/// may then not be the ones that the rules give. Changes that do not fit the tree are ignored: an unknown ref, a ref that
+/// exists, a second body, a move into itself. Places are those among siblings: one below 0 is 0, one beyond the last is the
+/// end.
 public struct LayoutTree: Sendable {
   /// Elements with more elements than this above them are not laid out: their boxes are empty.
   public static let depthLimit = 10_000
@@ -59,9 +66,13 @@ public struct LayoutTree: Sendable {
 
   // MARK: Changes
 
-  // Each is ignored if it does not fit the tree: an unknown ref, a ref that exists, a second body, a cycle.
-
-  /// Makes the body, which is as large as the screen unless its style says otherwise.
+  /// Makes the body, which is as large as the screen unless its style says otherwise. Ignored if there is one.
+  ///
+  /// - Parameters:
+  ///   - ref: the id of the element.
+  ///   - type: the component.
+  ///   - style: the style, as the script wrote it.
+  ///   - attributes: the attributes, as the script wrote them.
   public mutating func createBody(
     _ ref: String, type: String, style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]
   ) {
@@ -70,7 +81,7 @@ public struct LayoutTree: Sendable {
     mark(body)
   }
 
-  /// Adds an element without children.
+  /// Adds an element without children. Ignored if there is no such parent, or the ref exists.
   ///
   /// - Parameters:
   ///   - ref: the id of the element.
@@ -90,7 +101,12 @@ public struct LayoutTree: Sendable {
     mark(place)
   }
 
-  /// Moves an element and all below it. `index` counts the children while the element is still at its old place.
+  /// Moves an element and all below it. Ignored for the body, and for a parent in the element.
+  ///
+  /// - Parameters:
+  ///   - ref: the ref of the element.
+  ///   - parent: the ref of its parent to be.
+  ///   - index: the place among the parent's children while the element is still at its old place; `nil` for the end.
   public mutating func move(_ ref: String, to parent: String, at index: Int? = nil) {
     guard let place = places[ref], let above = places[parent], place != body else { return }
     var next = above

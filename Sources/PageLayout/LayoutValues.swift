@@ -82,24 +82,26 @@ public struct LayoutWindow: Hashable, Sendable {
   /// A screen of 375 by 667 points.
   public init() {}
 
-  /// A screen of a size in points. What is no size leaves the standard one.
+  /// A screen of a size in points. The standard one stays if a number is not finite, a width is not above 0, or a result
+  /// would not be finite.
   ///
   /// - Parameters:
-  ///   - points: the screen's size in points.
-  ///   - viewPortWidth: the design's width, which is as wide as the screen.
+  ///   - points: the screen's size in points. A height below 0 is 0.
+  ///   - viewPortWidth: the design's width in units, which is as wide as the screen.
   public init(points: LayoutSize, viewPortWidth: Double = 750) {
-    guard points.width > 0, points.width.isFinite, points.height.isFinite, viewPortWidth > 0 else { return }
-    width = viewPortWidth
-    unitsPerPoint = viewPortWidth / points.width
-    height = max(0, points.height) * unitsPerPoint
+    let (unitsPerPoint, height) = (viewPortWidth / points.width, max(0, points.height) * (viewPortWidth / points.width))
+    guard points.width > 0, points.width.isFinite, points.height.isFinite, viewPortWidth > 0, viewPortWidth.isFinite,
+      unitsPerPoint.isFinite, height.isFinite
+    else { return }
+    (width, self.height, self.unitsPerPoint) = (viewPortWidth, height, unitsPerPoint)
   }
 }
 
-/// A value of a style or an attribute.
+/// A value of a style or an attribute, as a script wrote it. What a property cannot be is left out, as in the SDKs.
 public enum LayoutValue: Hashable, Sendable {
-  /// A number.
+  /// A number; a length is in units. NaN is no value.
   case number(Double)
-  /// A text.
+  /// A text: a keyword, or a number with `px`, `wx` (points) or `%` or without.
   case text(String)
 }
 

@@ -1,6 +1,19 @@
 /// Measures texts for a layout. All numbers are units of the design, of which a page is ``LayoutWindow/width`` wide.
 ///
 /// A layout keeps what it was told, by text and width, until the text, its style or the measurer changes.
+///
+///     struct Monospaced: TextMeasuring {
+///       func size(of text: LayoutText, width: Double) -> LayoutSize {
+///         let (letter, line) = (text.style.fontSize * 0.6, text.style.lineHeight ?? text.style.fontSize * 1.2)
+///         let count = Double(text.spans.reduce(0) { $0 + $1.text.count })
+///         guard count > 0 else { return .zero }
+///         let perLine = max(1, min(count, (width / letter).rounded(.down)))
+///         return LayoutSize(width: perLine * letter, height: (count / perLine).rounded(.up) * line)
+///       }
+///     }
+///
+/// It is called within ``LayoutTree/update()``, which for a page runs while all pages wait: it must not block. For deep trees
+/// it is called on another thread, one call at a time for a tree. Sizes that are negative or not finite are bounded.
 public protocol TextMeasuring: Sendable {
   /// Returns the size of a text in lines that are no wider than a width, but for a character that is wider.
   ///

@@ -168,6 +168,17 @@ struct FlexLayoutTests {
     #expect(boxes.frames("body", "a") == ["0 0 640 960", "0 0 320 100"])
   }
 
+  @Test(
+    "a screen without a finite size is the standard one",
+    arguments: [
+      [375, 667, .infinity], [375, 667, .nan], [.leastNormalMagnitude, 667, 750], [.nan, 667, 750],
+      [375, .infinity, 750],
+    ] as [[Double]])
+  func noWindow(_ numbers: [Double]) {
+    let points = LayoutSize(width: numbers[0], height: numbers[1])
+    #expect(LayoutWindow(points: points, viewPortWidth: numbers[2]) == LayoutWindow())
+  }
+
   @Test("lines are packed at the beginning, and a single one fills the element")
   func lines() {
     var boxes = Boxes()
