@@ -171,9 +171,14 @@ import Testing
     b.addEvent('ask', ask); ask()
     """
 
-  @Test("an embedded page is laid out in the box of its element, and tapped through it")
-  func embedded() async throws {
+  @Test(
+    "an embedded page is laid out in the box of its element, and tapped through it, whatever the device says of its size",
+    arguments: [750, 0])
+  func embedded(_ deviceWidth: Double) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.register(
+        DefaultConfiguration(["deviceWidth": .number(deviceWidth), "deviceHeight": 1_334, "scale": 2]),
+        as: \.configuration)
       fixture.origin.serve("/pages/part.js", Array(Self.inner.utf8))
       let page = try await fixture.speakingPage(
         Self.start + """
@@ -189,6 +194,28 @@ import Testing
       try await part.fireEvent("_root", "ask")
       #expect(await Self.said(part) == ["400", "400 by 300", "tapped at 0", "500", "500 by 300"])
       await #expect(throws: ClickError.notClickable(.ref("_root"))) { try await page.tap(x: 60, y: 180) }
+      await page.destroy()
+    }
+  }
+
+  @Test("an embedded page with a viewport of its own has units of its own")
+  func embeddedViewport() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let viewport = "weex.requireModule('meta').setViewport({ width: 375 })"
+      fixture.origin.serve(
+        "/pages/part.js", Array(Self.inner.replacing("b.addEvent(", with: viewport + "\nb.addEvent(").utf8))
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var style = { marginTop: 30, marginLeft: 50, width: 400, height: 300 }
+          add('embed', { attr: { src: 'part.js' }, style: style })
+          """)
+      await page.settle(within: .seconds(50))
+      let part = try #require(await page.embedded.values.first)
+      #expect(await Self.said(part) == ["200", "200 by 150"])
+      // The part is 100 of its own units high, 200 of the page around it.
+      try await page.tap(x: 440, y: 220)
+      #expect(await Self.said(part) == ["200", "200 by 150", "tapped at 0"])
+      await #expect(throws: ClickError.notClickable(.ref("_root"))) { try await page.tap(x: 440, y: 240) }
       await page.destroy()
     }
   }

@@ -46,7 +46,8 @@ extension PageInstance {
     let layout = layout
     guard let ref = layout.element(at: LayoutPoint(x: x, y: y)) else { throw ClickError.nothingAt(x: x, y: y) }
     if let page = embedded[ref], let frame = layout.box(ref)?.pageFrame {
-      return try await page.tap(x: x - frame.x, y: y - frame.y)
+      let scale = page.unitsPerUnitAround
+      return try await page.tap(x: (x - frame.x) * scale, y: (y - frame.y) * scale)
     }
     let target = try expandedTree.tree.clicked(.ref(ref)).ref
     var event: ScriptValue = [:]
@@ -248,7 +249,7 @@ extension PageInstance {
     var rect: LayoutRect?
     if ref == "viewport" {
       rect = await handler?.viewport(of: self)
-      if rect == nil, deviceRect != nil {
+      if rect == nil, deviceRect != nil || roomInEmbedder != nil {
         let window = layoutWindow
         rect = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
       }
@@ -276,10 +277,21 @@ extension PageInstance {
         window.unitsPerPoint = device.width / (width / (environment["scale"].size ?? 1))
       }
     }
-    if let frame = embedder?.layout.box(embedderRef)?.frame, frame.width > 0, frame.height > 0 {
-      (window.width, window.height) = (frame.width, frame.height)
-    }
+    if let room = roomInEmbedder { (window.width, window.height) = (room.width, room.height) }
     return window
+  }
+
+  /// The size of the element that the page is embedded in, in the page's own units; `nil` if it has none.
+  private var roomInEmbedder: LayoutSize? {
+    guard let frame = embedder?.layout.box(embedderRef)?.frame, frame.width > 0, frame.height > 0 else { return nil }
+    let scale = unitsPerUnitAround
+    return LayoutSize(width: frame.width * scale, height: frame.height * scale)
+  }
+
+  /// The number of the page's units in one of the page that it is embedded in. Both designs are as wide as the screen.
+  private var unitsPerUnitAround: Double {
+    guard let own = deviceRect?.width, let around = embedder?.deviceRect?.width else { return 1 }
+    return own / around
   }
 
   /// The size of the device of `WXEnvironment` in the units of the page's design: 750 wide, or as wide as
