@@ -154,6 +154,22 @@ import Testing
     }
   }
 
+  @Test("cells that appear together are told without filling their list again for each")
+  func cellAppearances() async throws {
+    try await Self.running(
+      """
+      var items = []
+      for (var n = 0; n < 20; n++) items.push({ name: n })
+      var list = add('recycle-list', { attr: { alias: 'item', listData: items }, style: { height: 400 } })
+      var slot = add('cell-slot', { style: { height: 20 } }, list)
+      slot.addEvent('appear', function () { say('+') })
+      """
+    ) { page, _ in
+      #expect(await Self.said(page).count == 20)
+      #expect(await page.expansionCount < 10)
+    }
+  }
+
   /// A page that says where its part is, when it has run and when it is asked.
   private static let inner = """
     // { "framework": "Vanilla" }
@@ -396,6 +412,8 @@ import Testing
       for (var n = 0; n < 3; n++) add('div', {}, slider)
       slider.addEvent('change', function (e) { say(e.index); slider.setAttr('index', e.index) })
       body.addEvent('next', function () { slider.setAttr('index', 2) })
+      body.addEvent('back', function () { slider.setAttr('index', 2); slider.setAttr('index', 1) })
+      body.addEvent('twice', function () { slider.setAttr('index', 1); slider.setAttr('index', 0) })
       """
     ) { page, _ in
       let slider = try #require(await page.first("slider")?.ref)
@@ -406,6 +424,12 @@ import Testing
       try await page.fireEvent(slider, "change", ["index": 1])
       #expect(await Self.said(page) == ["2", "1"])
       #expect(await page.tree[slider]?.attributes["index"] == 1)
+      // Of several changes the last one counts.
+      try await page.fireEvent("_root", "back")
+      #expect(await Self.said(page) == ["2", "1"])
+      try await page.fireEvent("_root", "twice")
+      #expect(await Self.said(page) == ["2", "1", "0"])
+      #expect(await page.tree[slider]?.attributes["index"] == 0)
     }
   }
 
@@ -415,13 +439,18 @@ import Testing
       let page = try await fixture.speakingPage(
         Self.start + Self.list + """
           var mark = cells[0]
-          mark.addEvent('appear', function () { mark.setStyle('marginTop', 5000) })
-          mark.addEvent('disappear', function () { mark.setStyle('marginTop', 0) })
+          mark.addEvent('appear', function () { say(1); mark.setStyle('marginTop', 5000) })
+          mark.addEvent('disappear', function () { say(0); mark.setStyle('marginTop', 0) })
           """)
       #expect(await page.settle(within: .seconds(50)))
       #expect(await page.phase == .live)
       let exceptions = await page.exceptions
-      #expect(exceptions.count == 1 && exceptions.allSatisfy { $0.contains("follow each other without end") })
+      #expect(exceptions.count == 1 && exceptions.allSatisfy { $0.contains("appear follow each other without end") })
+      // They go on where they were: none is lost.
+      let rounds = (0..<200).map { $0 % 2 == 0 ? "1" : "0" }
+      #expect(await Self.said(page) == Array(rounds.prefix(100)))
+      try await page.fireEvent("_root", "other")
+      #expect(await Self.said(page) == rounds)
     }
   }
 
@@ -435,7 +464,13 @@ import Testing
   func ownLayout() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.register(Grid() as any LayoutProviding, as: \.layout)
-      let page = try await fixture.speakingPage(Self.start + Self.list + Self.telling + "rect(cells[0])")
+      let slider = """
+        ;var slider = add('slider', { attr: { index: 0 } })
+        slider.addEvent('change', function (e) { say(e.index) })
+        body.addEvent('go', function () { slider.setAttr('index', 1) })
+        rect(cells[0])
+        """
+      let page = try await fixture.speakingPage(Self.start + Self.list + Self.telling + slider)
       #expect(await Self.said(page) == ["[30,40,10,40,20,60]"])
       try await page.fireEvent("_root", "go", ["to": 9])
       let cells = try #require(await page.first("list")?.children)

@@ -150,9 +150,12 @@ extension PageInstance {
 
   /// The ref of a cell's template, with the arguments that the template binds to an event, and the id of the component
   /// that the cell's element belongs to.
+  typealias EventTarget = (ref: String, arguments: ScriptValue?, component: String?)
+
+  /// The target of an event as of now.
   ///
   /// - Parameter ref: the ref of an element, or of a cell.
-  func eventTarget(_ ref: String, _ type: String) -> (ref: String, arguments: ScriptValue?, component: String?) {
+  func eventTarget(_ ref: String, _ type: String) -> EventTarget {
     guard tree[ref] == nil, let template = ref.split(separator: "@", maxSplits: 1).first.map(String.init),
       tree[template] != nil
     else { return (ref, tree[ref]?.eventArguments[type], nil) }

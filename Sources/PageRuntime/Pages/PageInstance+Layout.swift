@@ -132,7 +132,10 @@ extension PageInstance {
   func followLayout() {
     guard listensToLayout || isLayoutFollowed || !slides.isEmpty || elementLayout?.hasScrolled == true else { return }
     if isLayoutFollowed, layoutFeed.listenerCount > 0 { updateLayout() }
-    guard hasRendered, layoutTask == nil, case let due = dueLayoutEvents(), !due.isEmpty else { return }
+    guard hasRendered, layoutTask == nil else { return }
+    // The page around this one, which is laid out before it, may call this for it.
+    if followsPlaces { updateLayout() }
+    guard layoutTask == nil, case let due = dueLayoutEvents(), !due.isEmpty else { return }
     let key = UUID()
     layoutTask = key
     let task = Task { @PageActor [weak self] in
@@ -141,18 +144,21 @@ extension PageInstance {
         if self?.layoutTask == key { self?.layoutTask = nil }
       }
       var due = due
-      for _ in 0..<Self.layoutRounds {
-        for (event, changes) in due {
+      for round in 1...Self.layoutRounds {
+        for event in due {
           guard let self, !Task.isCancelled else { return }
-          try? await send(event.type, to: event.ref, event.details, changes: changes)
+          try? await send(event.type, to: event.ref, event.details, changes: event.changes, target: event.target)
         }
         guard let self, !Task.isCancelled else { return }
+        // What is due after the last round stays due.
+        if round == Self.layoutRounds, let type = nextLayoutEvent() {
+          return report(
+            ScriptException(
+              message: "events such as \(type) follow each other without end: the page waits for another event"))
+        }
         due = dueLayoutEvents()
         if due.isEmpty { return }
       }
-      self?.report(
-        ScriptException(message: "appear and disappear follow each other without end: the page waits for another event")
-      )
     }
     // Waited for as other calls are.
     calls[key] = (task, false)
@@ -161,19 +167,47 @@ extension PageInstance {
   /// The number of times in a row that events which follow from the layout may change it so that others follow.
   private static let layoutRounds = 100
 
-  private func dueLayoutEvents() -> [(event: ElementLayout.Event, changes: ScriptValue)] {
-    var due: [(event: ElementLayout.Event, changes: ScriptValue)] = slides.map { slide in
-      (
-        ElementLayout.Event(ref: slide.ref, type: "change", details: ["index": slide.index]),
-        ["attrs": ["index": slide.index]]
-      )
+  /// An event that an element is due. Its target is that of the time when it became due: for a cell that takes the list with
+  /// its cells, which the events before it may change.
+  private struct DueEvent {
+    let ref: String
+    let type: String
+    let details: ScriptValue
+    let changes: ScriptValue
+    let target: EventTarget
+  }
+
+  /// `true` if events follow from places. An app that lays pages out fires these events itself.
+  private var followsPlaces: Bool {
+    registry.handlers.layout == nil && (listensToLayout || elementLayout?.hasScrolled == true)
+  }
+
+  private func dueLayoutEvents() -> [DueEvent] {
+    let slides = registry.handlers.layout == nil ? slides : []
+    self.slides = []
+    // The script has set the index itself.
+    var due = slides.map { slide in
+      DueEvent(
+        ref: slide.ref, type: "change", details: ["index": slide.index], changes: [:],
+        target: eventTarget(slide.ref, "change"))
     }
-    slides = []
-    // An app that lays pages out fires these events itself.
-    guard registry.handlers.layout == nil, listensToLayout || elementLayout?.hasScrolled == true else { return due }
+    guard followsPlaces else { return due }
     updateLayout()
-    due += (elementLayout?.dueEvents(in: tree) ?? []).map { ($0, .undefined) }
+    due += (elementLayout?.dueEvents(in: tree) ?? []).map { event in
+      DueEvent(
+        ref: event.ref, type: event.type, details: event.details, changes: .undefined,
+        target: eventTarget(event.ref, event.type))
+    }
     return due
+  }
+
+  /// The type of the event that is due next, which stays due; `nil` if none is.
+  private func nextLayoutEvent() -> String? {
+    if !slides.isEmpty, registry.handlers.layout == nil { return "change" }
+    guard followsPlaces else { return nil }
+    updateLayout()
+    var layout = elementLayout
+    return layout?.dueEvents(in: tree).first?.type
   }
 
   /// Notes that an element listens to events which nothing but the layout, or a slider, fires.
@@ -185,15 +219,25 @@ extension PageInstance {
   }
 
   /// Notes the sliders that commands of the script, which are not applied yet, put on another page: a device fires `change`
-  /// then.
+  /// then. Of several places the last one counts, also of those that no event has told yet.
   func noteSlides(_ commands: [RenderCommand]) {
-    guard listensToSlides else { return }
+    guard listensToSlides, registry.handlers.layout == nil else { return }
+    var places: [String: Double] = [:]
+    var order: [String] = []
     for command in commands {
       guard case .updateAttributes(let ref, let changes) = command, let index = changes["index"],
         let element = tree[ref],
         ElementTree.Element.sliderTypes.contains(element.type), element.events.contains("change"),
-        let place = index.units(LayoutWindow()), place != element.attributes["index"]?.units(LayoutWindow()) ?? 0
+        let place = index.units(LayoutWindow())
       else { continue }
+      if places.updateValue(place, forKey: ref) == nil { order.append(ref) }
+    }
+    guard !order.isEmpty else { return }
+    slides.removeAll { places[$0.ref] != nil || tree[$0.ref] == nil }
+    for ref in order {
+      guard let place = places[ref], place != tree[ref]?.attributes["index"]?.units(LayoutWindow()) ?? 0 else {
+        continue
+      }
       slides.append((ref, .number(place)))
     }
   }

@@ -231,11 +231,14 @@ extension PageInstance {
 
   /// Sends an event to an element of the script.
   ///
+  /// - Parameter target: the event's target; `nil` for that of now.
   /// - Throws: as ``fireEvent(_:_:_:changes:)``.
-  func send(_ type: String, to live: String, _ event: ScriptValue, changes: ScriptValue = .undefined) async throws {
+  func send(
+    _ type: String, to live: String, _ event: ScriptValue, changes: ScriptValue = .undefined, target: EventTarget? = nil
+  ) async throws {
     guard group != nil else { throw ScriptError.closed }
     // An event of a cell that a template made is the template's; its arguments are the cell's.
-    let target = eventTarget(live, type)
+    let target = target ?? eventTarget(live, type)
     guard let element = tree[target.ref] else { throw EventError(ref: live, type: type) }
     let isOwn = target.ref == live
     let changes = isOwn && changes.isNothing ? element.changes(by: type, event) : changes
