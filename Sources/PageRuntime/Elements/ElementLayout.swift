@@ -44,7 +44,13 @@ struct ElementLayout: Sendable {
   /// The types of events that elements are due without a scroll.
   static let watchedEvents: Set<String> = ["appear", "disappear"]
 
-  init(window: LayoutWindow, measurer: any TextMeasuring) { boxes = LayoutTree(window: window, measurer: measurer) }
+  /// - Parameter firesEvents: `false` if elements are due no events.
+  init(window: LayoutWindow, measurer: any TextMeasuring, firesEvents: Bool = true) {
+    boxes = LayoutTree(window: window, measurer: measurer)
+    self.firesEvents = firesEvents
+  }
+
+  private let firesEvents: Bool
 
   /// `true` if listeners have not been told that a scroller was scrolled.
   var hasScrolled: Bool { !scrolls.isEmpty }
@@ -81,7 +87,7 @@ struct ElementLayout: Sendable {
 
   /// Takes over that an element listens to one of ``watchedEvents``.
   private mutating func listen(_ ref: String) {
-    guard listening.insert(ref).inserted else { return }
+    guard firesEvents, listening.insert(ref).inserted else { return }
     listeners.append(ref)
     hasNews = true
   }

@@ -27,9 +27,11 @@ public struct PageHandlers: Sendable {
   /// Describes the device and the app to the page. The default is the description that all of the host's pages get.
   public var configuration: DefaultConfiguration?
   /// Gives the places of elements, in the place of ``PageInstance/layout``: for an app that lays pages out by itself. Such an
-  /// app also scrolls them, and fires the events that follow from places. The default is none.
+  /// app also scrolls them, and fires the events that follow from places. ``PageInstance/layout``,
+  /// ``PageInstance/layoutChanges`` and ``PageInstance/tap(x:y:)`` go by PageKit's layout also then. The default is none.
   public var layout: (any LayoutProviding)?
-  /// Measures texts for ``PageInstance/layout``. The default has no fonts: all characters of a script are as wide.
+  /// Measures texts for ``PageInstance/layout``. The default has no fonts: all characters of one script have the
+  /// same width.
   public var measurer: any TextMeasuring = FixedAdvances()
 
   package init(
@@ -138,7 +140,8 @@ public protocol ModalPresenting: Sendable {
 public protocol LayoutProviding: Sendable {
   /// Returns an element's place on the page, in units of the design, or `nil` if it has none.
   ///
-  /// - Parameter ref: the element's ref in ``PageInstance/tree``.
+  /// - Parameter ref: the element's ref in ``PageInstance/tree``, or that of a cell of a `recycle-list`, which
+  ///   ``PageInstance/layout`` has.
   @PageActor func rect(of ref: String, in page: PageInstance) async -> LayoutRect?
   /// Returns the place of the whole page, or `nil` for the size of the device. The default is `nil`.
   @PageActor func viewport(of page: PageInstance) async -> LayoutRect?

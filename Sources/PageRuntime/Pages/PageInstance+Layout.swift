@@ -7,7 +7,8 @@ extension PageInstance {
   /// The places of the page's elements, with the cells of each `recycle-list`, in units of the design.
   ///
   /// Elements are laid out when they are asked for first; after that a change lays out what it touches. A copy that is kept
-  /// stays as it is.
+  /// stays as it is. It is PageKit's own layout, also with a handler for `layout`; so are ``layoutChanges`` and the places
+  /// that ``tap(x:y:)`` looks at.
   ///
   ///     let layout = await page.layout
   ///     if let price = await page.tree.first(.id("price")), let box = layout.box(price.ref) { print(box.pageFrame) }
@@ -105,7 +106,9 @@ extension PageInstance {
   /// Lays out what has changed; the first time, all elements.
   func updateLayout() {
     if elementLayout == nil {
-      elementLayout = ElementLayout(window: layoutWindow, measurer: registry.handlers.measurer)
+      // An app that lays pages out fires the events that follow from places itself.
+      elementLayout = ElementLayout(
+        window: layoutWindow, measurer: registry.handlers.measurer, firesEvents: registry.handlers.layout == nil)
     } else if embedder != nil {
       renewLayoutWindow()
     }
