@@ -404,6 +404,42 @@ import Testing
     }
   }
 
+  @Test("a loadmore that the app has fired before the page was laid out is not fired again for the same content")
+  func firedBeforeLayout() async throws {
+    try await Self.running(
+      Self.list + """
+        list.addEvent('loadmore', function () { say('more of ' + cells.length) })
+        body.addEvent('add', function () { for (var n = 0; n < 5; n++) cell() })
+        """
+    ) { page, _ in
+      let list = try #require(await page.first("list")?.ref)
+      #expect(await page.elementLayout == nil)
+      try await page.fireEvent(list, "loadmore")
+      try await page.fireEvent(list, "scroll", ["contentOffset": ["y": -600]])
+      #expect(await Self.said(page) == ["more of 10"])
+      // The app fires it for content that no event has been due to before.
+      try await page.fireEvent("_root", "add")
+      try await page.fireEvent(list, "loadmore")
+      try await page.fireEvent(list, "scroll", ["contentOffset": ["y": -1_100]])
+      #expect(await Self.said(page) == ["more of 10", "more of 15"])
+    }
+  }
+
+  @Test("an appear that the layout has fired is not fired again by the app, and later ones are the app's")
+  func firedTwice() async throws {
+    try await Self.running(Self.list + Self.telling) { page, _ in
+      let cells = try #require(await page.first("list")?.children)
+      #expect(await Self.said(page) == Self.seenFirst)
+      try await page.fireEvent(cells[0], "appear")
+      #expect(await Self.said(page) == Self.seenFirst)
+      try await page.fireEvent(cells[0], "disappear")
+      try await page.fireEvent(cells[0], "appear")
+      #expect(await Self.said(page) == Self.seenFirst + ["-0", "+0"])
+      try await page.fireEvent("_root", "go", ["to": 2])
+      #expect(await Self.said(page) == Self.seenFirst + ["-0", "+0", "-1up", "+4up", "+5up"])
+    }
+  }
+
   @Test("a slider that the script puts on another page tells it, once")
   func slides() async throws {
     try await Self.running(

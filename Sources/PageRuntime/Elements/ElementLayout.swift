@@ -37,6 +37,8 @@ struct ElementLayout: Sendable {
   private var present: Set<String> = []
   /// Those whose events the app fires.
   private var firedByApp: Set<String> = []
+  /// The types of the events that the others were due last.
+  private var lastTypes: [String: String] = [:]
   private var scrolls: [Scroll] = []
   /// The extents that the contents of scrollers had when these were told `loadmore`.
   private var loadedExtents: [String: Double] = [:]
@@ -248,15 +250,21 @@ struct ElementLayout: Sendable {
   }
 
   /// Takes over an event that the app fires by itself, so that its element does not get it twice.
-  mutating func noteFired(_ type: String, on ref: String, in elements: ElementTree) {
+  ///
+  /// - Returns: `true` if it is the event that the element was due last.
+  mutating func noteFired(_ type: String, on ref: String, in elements: ElementTree) -> Bool {
     switch type {
-    case "appear", "disappear": if listening.contains(ref) { firedByApp.insert(ref) }
+    case "appear", "disappear":
+      guard listening.contains(ref) else { return false }
+      firedByApp.insert(ref)
+      return lastTypes.removeValue(forKey: ref) == type
     case "loadmore":
       if let element = (cells ?? elements)[ref], let box = boxes.box(ref) {
         loadedExtents[ref] = element.extent(in: box)
       }
     default: break
     }
+    return false
   }
 
   /// Lets a scroller be told `loadmore` again for the same content.
@@ -340,7 +348,9 @@ struct ElementLayout: Sendable {
       guard isPresent != present.contains(ref), !firedByApp.contains(ref) else { continue }
       if isPresent { present.insert(ref) } else { present.remove(ref) }
       let type = isPresent ? "appear" : "disappear"
-      guard element.events.contains(type) else { continue }
+      let isHeard = element.events.contains(type)
+      lastTypes[ref] = isHeard ? type : nil
+      guard isHeard else { continue }
       events.append(
         Event(ref: ref, type: type, details: opening.direction.map { ["direction": .string($0)] } ?? [:]))
     }
@@ -349,6 +359,7 @@ struct ElementLayout: Sendable {
       listening.subtract(gone)
       present.subtract(gone)
       firedByApp.subtract(gone)
+      for ref in gone { lastTypes[ref] = nil }
     }
     return events
   }

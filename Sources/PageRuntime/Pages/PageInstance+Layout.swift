@@ -264,17 +264,26 @@ extension PageInstance {
 
   /// Takes over an event that the app fires, which may say that the user has scrolled: by the `contentOffset` of the event
   /// `scroll`, which is negative as in the SDK.
-  func noteFired(_ type: String, on ref: String, _ event: ScriptValue) {
-    guard registry.handlers.layout == nil else { return }
-    if type == "scroll", let offset = event["contentOffset"].object, tree[ref]?.isScroller == true {
+  ///
+  /// - Returns: `true` if the layout has fired the same event last, so that the element is not due it again.
+  func noteFired(_ type: String, on ref: String, _ event: ScriptValue) -> Bool {
+    guard registry.handlers.layout == nil else { return false }
+    switch type {
+    case "scroll":
+      guard let offset = event["contentOffset"].object, tree[ref]?.isScroller == true else { return false }
       updateLayout()
       let window = layoutWindow
       var place = elementLayout?.boxes.box(ref)?.scrollOffset ?? .zero
       if let x = offset["x"]?.units(window) { place.x = 0 - x }
       if let y = offset["y"]?.units(window) { place.y = 0 - y }
       if elementLayout?.scroll(ref, to: place, isTold: true) == true { tellScrolled() }
-    } else {
-      elementLayout?.noteFired(type, on: ref, in: tree)
+      return false
+    case "appear", "disappear", "loadmore":
+      // It counts for the content of this moment, so that the page is laid out now, be it for the first time.
+      guard shownTree(with: ref)[ref]?.events.contains(type) == true else { return false }
+      updateLayout()
+      return elementLayout?.noteFired(type, on: ref, in: tree) == true
+    default: return false
     }
   }
 

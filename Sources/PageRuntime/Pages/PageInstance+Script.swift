@@ -205,6 +205,9 @@ extension PageInstance {
 
   /// Fires an event on an element. While a snapshot is shown, the event waits for the script's elements.
   ///
+  /// An `appear` or `disappear` that the page's layout has fired on the element last is not fired again; later ones are the
+  /// app's.
+  ///
   /// A user's change of the element, such as typed text, is in ``tree`` and in the script's element before the script
   /// handles the event:
   ///
@@ -224,7 +227,7 @@ extension PageInstance {
     let live = await liveRef(of: ref)
     guard group != nil else { throw ScriptError.closed }
     guard let live else { throw EventError(ref: ref, type: type) }
-    noteFired(type, on: live, event)
+    if noteFired(type, on: live, event) { return }
     try await send(type, to: live, event, changes: changes)
     if timings.interaction == nil { timings.interaction = .now - began }
   }
