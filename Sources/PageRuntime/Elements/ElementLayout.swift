@@ -228,25 +228,32 @@ struct ElementLayout: Sendable {
     for ref: String, further: Double, in elements: ElementTree
   ) -> (scroller: String, offset: LayoutPoint)? {
     let elements = cells ?? elements
-    guard var element = elements[ref], let box = boxes.box(ref) else { return nil }
+    // Up to the scroller.
+    var path: [ElementTree.Element] = []
+    var next = elements[ref]
+    while let element = next {
+      path.append(element)
+      if path.count > 1, element.isScroller { break }
+      next = element.parent.flatMap { elements[$0] }
+    }
+    let boxes = boxes.boxes(of: path.map(\.ref))
+    guard let box = boxes[ref], path.count > 1, let scroller = path.popLast(), scroller.isScroller,
+      let outer = boxes[scroller.ref]
+    else { return nil }
     // Where it would be if it did not stick.
     var place = LayoutPoint.zero
-    while let inner = boxes.box(element.ref), !inner.isFixed, let parent = element.parent.flatMap({ elements[$0] }) {
+    for element in path {
+      guard let inner = boxes[element.ref], !inner.isFixed else { return nil }
       place.x += inner.frame.x
       place.y += inner.frame.y
-      guard parent.isScroller, let outer = boxes.box(parent.ref) else {
-        element = parent
-        continue
-      }
-      guard parent.scrollsAcross else {
-        return (parent.ref, LayoutPoint(x: outer.scrollOffset.x, y: place.y + further))
-      }
-      let x =
-        elements.direction(of: parent.ref) == "rtl"
-        ? place.x + box.frame.width - outer.frame.width - further : place.x + further
-      return (parent.ref, LayoutPoint(x: x, y: outer.scrollOffset.y))
     }
-    return nil
+    guard scroller.scrollsAcross else {
+      return (scroller.ref, LayoutPoint(x: outer.scrollOffset.x, y: place.y + further))
+    }
+    let x =
+      elements.direction(of: scroller.ref) == "rtl"
+      ? place.x + box.frame.width - outer.frame.width - further : place.x + further
+    return (scroller.ref, LayoutPoint(x: x, y: outer.scrollOffset.y))
   }
 
   /// Takes over an event that the app fires by itself, so that its element does not get it twice.
@@ -332,18 +339,25 @@ struct ElementLayout: Sendable {
 
   /// The events of elements that have come into the window or have left it. Only elements in scrollers have them, as on
   /// devices.
+  ///
+  /// Each element around a listener is looked up once.
   private mutating func appearances(in elements: ElementTree, _ directions: [String: String]) -> [Event] {
-    var events: [Event] = []
-    var openings: [String: Opening] = [:]
     var gone: Set<String> = []
+    var watched: [(element: ElementTree.Element, scroller: String)] = []
+    var scrollers = Scrollers()
     for ref in listeners {
       guard let element = elements[ref], !element.events.isDisjoint(with: Self.watchedEvents) else {
         gone.insert(ref)
         continue
       }
-      guard let opening = opening(around: element, in: elements, directions, &openings), let box = boxes.box(ref) else {
-        continue
-      }
+      if let scroller = scrollers.nearest(around: element, in: elements) { watched.append((element, scroller)) }
+    }
+    let boxes = boxes.boxes(of: watched.map(\.element.ref) + scrollers.found.map(\.ref))
+    let openings = openings(of: scrollers, boxes, directions)
+    var events: [Event] = []
+    for (element, scroller) in watched {
+      let ref = element.ref
+      guard let opening = openings[scroller], let box = boxes[ref] else { continue }
       let isPresent = opening.shows(box)
       guard isPresent != present.contains(ref), !firedByApp.contains(ref) else { continue }
       if isPresent { present.insert(ref) } else { present.remove(ref) }
@@ -364,34 +378,55 @@ struct ElementLayout: Sendable {
     return events
   }
 
-  /// The opening of the nearest scroller around an element; `nil` if there is none.
-  private func opening(
-    around element: ElementTree.Element, in elements: ElementTree, _ directions: [String: String],
-    _ known: inout [String: Opening]
-  ) -> Opening? {
-    var opening: Opening?
-    // The scrollers around it, the innermost first, up to one that is known.
-    var scrollers: [String] = []
-    var next = element.parent.flatMap { elements[$0] }
-    while let above = next {
-      if above.isScroller {
-        opening = known[above.ref]
-        if opening != nil { break }
-        scrollers.append(above.ref)
+  /// The scrollers around elements.
+  private struct Scrollers {
+    /// Outer ones before inner ones, each with the nearest around it.
+    private(set) var found: [(ref: String, outer: String?)] = []
+    /// The nearest around the children of elements that were gone over; `nil` where there is none.
+    private var nearest: [String: String?] = [:]
+
+    /// The nearest scroller around an element; `nil` if there is none.
+    mutating func nearest(around element: ElementTree.Element, in elements: ElementTree) -> String? {
+      // The elements around it, the innermost first, up to one that is known.
+      var path: [ElementTree.Element] = []
+      var scroller: String?
+      var next = element.parent.flatMap { elements[$0] }
+      while let above = next {
+        if let known = nearest[above.ref] {
+          scroller = known
+          break
+        }
+        path.append(above)
+        next = above.parent.flatMap { elements[$0] }
       }
-      next = above.parent.flatMap { elements[$0] }
+      for above in path.reversed() {
+        if above.isScroller {
+          found.append((above.ref, scroller))
+          scroller = above.ref
+        }
+        nearest[above.ref] = .some(scroller)
+      }
+      return scroller
     }
-    let window = LayoutRect(x: 0, y: 0, width: boxes.window.width, height: boxes.window.height)
-    for ref in scrollers.reversed() {
-      let outer = opening ?? Opening(area: window)
-      let frame = boxes.box(ref)?.pageFrame ?? .zero
-      let (x, y) = (max(outer.area.x, frame.x), max(outer.area.y, frame.y))
+  }
+
+  /// The openings of scrollers, by their refs.
+  private func openings(
+    of scrollers: Scrollers, _ boxes: [String: LayoutBox], _ directions: [String: String]
+  ) -> [String: Opening] {
+    let window = self.boxes.window
+    var openings: [String: Opening] = [:]
+    for (ref, outer) in scrollers.found {
+      let around =
+        outer.flatMap { openings[$0] }
+        ?? Opening(area: LayoutRect(x: 0, y: 0, width: window.width, height: window.height))
+      let frame = boxes[ref]?.pageFrame ?? .zero
+      let (x, y) = (max(around.area.x, frame.x), max(around.area.y, frame.y))
       let area = LayoutRect(
-        x: x, y: y, width: min(outer.area.maxX, frame.maxX) - x, height: min(outer.area.maxY, frame.maxY) - y)
-      opening = Opening(area: area, direction: directions[ref] ?? outer.direction)
-      known[ref] = opening
+        x: x, y: y, width: min(around.area.maxX, frame.maxX) - x, height: min(around.area.maxY, frame.maxY) - y)
+      openings[ref] = Opening(area: area, direction: directions[ref] ?? around.direction)
     }
-    return opening
+    return openings
   }
 }
 

@@ -83,15 +83,14 @@ public struct LayoutChange: Hashable, Sendable {
     var wakes = wakes.makeAsyncIterator()
     while await wakes.next() != nil {
       guard let layout = page?.layout else { return nil }
-      var boxes: [LayoutBox] = []
-      var present: [String: LayoutBox] = [:]
+      var refs: [String] = []
       var waiting = layout.root.map { [$0] } ?? []
       while let ref = waiting.popLast() {
-        guard let box = layout.box(ref) else { continue }
-        if known[ref] != box { boxes.append(box) }
-        present[ref] = box
+        refs.append(ref)
         waiting += layout.children(of: ref).reversed()
       }
+      let present = layout.boxes(of: refs)
+      let boxes = refs.compactMap { ref in present[ref].flatMap { known[ref] == $0 ? nil : $0 } }
       let removed = known.keys.filter { present[$0] == nil }.sorted()
       known = present
       if !boxes.isEmpty || !removed.isEmpty { return LayoutChange(boxes: boxes, removed: removed) }
