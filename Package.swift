@@ -156,7 +156,7 @@ let package = Package(
       name: "PageRuntime",
       dependencies: [
         "Bundles", "CCrypto", "CCurl", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "PageLayout",
-        "Releases", "ScriptEngine",
+        "PagePictures", "Releases", "ScriptEngine",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -174,8 +174,8 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageLayout", "PageRuntime",
-        "ScriptEngine", "Releases", "CCrypto",
+        "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageLayout", "PagePictures",
+        "PageRuntime", "ScriptEngine", "Releases", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -279,8 +279,8 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: [
-        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageLayout", "PageTesting",
-        "TestServers", "TestSupport",
+        "PageRuntime", "CCrypto", "CCurl", "CurlTransport", "NIOConnecting", "PageLayout", "PagePictures",
+        "PageTesting", "TestServers", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -345,7 +345,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "CLinux", "Fleet", "HTTPCaching", "HTTPTransport", "PageTesting",
+        "CCairo", "CLinux", "Fleet", "HTTPCaching", "HTTPTransport", "PagePictures", "PageTesting",
         .product(name: "Logging", package: "swift-log"),
       ], path: "Tests/TestSupport",
       swiftSettings: relaxed),

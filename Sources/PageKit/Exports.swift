@@ -17,6 +17,8 @@
 @_exported import HTTPTypes
 // The boxes of elements, and the protocol that measures texts.
 @_exported import PageLayout
+// The reasons why a page cannot be drawn.
+@_exported import PagePictures
 // Pages, elements, modules and handlers.
 @_exported import PageRuntime
 // Trust in releases, and the reasons for which a manifest is refused.

@@ -2,6 +2,7 @@ import CurlTransport
 import Foundation
 import HTTPCache
 import HTTPTransport
+import PageLayout
 import PageTesting
 import ScriptEngine
 import Testing
@@ -43,10 +44,12 @@ struct PageFixture {
     loading.rules = rules
     loader = ResourceLoader(
       cache: cache, transport: try CurlTransport(), configuration: loading)
-    registry = PageRegistry(
-      defaults: PageHandlers(
-        images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(),
-        storage: MemoryStorage(), modals: SilentModals(), sockets: WebSocketTransport()))
+    var handlers = PageHandlers(
+      images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(),
+      storage: MemoryStorage(), modals: SilentModals(), sockets: WebSocketTransport())
+    // Texts are as large on each machine.
+    handlers.measurer = FixedAdvances()
+    registry = PageRegistry(defaults: handlers)
     var scripts = ScriptConfiguration()
     scripts.limits = limits
     scripts.frameworks = frameworks

@@ -87,6 +87,9 @@ struct ElementLayout: Sendable {
 
   mutating func setWindow(_ window: LayoutWindow) { boxes.window = window }
 
+  /// Has all texts measured, also by the measurer that they have, if it has other fonts by now.
+  mutating func setMeasurer(_ measurer: any TextMeasuring) { boxes.measurer = measurer }
+
   /// Takes over that an element listens to one of ``watchedEvents``.
   private mutating func listen(_ ref: String) {
     guard firesEvents, listening.insert(ref).inserted else { return }
@@ -483,5 +486,5 @@ extension ScriptValue {
 
 extension [String: ScriptValue] {
   // The table stays as it is: no name is hashed again.
-  fileprivate var layoutValues: [String: LayoutValue] { mapValues(\.layoutValue) }
+  var layoutValues: [String: LayoutValue] { mapValues(\.layoutValue) }
 }

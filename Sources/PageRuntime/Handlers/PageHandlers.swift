@@ -30,9 +30,9 @@ public struct PageHandlers: Sendable {
   /// app also scrolls them, and fires the events that follow from places. ``PageInstance/layout``,
   /// ``PageInstance/layoutChanges`` and ``PageInstance/tap(x:y:)`` go by PageKit's layout also then. The default is none.
   public var layout: (any LayoutProviding)?
-  /// Measures texts for ``PageInstance/layout``. The default has no fonts: all characters of one script have the
-  /// same width.
-  public var measurer: any TextMeasuring = FixedAdvances()
+  /// Measures texts for ``PageInstance/layout``. By default Pango does with the system's fonts, or `FixedAdvances` where its
+  /// libraries are missing; it has no fonts: all characters of one script have the same width.
+  public var measurer: (any TextMeasuring)?
 
   package init(
     images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,

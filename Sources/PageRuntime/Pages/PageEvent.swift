@@ -141,5 +141,6 @@ extension PageInstance {
       }
       if rules.indices.contains(index) { rules[index] = rule }
     }
+    await useFonts()
   }
 }

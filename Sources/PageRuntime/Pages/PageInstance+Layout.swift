@@ -16,7 +16,7 @@ extension PageInstance {
   ///     print(layout.element(at: LayoutPoint(x: 375, y: 100)) ?? "nothing")
   public var layout: LayoutTree {
     updateLayout()
-    return elementLayout?.boxes ?? LayoutTree(window: layoutWindow, measurer: registry.handlers.measurer)
+    return elementLayout?.boxes ?? LayoutTree(window: layoutWindow, measurer: measurer)
   }
 
   /// The boxes of all elements, and then the boxes that have changed, as often as the reader asks for them.
@@ -107,7 +107,7 @@ extension PageInstance {
     if elementLayout == nil {
       // An app that lays pages out fires the events that follow from places itself.
       elementLayout = ElementLayout(
-        window: layoutWindow, measurer: registry.handlers.measurer, firesEvents: registry.handlers.layout == nil)
+        window: layoutWindow, measurer: measurer, firesEvents: registry.handlers.layout == nil)
     } else if embedder != nil {
       renewLayoutWindow()
     }
@@ -313,6 +313,8 @@ extension PageInstance {
       if let handler {
         rect = await handler.rect(of: ref, in: self)
       } else {
+        updateLayout()
+        await useFonts()
         updateLayout()
         rect = elementLayout?.boxes.box(ref)?.pageFrame
       }

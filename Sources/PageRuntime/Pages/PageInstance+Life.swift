@@ -117,6 +117,7 @@ extension PageInstance {
     (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     (tree, messages, missing) = (ElementTree(), [], [])
     (elementLayout, listensToLayout, layoutTask, listensToSlides, slides) = (nil, false, nil, false, [])
+    (ownTexts, usedFonts) = (nil, [:])
     let isSound = hasRendered && failure == nil
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)
     failure = nil

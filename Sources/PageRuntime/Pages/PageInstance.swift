@@ -3,6 +3,8 @@ import Foundation
 import HTTPCache
 import HTTPTransport
 import HTTPTypes
+import PageLayout
+import PagePictures
 import ScriptEngine
 
 /// A phase of a page's life.
@@ -194,6 +196,14 @@ public enum PagePhase: String, Hashable, Sendable {
   var listensToSlides = false
   /// The sliders that the script has put on another page, and its index.
   var slides: [(ref: String, index: ScriptValue)] = []
+
+  // MARK: Its texts
+  // Changed in `PageInstance+Picture.swift`.
+
+  /// What draws the page's texts; `nil` until something asks for a place, or for a picture.
+  var ownTexts: PageTexts?
+  /// The references of the fonts that draw the page's texts, by their families in lower case.
+  var usedFonts: [String: String] = [:]
 
   // MARK: The elements of its last run
   // Changed in `PageSnapshots.swift`.

@@ -172,7 +172,7 @@ extension PageInstance {
       guard case .loaded(let reference, let name, _, _)? = element.image, result[reference] == nil,
         let format = ImageFormat(rawValue: name)
       else { continue }
-      add(reference, format.mediaType, await picture(reference))
+      add(reference, format.mediaType, await pictureBytes(reference))
     }
     for rule in rules where rule.isLoaded {
       guard let reference = rule.source, result[reference] == nil else { continue }
@@ -182,7 +182,7 @@ extension PageInstance {
   }
 
   /// The bytes of a picture, from the page's image loader.
-  private func picture(_ reference: String) async -> [UInt8]? {
+  func pictureBytes(_ reference: String) async -> [UInt8]? {
     let loader = registry.handlers.images
     if loader is DefaultImageLoader {
       return await stored(ResourceRequest(reference, type: .image, behavior: .cacheFirst))
@@ -195,7 +195,7 @@ extension PageInstance {
   }
 
   /// The bytes of something that the page has loaded before, and that is most likely in the cache.
-  private func stored(_ request: ResourceRequest) async -> [UInt8]? {
+  func stored(_ request: ResourceRequest) async -> [UInt8]? {
     for await update in updates(for: request) {
       switch update {
       case .cached(let loaded), .network(let loaded), .notModified(let loaded): return try? await loaded.body.collect()
