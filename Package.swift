@@ -192,7 +192,7 @@ let package = Package(
     .target(
       name: "PageWorkers",
       dependencies: [
-        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PageRuntime", "Releases", "CLinux",
+        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PagePictures", "PageRuntime", "Releases", "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -448,7 +448,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .target(
         name: "PageRuntime", dependencies: ["HTTPTransport"],
         sources: [
-          "Pages/PageReport.swift", "SourceMaps/SourceMap.swift",
+          "Pages/PageReport.swift", "Pages/PictureOptions.swift", "SourceMaps/SourceMap.swift",
         ], swiftSettings: counted),
       // In the place of the module that has all of these and more.
       .target(

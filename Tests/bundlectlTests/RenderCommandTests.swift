@@ -1,6 +1,7 @@
 import Foundation
 import PageKit
 import PageTesting
+import TestSupport
 import Testing
 
 struct RenderCommandTests {
@@ -41,6 +42,74 @@ struct RenderCommandTests {
       #expect(html.contains("style=\"color:red\">hello</div>"))
       let json = try await Self.render(site, "--format", "json").json
       #expect((json["children"] as? [Any])?.count == 2)
+    }
+  }
+
+  private static let red = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div')
+    d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('div', { style: { width: 750, height: 100, backgroundColor: 'red' } }))
+    b.appendChild(d.createElement('text', { attr: { value: WXEnvironment.deviceWidth + ' ' + WXEnvironment.scale } }))
+    b.appendChild(d.createElement('div', { style: { height: 4000 } }))
+
+    """
+
+  @Test(
+    "a page is drawn in a confined process, and in the command's own", .enabled(if: DrawnPicture.canDraw),
+    arguments: [[], ["--in-process"]])
+  func pictures(_ more: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.red, to: "a.js")
+      func draw(_ options: String...) async throws -> DrawnPicture {
+        let file = site.folder.file("a.png")
+        let arguments = ["render", site.folder.file("a.js"), "--store", site.store, "--format", "png", "-o", file]
+        let result = try await Command.start(arguments + options + more).result()
+        #expect(result.status == 0 && result.output.isEmpty, "\(result.error)")
+        return try DrawnPicture(Array(Data(contentsOf: URL(fileURLWithPath: file))))
+      }
+      let screen = try await draw("--size", "375x812@2")
+      #expect(screen.size == "750x1624" && screen.color(700, 50) == [255, 0, 0])
+      let small = try await draw("--size", "100x100")
+      #expect(small.size == "100x100" && small.color(90, 5) == [255, 0, 0] && small.color(90, 90) == [255, 255, 255])
+      #expect(try await draw().size == "750x1334")
+      let full = try await draw("--full")
+      #expect(full.size.hasPrefix("750x41"), "\(full.size)")
+      let drawing = try await Command.start(
+        ["render", site.folder.file("a.js"), "--store", site.store, "--format", "svg", "--size", "320x480"] + more
+      ).result()
+      #expect(drawing.output.contains("<svg") && drawing.output.contains("320"), "\(drawing.error)")
+      // The script has the same screen.
+      let outline = try await Command.run("render", site.folder.file("a.js"), "--store", site.store)
+      #expect(outline.output.contains("value=\"750 2\""))
+    }
+  }
+
+  @Test("a screen that is too large, or without a picture, is refused before the page is opened")
+  func screens() async throws {
+    try await Site.running { (site: Site) async throws in
+      let large = try await Self.render(site, "--format", "png", "--size", "9999x9999@2", "-o", "/dev/null")
+      #expect(large.status == 64 && large.error.contains("9999x9999@2 has more than 33554432 pixels"), "\(large.error)")
+      #expect(try await Self.render(site, "--format", "png", "--size", "big").status == 64)
+      let text = try await Self.render(site, "--size", "375x812@2")
+      #expect(text.status == 64 && text.error.contains("belong to --format png and svg"), "\(text.error)")
+    }
+  }
+
+  @Test("where a library is missing, the package to install is named, and texts are shown as before")
+  func missingLibraries() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.red, to: "a.js")
+      try site.write("no library", to: "lib/libpangocairo-1.0.so.0")
+      let former = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ":" + $0 } ?? ""
+      let libraries = ["LD_LIBRARY_PATH": site.folder.file("lib") + former]
+      let picture = try await Command.run(
+        "render", site.folder.file("a.js"), "--store", site.store, "--format", "png", environment: libraries)
+      #expect(picture.status == 1 && picture.output.isEmpty)
+      #expect(picture.error.contains("install libpangocairo-1.0-0 ("), "\(picture.error)")
+      let outline = try await Command.run(
+        "render", site.folder.file("a.js"), "--store", site.store, environment: libraries)
+      #expect(outline.status == 0 && outline.error.isEmpty)
     }
   }
 

@@ -102,6 +102,7 @@ struct RenderWorkerTests {
     func fire(_ event: FiredEvent) -> RenderFault? { nil }
     func look() -> PageLook { state }
     func html(title: String, embedding: Bool) -> String { "" }
+    func picture(_ options: PictureOptions) -> [UInt8] { [] }
     func source() -> String? { nil }
     func end() -> RenderFault? { ending }
   }

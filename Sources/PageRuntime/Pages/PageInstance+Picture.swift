@@ -5,67 +5,6 @@ import PageLayout
 import PagePictures
 import ScriptEngine
 
-/// How a page is drawn.
-public struct PictureOptions: Codable, Hashable, Sendable {
-  /// The format of the file.
-  public enum Format: String, Codable, Hashable, Sendable, CaseIterable {
-    /// Pixels, on white.
-    case png
-    /// A drawing whose texts are outlines.
-    case svg
-  }
-
-  /// A screen: its size in points, and the pixels of a point. As a text: `375x812@2`.
-  public struct Screen: Codable, Hashable, Sendable, LosslessStringConvertible {
-    /// The width in points, 1 to 10,000.
-    public let width: Int
-    /// The height in points, 1 to 10,000.
-    public let height: Int
-    /// The pixels of a point, 0.1 to 10.
-    public let scale: Double
-
-    /// Reads a text such as `375x812@2` or `375x812`; `nil` for other texts, and for numbers that are not allowed.
-    public init?(_ text: String) {
-      let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-      let sides = (parts.first ?? "").split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
-      guard sides.count == 2, let width = sides[0], let height = sides[1], (1...10_000).contains(width),
-        (1...10_000).contains(height), let scale = parts.count > 1 ? Double(parts[1]) : 1, (0.1...10).contains(scale)
-      else { return nil }
-      (self.width, self.height, self.scale) = (width, height, scale)
-    }
-
-    /// The text that ``init(_:)`` reads.
-    public var description: String {
-      let scale = Int(exactly: scale).map(String.init) ?? String(scale)
-      return "\(width)x\(height)" + (scale == "1" ? "" : "@\(scale)")
-    }
-
-    /// The pixels of the screen.
-    package var pixels: Double { Double(width) * Double(height) * scale * scale }
-  }
-
-  /// The largest number of pixels of a picture: 128 MB of memory.
-  public static let pixelLimit = 32 << 20
-
-  /// The format of the file.
-  public var format: Format
-  /// The screen that the page is laid out for; `nil` for the device of `WXEnvironment`. The script is not told of it.
-  public var screen: Screen?
-  /// `true` to draw all of the page's content, also what is below the screen. What a scroller on the page has scrolled away
-  /// stays so.
-  public var isFull: Bool
-  /// The longest time that a drawing may take, in seconds.
-  public var timeLimit = 5.0
-
-  /// - Parameters:
-  ///   - format: the format of the file.
-  ///   - screen: the screen that the page is laid out for; `nil` for the device of `WXEnvironment`.
-  ///   - isFull: `true` to draw also what is below the screen.
-  public init(_ format: Format = .png, screen: Screen? = nil, isFull: Bool = false) {
-    (self.format, self.screen, self.isFull) = (format, screen, isFull)
-  }
-}
-
 extension PageInstance {
   /// Draws the page as it is now, without a browser. The libraries are loaded at the first call of the process.
   ///

@@ -17,7 +17,7 @@ enum Confinement {
     case capabilities
     /// Core files, and many descriptors.
     case limits
-    /// All files but the process's own in /proc, and /dev/urandom.
+    /// All files but the process's own in /proc, /dev/urandom, and the fonts of a process that draws pages.
     case files
     /// Signals to other processes, and connections to their abstract sockets. The system calls are refused too.
     case signals
@@ -26,8 +26,9 @@ enum Confinement {
 
   /// - Parameters:
   ///   - parent: the process whose end also ends the worker; `nil` for any.
+  ///   - fonts: the folders of fonts, for a process that draws pages; `nil` for one that does not.
   ///   - omitted: steps to omit, to test the others alone.
-  static func apply(parent: pid_t?, omitting omitted: Set<Step> = []) -> ConfinementReport {
+  static func apply(parent: pid_t?, fonts: [String]? = nil, omitting omitted: Set<Step> = []) -> ConfinementReport {
     var report = ConfinementReport()
     func run(_ step: Step, _ body: () -> String?) {
       report.record(step.rawValue, omitted.contains(step) ? "left out" : body())
@@ -46,22 +47,23 @@ enum Confinement {
     // Pages yield the processor to the daemon.
     setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)
     let landlock = Landlock(version: Landlock.version)
-    run(.files) { restrictFiles(landlock) }
+    run(.files) { restrictFiles(landlock, fonts ?? []) }
     run(.signals) {
       guard let landlock, !omitted.contains(.files) else { return "Landlock does not hold" }
       return landlock.refusesSignals ? nil : "Landlock of this kernel does not know signals (6.12 does)"
     }
     run(.systemCalls) {
-      openThreadsFolder() ?? failure(pk_handle_trapped_calls()) ?? SystemCallFilter.worker(pid: getpid()).install()
+      openThreadsFolder() ?? failure(pk_handle_trapped_calls())
+        ?? SystemCallFilter.worker(pid: getpid(), draws: fonts != nil).install()
     }
     return report
   }
 
-  private static func restrictFiles(_ landlock: Landlock?) -> String? {
+  private static func restrictFiles(_ landlock: Landlock?, _ fonts: [String]) -> String? {
     guard let landlock else { return "Landlock: \(String(cString: strerror(errno)))" }
     // Without the first, Foundation makes the same identifier every time. In the second, libdispatch looks at its own
     // threads, and ends the process if it may not.
-    let paths = ["/dev/urandom", "/proc/self"]
+    let paths = ["/dev/urandom", "/proc/self"] + fonts
     let descriptors = paths.map { open($0, Self.pathOnly | O_CLOEXEC) }
     defer { for descriptor in descriptors where descriptor >= 0 { close(descriptor) } }
     for (path, descriptor) in zip(paths, descriptors) where descriptor < 0 {

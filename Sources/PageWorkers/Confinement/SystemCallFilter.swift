@@ -135,11 +135,14 @@ extension SystemCallFilter {
   /// journal), `setpriority` and `sched_setscheduler` (they could be used on other processes), and `newfstatat` with a
   /// path (ICU looks for its data files).
   ///
-  /// - Parameter pid: the worker's own.
-  static func worker(pid: pid_t) -> SystemCallFilter {
+  /// - Parameters:
+  ///   - pid: the worker's own.
+  ///   - draws: `true` for a worker that draws pages: it puts their fonts into files in memory.
+  static func worker(pid: pid_t, draws: Bool = false) -> SystemCallFilter {
     var filter = SystemCallFilter()
     filter.addThreads(pid)
     filter.addMemory()
+    if draws { filter.add([SYS_memfd_create]) }
     filter.addWaiting()
     filter.addDescriptors()
     filter.add([SYS_getpid, SYS_gettid, SYS_sysinfo])

@@ -42,6 +42,9 @@ package actor WorkerPool: Service {
     package var socketAdvice = ""
     /// The number of engines that a worker keeps for further pages. The refs of elements continue from page to page.
     package var readyEngines = 1
+    /// `true` for workers that draw pages, and measure their texts with fonts. Each loads the libraries before it gives up its
+    /// right to, which takes some 100 ms and 12 MB.
+    package var draws = false
     package var environment: ScriptValue = [:]
     /// `true` if requests of pages without a behaviour are answered twice, from the cache and the network.
     package var refreshesAlways = false
@@ -139,7 +142,8 @@ package actor WorkerPool: Service {
     self.configuration = configuration
     admission = PageAdmission(waitingLimit: configuration.waitingCalls, waitingTime: configuration.waitingTime)
     self.logger = logger
-    spawner = ProcessSpawner(executable: configuration.executable, program: configuration.program)
+    spawner = ProcessSpawner(
+      executable: configuration.executable, program: configuration.program, draws: configuration.draws)
     barred = configuration.barring
     (orders, order) = AsyncStream.makeStream(of: Duration.self)
   }

@@ -45,13 +45,16 @@ final class ProcessSpawner: Sendable {
   private let thread = NIOThreadPool(numberOfThreads: 1)
   private let executable: String
   private let program: String
+  private let draws: Bool
 
   /// - Parameters:
   ///   - executable: the program with the command `worker`; by default this one.
   ///   - program: the name of the process.
-  init(executable: String = "/proc/self/exe", program: String = "renderhost") {
+  ///   - draws: `true` for processes that draw pages.
+  init(executable: String = "/proc/self/exe", program: String = "renderhost", draws: Bool = false) {
     self.executable = executable
     self.program = program
+    self.draws = draws
     thread.start()
   }
 
@@ -61,8 +64,8 @@ final class ProcessSpawner: Sendable {
   /// - Throws: ``WorkerError/cannotStart(_:)``.
   func start() async throws -> WorkerProcess {
     try await withCheckedThrowingContinuation { continuation in
-      thread.submit { [executable, program] _ in
-        continuation.resume(with: Result { try Self.spawn(executable, as: program) })
+      thread.submit { [executable, program, draws] _ in
+        continuation.resume(with: Result { try Self.spawn(executable, as: program, draws: draws) })
       }
     }
   }
@@ -90,7 +93,7 @@ final class ProcessSpawner: Sendable {
     return variables.map { "\($0.key)=\($0.value)" }.sorted()
   }
 
-  private static func spawn(_ executable: String, as program: String) throws -> WorkerProcess {
+  private static func spawn(_ executable: String, as program: String, draws: Bool) throws -> WorkerProcess {
     func failure(_ what: String, _ code: Int32 = errno) -> WorkerError {
       .cannotStart("\(what): \(String(cString: strerror(code)))")
     }
@@ -132,7 +135,7 @@ final class ProcessSpawner: Sendable {
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    let words = [program, "worker", String(getpid())]
+    let words = [program, "worker", String(getpid())] + (draws ? [WorkerMain.drawing] : [])
     let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     let variables = environment(
       of: ProcessInfo.processInfo.environment, timeZone: TimeZone.current.identifier)

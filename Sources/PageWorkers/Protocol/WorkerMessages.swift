@@ -219,6 +219,9 @@ package struct PageView: Codable, Hashable, Sendable {
     case json
     case outline
     case html
+    /// A picture, by a worker that draws.
+    case png
+    case svg
   }
 
   package var format: Format
@@ -232,9 +235,17 @@ package struct PageView: Codable, Hashable, Sendable {
   package var isEmbedding = true
   /// The limit of embedded pictures and fonts in bytes.
   package var limit = 16 << 20
+  /// How a picture is drawn.
+  package var picture: PictureOptions?
 
   package init(format: Format, withStyles: Bool = false, resources: String? = nil) {
     (self.format, self.withStyles, self.resources) = (format, withStyles, resources)
+  }
+
+  /// A view that is a picture.
+  package init(_ picture: PictureOptions) {
+    self.init(format: picture.format == .png ? .png : .svg)
+    self.picture = picture
   }
 }
 

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import PageKit
+import PagePictures
 import PageRuntime
 import Synchronization
 
@@ -9,6 +10,8 @@ package enum WorkerMain {
   /// The descriptors of the program's socket and of the shared memory.
   static let socketDescriptor: Int32 = 3
   static let boardDescriptor: Int32 = 4
+  /// The argument behind the parent's of a worker that draws pages.
+  static let drawing = "pictures"
 
   /// To be called first, before any other thread starts: `renderhost worker PARENT`, or `renderhost worker --check`.
   package static func runOrCheck() -> Never {
@@ -37,7 +40,9 @@ package enum WorkerMain {
     // One malloc arena for each script that runs at a time. The default is eight for each processor, and each arena
     // keeps the memory of the pages of one thread: 0.6 MB for a page.
     _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
-    let report = Confinement.apply(parent: parent)
+    // Nor can the libraries that draw pages; and a worker that does not draw is cheaper without them.
+    let fonts = CommandLine.arguments.dropFirst(3).first == drawing ? Result(catching: SystemFonts.preload) : nil
+    let report = Confinement.apply(parent: parent, fonts: try? fonts?.get())
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)
     let entries = EntryTable(board)
@@ -48,7 +53,8 @@ package enum WorkerMain {
       case .answer(let question, let answer): relay.receive(answer, payload, to: question)
       case .setUp(let setUp):
         do {
-          let made = try WorkerPages(setUp, socket: socket, relay: relay, entries: entries)
+          let made = try WorkerPages(setUp, fonts, socket: socket, relay: relay, entries: entries)
+          if case .failure(let error)? = fonts { socket.post(.log(level: "warning", message: "\(error)")) }
           pages = made
           Task {
             if engineProblem == nil { await made.environment.frameworks.prepare() }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTransport
 import PageKit
+import PagePictures
 import Synchronization
 
 /// The pages of a worker by the daemon's numbers, and their common parts.
@@ -11,6 +12,8 @@ import Synchronization
   private nonisolated let entries: EntryTable
   private var pages: [UInt64: Resident] = [:]
   private nonisolated let roots: RegistryTable
+  /// What the process has loaded to draw pages; `nil` if it draws none.
+  private nonisolated let fonts: Result<[String], PictureError>?
 
   private struct Resident {
     let page: RelayedPage
@@ -23,8 +26,13 @@ import Synchronization
     let stack: PageStack?
   }
 
-  nonisolated init(_ setUp: WorkerSetUp, socket: WorkerSocket, relay: HostRelay, entries: EntryTable) throws {
-    (self.socket, self.relay, self.entries) = (socket, relay, entries)
+  /// - Parameter fonts: the folders of fonts that the process can read, or the reason why it can draw no pages; `nil` if it is
+  ///   not to draw any.
+  nonisolated init(
+    _ setUp: WorkerSetUp, _ fonts: Result<[String], PictureError>? = nil, socket: WorkerSocket, relay: HostRelay,
+    entries: EntryTable
+  ) throws {
+    (self.socket, self.relay, self.entries, self.fonts) = (socket, relay, entries, fonts)
     relay.limit(questions: setUp.questions)
     var loading = ResourceLoader.Configuration()
     if setUp.refreshesAlways { loading.behavior = .cacheThenNetwork }
@@ -48,9 +56,11 @@ import Synchronization
     }
     let roots = RegistryTable()
     self.roots = roots
-    let handlers = PageHandlers(
+    var handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: RecordedExceptions(), navigator: NoNavigation(),
       storage: MemoryStorage(), modals: SilentModals(), sockets: NoWebSockets(advice: setUp.socketAdvice))
+    // A process without the libraries cannot load them any more.
+    if (try? fonts?.get()) == nil { handlers.measurer = FixedAdvances() }
     environment = PageEnvironment(
       resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
       configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
@@ -213,6 +223,10 @@ import Synchronization
         return Array(preview.html.utf8)
       }
       return Array(page.linkedPreview(resources: prefix).html.utf8)
+    case .png, .svg:
+      guard let fonts else { throw PageFault.refused("this process draws no pages") }
+      _ = try fonts.get()
+      return try await page.picture(wanted.picture ?? PictureOptions(wanted.format == .svg ? .svg : .png))
     }
   }
 

@@ -25,12 +25,22 @@ struct RenderCommand: JSONCommand {
       bundlectl render home --manifest https://pages.example.com/manifest.json
       bundlectl render dist/home.js --watch
       bundlectl render dist/home.js --format html -o home.html
+      bundlectl render dist/home.js --format png --size 375x812@2 -o home.png
       bundlectl render home --fire 12:click --format commands
       bundlectl render dist/home.js --ephemeral --json --fail-on error > home.json
     """
 
   enum Format: String, ExpressibleByArgument, CaseIterable {
-    case outline, json, html, commands
+    case outline, json, html, png, svg, commands
+
+    /// The format of a picture; `nil` for texts.
+    var picture: PictureOptions.Format? {
+      switch self {
+      case .png: .png
+      case .svg: .svg
+      case .outline, .json, .html, .commands: nil
+      }
+    }
   }
 
   enum FailOn: String, ExpressibleByArgument, CaseIterable {
@@ -69,9 +79,10 @@ struct RenderCommand: JSONCommand {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "The format: outline, json, html or commands.",
+      "The format: outline, json, html, png, svg or commands.",
       discussion: """
-        One element per line; the tree as JSON; a page for a browser; or the script's changes to the tree, in order.
+        One element per line; the tree as JSON; a page for a browser; a picture, without a browser; or the script's \
+        changes to the tree, in order.
         """))
   var format = Format.outline
 
@@ -79,6 +90,17 @@ struct RenderCommand: JSONCommand {
     name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("The file to write.", valueName: "file"),
     completion: .file())
   var output: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The screen of a picture in points, with the pixels of a point: 375x812@2. (default: 375x667@2)",
+      discussion: "The page is laid out for it, and its script finds it in WXEnvironment, unless --env says otherwise.",
+      valueName: "size"))
+  var size: PictureOptions.Screen?
+
+  @Flag(name: .long, help: "Draw all of the page, also what is below the screen.")
+  var full = false
 
   @Flag(inversion: .prefixedNo, help: "Embed pictures and fonts in the HTML, so that it needs no other files.")
   var embed = true
@@ -222,6 +244,15 @@ struct RenderCommand: JSONCommand {
       throw ValidationError("--page-time must be from 10ms to 3600s.")
     }
     guard !styles || format == .outline else { throw ValidationError("--styles belongs to --format outline.") }
+    guard format.picture != nil || size == nil && !full else {
+      throw ValidationError("--size and --full belong to --format png and svg.")
+    }
+    if let size, size.pixels > Double(PictureOptions.pixelLimit) {
+      throw ValidationError("--size \(size) has more than \(PictureOptions.pixelLimit) pixels, which is the limit.")
+    }
+    guard format.picture == nil || output != nil || store.json || !Terminal.output.isTerminal else {
+      throw ValidationError("--format \(format) writes a picture, which no terminal shows: name a file with -o FILE.")
+    }
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
     }
@@ -351,8 +382,15 @@ struct RenderCommand: JSONCommand {
     if let text = try Self.script("prelude", prelude) {
       for type in BundleType.allCases { configuration.pages.scripts.preludes[type] = text }
     }
-    configuration.pages.device = DefaultConfiguration(
-      texts: Dictionary(environment.map { ($0.key, $0.value) }) { _, last in last })
+    var members = Dictionary(environment.map { ($0.key, $0.value) }) { _, last in last }
+    if let size {
+      let device = [
+        "deviceWidth": Double(size.width) * size.scale, "deviceHeight": Double(size.height) * size.scale,
+        "scale": size.scale,
+      ]
+      for (name, number) in device where members[name] == nil { members[name] = "\(number)" }
+    }
+    configuration.pages.device = DefaultConfiguration(texts: members)
     configuration.pages.scripts.limits.time = limits.time
     // Only one page is opened, so that no spare engine is necessary.
     configuration.pages.scripts.ready = 0
@@ -394,7 +432,9 @@ struct RenderCommand: JSONCommand {
         url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try ScriptValue(argument: $0) } ?? [:],
         events: try fire.map { try $0.read() }, wait: wait.duration,
         timers: timers?.duration ?? PendingWork.timerLimit,
-        htmlEmbedding: format == .html ? embed : nil, keepsCommands: format == .commands, limits: limits,
+        htmlEmbedding: format == .html ? embed : nil,
+        picture: format.picture.map { PictureOptions($0, screen: size, isFull: full) },
+        keepsCommands: format == .commands, limits: limits,
         isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
@@ -429,6 +469,11 @@ struct RenderCommand: JSONCommand {
   }
 
   private func show(_ rendering: Rendering) throws {
+    if format.picture != nil {
+      guard let picture = rendering.picture else { return }
+      guard let output else { return Terminal.output.write(picture) }
+      return try write(picture, of: rendering, to: output)
+    }
     let text: String
     switch format {
     case .outline: text = rendering.look.tree.outline(withStyles: styles) + "\n"
@@ -439,11 +484,18 @@ struct RenderCommand: JSONCommand {
         Terminal.error.line(Terminal.error.styled("bundlectl: \(warning)", .yellow))
       }
     case .commands: text = rendering.notices.commands.map { $0 + "\n" }.joined()
+    case .png, .svg: return
     }
     guard let output else {
       return Terminal.output.write(format == .outline ? Terminal.output.styled(outline: text) : text)
     }
-    try OutputFile.write(Data(text.utf8), to: output)
+    try write(Array(text.utf8), of: rendering, to: output)
+  }
+
+  private func write(_ bytes: [UInt8], of rendering: Rendering, to output: String) throws {
+    try OutputFile.write(Data(bytes), to: output)
     if watch { Terminal.error.line("\(Formatting.count(rendering.look.tree.count, "element")) written to \(output)") }
   }
 }
+
+extension PictureOptions.Screen: ExpressibleByArgument {}

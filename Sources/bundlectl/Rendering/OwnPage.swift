@@ -79,6 +79,14 @@ actor OwnPage: RenderedPage {
     await page.preview(title: title, embedding: embedding).html
   }
 
+  func picture(_ options: PictureOptions) async throws -> [UInt8] {
+    do {
+      return try await page.picture(options)
+    } catch {
+      throw RenderFault(error.message)
+    }
+  }
+
   func source() async -> String? {
     if request.isFile { return request.url.filePath.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } }
     return await page.bundle.map { String(decoding: $0.bytes, as: UTF8.self) }

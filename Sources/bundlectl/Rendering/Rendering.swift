@@ -15,6 +15,8 @@ struct Rendering {
   /// The result of the page.
   var state = State.failed
   var html: String?
+  /// The file of a picture.
+  var picture: [UInt8]?
 
   enum State: String {
     /// The page has a body.
@@ -37,6 +39,8 @@ struct Rendering {
     var timers: Duration
     /// `nil` for no HTML document; else `true` to embed pictures.
     var htmlEmbedding: Bool?
+    /// How the page is drawn; `nil` for no picture.
+    var picture: PictureOptions?
     /// `true` to record each change of the tree.
     var keepsCommands: Bool
     var limits: WorkerLimits
@@ -84,6 +88,13 @@ struct Rendering {
     if let isEmbedding = request.htmlEmbedding, look.tree.body != nil {
       do {
         result.html = try await page.html(title: url.readable, embedding: isEmbedding)
+      } catch let fault as RenderFault {
+        result.faults.append(fault)
+      }
+    }
+    if let options = request.picture, look.tree.body != nil {
+      do {
+        result.picture = try await page.picture(options)
       } catch let fault as RenderFault {
         result.faults.append(fault)
       }
@@ -184,6 +195,10 @@ protocol RenderedPage: Sendable {
   ///
   /// - Throws: ``RenderFault``.
   func html(title: String, embedding: Bool) async throws -> String
+  /// The page as a picture.
+  ///
+  /// - Throws: ``RenderFault``.
+  func picture(_ options: PictureOptions) async throws -> [UInt8]
   /// The bundle's text, for the lines of errors.
   func source() async -> String?
   /// Ends the page after all its notices were delivered.

@@ -42,6 +42,7 @@ actor WorkerPage: RenderedPage {
     configuration.program = "bundlectl"
     configuration.executable = executable
     configuration.readyEngines = 0
+    configuration.draws = request.picture != nil
     configuration.questions = 10_000
     configuration.frameworks = host.configuration.pages.scripts.frameworks
     configuration.frameworkAdvice = host.configuration.pages.scripts.frameworkAdvice
@@ -174,6 +175,15 @@ actor WorkerPage: RenderedPage {
       let number = Self.number
       let (_, html) = try await pool.call(number, extra: 60) { [view] in .show(call: $0, page: number, view) }
       return String(decoding: html, as: UTF8.self)
+    } catch {
+      throw await fault(error)
+    }
+  }
+
+  func picture(_ options: PictureOptions) async throws -> [UInt8] {
+    do {
+      let number = Self.number
+      return try await pool.call(number, extra: 60) { .show(call: $0, page: number, PageView(options)) }.1
     } catch {
       throw await fault(error)
     }
