@@ -19,7 +19,8 @@ extension WorkerPool {
     workers[worker.id]?.pages.insert(page)
     assignments[page] = Assignment(worker: worker.id, digest: digest, location: location, caller: caller)
     do {
-      let reply = try await send(page, extra: opening.wait.settle, source) { .open(call: $0, page: page, opening) }
+      let extra = opening.wait.settle + (opening.view?.picture?.timeLimit ?? 0)
+      let reply = try await send(page, extra: extra, source) { .open(call: $0, page: page, opening) }
       if opening.isOnce { forget(page) }
       return reply
     } catch let fault as PageFault {

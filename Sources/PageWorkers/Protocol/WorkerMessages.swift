@@ -222,6 +222,9 @@ package struct PageView: Codable, Hashable, Sendable {
     /// A picture, by a worker that draws.
     case png
     case svg
+
+    /// The format of a picture; `nil` for texts.
+    package var picture: PictureOptions.Format? { PictureOptions.Format(rawValue: rawValue) }
   }
 
   package var format: Format

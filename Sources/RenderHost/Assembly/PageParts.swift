@@ -148,11 +148,13 @@ struct PageRunning: Service {
     pool.preludes = host.configuration.pages.scripts.preludes
     pool.environment = host.configuration.pages.device.environment
     pool.refreshesAlways = host.configuration.resources.behavior.refresh == .always
+    pool.draws = settings.pictures
     pool.barring = barring
     pool.now = now
     var pages = PageDirectory.Configuration()
     pages.pages = settings.pageLimit
     pages.idle = settings.pageIdle
+    pages.draws = settings.pictures
     pages.pageTime = settings.pageTime
     pages.now = now
     if let advice = settings.crowding { logger.warning("\(advice)") }

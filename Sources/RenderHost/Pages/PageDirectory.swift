@@ -11,6 +11,8 @@ actor PageDirectory {
     var pages = 200
     var idle: Duration = .seconds(300)
     var pageTime: Duration = .seconds(5)
+    /// `true` if the workers draw pages.
+    var draws = false
     var now: @Sendable () -> ContinuousClock.Instant = { .now }
   }
 

@@ -19,6 +19,8 @@ enum PageFailure: Error, CustomStringConvertible {
   case busy(String)
   case script(url: String, ScriptException)
   case killed(url: String, KillReason)
+  /// The host draws no pages.
+  case noPictures
 
   /// The number of seconds after which the client may try again.
   private static let pause = 1
@@ -32,6 +34,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .full, .busy: .serviceUnavailable
     case .script: .unprocessableContent
     case .killed: .gatewayTimeout
+    case .noPictures: .notImplemented
     }
   }
 
@@ -48,6 +51,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .busy(let reason): reason
     case .script(let url, let fault): "\(url): \(fault.message)"
     case .killed(let url, let reason): "\(url): \(reason)"
+    case .noPictures: "this host draws no pages: start it with --pictures"
     }
   }
 

@@ -24,6 +24,9 @@ struct PageRoutes: Sendable {
     router.get("/pages/:id/preview") { request, context in
       try await answer(context) { try await preview(request, context, try context.parameters.require("id")) }
     }
+    router.get("/pages/:id/picture") { request, context in
+      try await answer(context) { try await picture(request, context, try context.parameters.require("id")) }
+    }
     router.get("/pages/:id/events") { request, context in
       try await answer(context) { try await events(request, try context.parameters.require("id")) }
     }
@@ -91,11 +94,13 @@ struct PageRoutes: Sendable {
     wanted.settle = try Self.seconds("settle", parameters["settle"])
     wanted.timers = try Self.seconds("timers", parameters["timers"])
     let format = try Self.format(of: request, default: .html)
-    let (page, seen) = try await directory.render(wanted, view: Self.view(format, request), for: context.client)
+    let view = try view(format, request)
+    let (page, seen) = try await directory.render(wanted, view: view, for: context.client)
     switch format {
     case .json: return Self.response(page, seen)
     case .outline: return Self.response(text: seen)
     case .html: return Self.response(html: seen, pictures: "")
+    case .png, .svg: return Self.response(picture: seen, format)
     }
   }
 
@@ -132,7 +137,8 @@ struct PageRoutes: Sendable {
   private func show(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
     let format = try Self.format(of: request, default: .json)
     if format == .html { return try await preview(request, context, id) }
-    let view = Self.view(format, request)
+    if format.picture != nil { return try await picture(request, context, id) }
+    let view = try view(format, request)
     let (page, seen, _) = try await directory.call(id, for: context.client) { .show(call: $0, page: $1, view) }
     return format == .json ? Self.response(page, seen) : Self.response(text: seen)
   }
@@ -145,6 +151,18 @@ struct PageRoutes: Sendable {
       .show(call: $0, page: $1, PageView(format: .html, resources: resources))
     }
     return Self.response(html: seen, pictures: origin ?? "")
+  }
+
+  private func picture(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
+    let given = request.uri.queryParameters["format"] == nil ? .png : try Self.format(of: request, default: .png)
+    guard given.picture != nil else {
+      throw PageFailure.badRequest("\"\(given.rawValue)\" is not the format of a picture: use png or svg")
+    }
+    let view = try view(given, request)
+    let (_, seen, _) = try await directory.call(id, for: context.client, extra: view.picture?.timeLimit ?? 0) {
+      .show(call: $0, page: $1, view)
+    }
+    return Self.response(picture: seen, given)
   }
 
   private struct Firing: Decodable {
@@ -250,8 +268,24 @@ extension PageRoutes {
     return format
   }
 
-  static func view(_ format: PageView.Format, _ request: Request) -> PageView {
-    PageView(format: format, withStyles: request.uri.queryParameters["styles"] != nil)
+  /// - Throws: ``PageFailure``: the host draws no pages, or none of this size.
+  func view(_ format: PageView.Format, _ request: Request) throws -> PageView {
+    let parameters = request.uri.queryParameters
+    guard let kind = format.picture else {
+      return PageView(format: format, withStyles: parameters["styles"] != nil)
+    }
+    guard directory.configuration.draws else { throw PageFailure.noPictures }
+    var options = PictureOptions(kind, isFull: parameters["full"] != nil)
+    if let text = parameters["size"] {
+      guard let screen = PictureOptions.Screen(String(text)) else {
+        throw PageFailure.badRequest("the parameter size is \"\(text)\": expected a screen such as 375x812@2")
+      }
+      guard screen.pixels <= Double(PictureOptions.pixelLimit) else {
+        throw PageFailure.badRequest("a screen of \(screen) has more than \(PictureOptions.pixelLimit) pixels")
+      }
+      options.screen = screen
+    }
+    return PageView(options)
   }
 
   /// The origin that a browser has requested, from which the preview loads its pictures; `nil` if it is unknown.
@@ -276,6 +310,16 @@ extension PageRoutes {
     Response(
       status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: text + [10])))
+  }
+
+  static func response(picture: [UInt8], _ format: PageView.Format) -> Response {
+    Response(
+      status: .ok,
+      headers: [
+        .contentType: format == .svg ? "image/svg+xml" : "image/png", .cacheControl: "no-store",
+        .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+        .xContentTypeOptions: "nosniff",
+      ], body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture)))
   }
 
   /// - Parameter pictures: the origin that pictures and fonts may come from besides the document's own.

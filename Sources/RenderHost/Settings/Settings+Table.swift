@@ -30,6 +30,7 @@ extension SettingKey {
   static let pageIdle = Self("page-idle")
   static let pageQueue = Self("page-queue")
   static let pageWait = Self("page-wait")
+  static let pictures = Self("pictures")
   static let allowOrigin = Self("allow-origin")
   static let framework = Self("framework")
   static let prelude = Self("prelude")
@@ -172,6 +173,14 @@ extension Settings {
     .time(
       .pageWait, \.waitingTime, atLeast: .milliseconds(10),
       help: "The time after which a waiting request gets 503. (default: 5)"),
+    Setting(
+      .pictures, form: .toggle, help: "Draw pages as PNG and SVG files, which needs libpangocairo-1.0-0.",
+      discussion: "Each worker takes some 100 ms and 12 MB more at its start."
+    ) {
+      $1.pictures = try $0.truth()
+    } show: {
+      "\($0.pictures)"
+    },
     .list(
       .allowOrigin, \.allowedOrigins,
       help: "An origin that pages may fetch from, besides the manifest's and their own; may be repeated.",

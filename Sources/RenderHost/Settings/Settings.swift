@@ -57,6 +57,8 @@ package struct Settings: Sendable {
   package var waitingTime: Duration = .seconds(5)
   /// The time after which an unused page is closed.
   package var pageIdle: Duration = .seconds(300)
+  /// `true` to draw pages as pictures.
+  package var pictures = false
   /// Origins that pages may fetch from, besides those of the manifest and their own.
   package var allowedOrigins: [String] = []
   /// The paths of framework files by the bundle type that needs them, such as `Vue`.

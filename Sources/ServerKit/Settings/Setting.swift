@@ -192,7 +192,7 @@ package struct GivenValue {
     return address
   }
 
-  func truth() throws -> Bool {
+  package func truth() throws -> Bool {
     guard let isTrue = SettingText.truth(text) else { throw bad("true or false") }
     return isTrue
   }

@@ -98,7 +98,9 @@ struct PageFarm {
   struct Answer: Sendable {
     let status: Int
     let headers: HTTPFields
-    let text: String
+    let body: [UInt8]
+
+    var text: String { String(decoding: body, as: UTF8.self) }
 
     var json: JSONValue {
       (try? JSONValue(reading: Array(text.utf8), limits: JSONLimits(depth: 1_000, values: 1_000_000))) ?? .null
@@ -109,7 +111,7 @@ struct PageFarm {
     _ method: HTTPRequest.Method = .get, _ path: String, _ body: String? = nil, headers: HTTPFields = [:]
   ) async throws -> Answer {
     let answer = try await client.execute(uri: path, method: method, headers: headers, body: body)
-    return Answer(status: answer.status.code, headers: answer.headers, text: answer.text)
+    return Answer(status: answer.status.code, headers: answer.headers, body: answer.body)
   }
 
   /// Opens a bundle, and returns the page's id.

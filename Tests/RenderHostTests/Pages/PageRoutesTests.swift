@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PageKit
 import PageTesting
+import TestSupport
 import Testing
 
 @testable import RenderHost
@@ -35,6 +36,58 @@ import Testing
       #expect(answer3.status == 204)
       let answer4 = try await farm.ask(.get, "/pages/\(id)")
       #expect(answer4.status == 404)
+    }
+  }
+
+  @Test("a page is drawn as a picture, open or in one go", .enabled(if: DrawnPicture.canDraw))
+  func pictures() async throws {
+    let red = Script.page(
+      "b.appendChild(d.createElement('div', { style: { width: 750, height: 100, backgroundColor: 'red' } }))")
+    try await PageFarm.running(["red": red], workers: 1, change: { $0.pictures = true }) { farm in
+      let id = try await farm.open("red")
+      let whole = try await farm.ask(.get, "/pages/\(id)/picture")
+      #expect(whole.status == 200 && whole.headers[.contentType] == "image/png", "\(whole.text)")
+      let picture = try DrawnPicture(whole.body)
+      #expect(picture.size == "750x1334" && picture.color(700, 50) == [255, 0, 0])
+      for path in ["/render?name=red&format=png&size=375x812@2", "/pages/\(id)?format=png&size=375x812@2&full"] {
+        let sized = try DrawnPicture(await farm.ask(.get, path).body)
+        #expect(sized.size == "750x1624" && sized.color(700, 50) == [255, 0, 0], "\(path)")
+        #expect(sized.color(700, 1_600) == [255, 255, 255], "\(path)")
+      }
+      let drawing = try await farm.ask(.get, "/pages/\(id)/picture?format=svg")
+      #expect(drawing.headers[.contentType] == "image/svg+xml" && drawing.text.contains("<svg"))
+      #expect(drawing.headers[.contentSecurityPolicy]?.contains("sandbox") == true)
+      for (query, reason) in [
+        ("size=9999x9999@2", "a screen of 9999x9999@2 has more than 33554432 pixels"),
+        ("size=big", "the parameter size is \"big\": expected a screen such as 375x812@2"),
+        ("format=html", "\"html\" is not the format of a picture: use png or svg"),
+      ] {
+        let refused = try await farm.ask(.get, "/pages/\(id)/picture?\(query)")
+        #expect(refused.status == 400 && refused.json["error"].text == reason, "\(refused.text)")
+      }
+      #expect(try await farm.ask(.get, "/render?name=red&format=png&size=9999x9999@2").status == 400)
+    }
+  }
+
+  @Test(
+    "a page with more pixels than a picture may have is refused with the reason", .enabled(if: DrawnPicture.canDraw))
+  func hugePictures() async throws {
+    let huge = Script.page("b.appendChild(d.createElement('div', { style: { width: 100000, height: 100000 } }))")
+    try await PageFarm.running(["huge": huge], workers: 1, change: { $0.pictures = true }) { farm in
+      let refused = try await farm.ask(.get, "/render?name=huge&format=png&full")
+      #expect(refused.status == 422 && refused.text.contains("is too large"), "\(refused.text)")
+      #expect(try await farm.ask(.get, "/render?name=huge&format=png").status == 200)
+    }
+  }
+
+  @Test("a host without --pictures says so")
+  func noPictures() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      let id = try await farm.open("counter")
+      for path in ["/pages/\(id)/picture", "/render?name=counter&format=svg"] {
+        let refused = try await farm.ask(.get, path)
+        #expect(refused.status == 501 && refused.text.contains("start it with --pictures"), "\(refused.text)")
+      }
     }
   }
 
