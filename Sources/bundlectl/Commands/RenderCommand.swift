@@ -96,7 +96,7 @@ struct RenderCommand: JSONCommand {
     help: ArgumentHelp(
       "The screen of a picture in points, with the pixels of a point: 375x812@2. (default: 375x667@2)",
       discussion: "The page is laid out for it, and its script finds it in WXEnvironment, unless --env says otherwise.",
-      valueName: "size"))
+      valueName: "screen"))
   var size: PictureOptions.Screen?
 
   @Flag(name: .long, help: "Draw all of the page, also what is below the screen.")
@@ -498,4 +498,7 @@ struct RenderCommand: JSONCommand {
   }
 }
 
-extension PictureOptions.Screen: ExpressibleByArgument {}
+extension PictureOptions.Screen: ExpressibleByArgument {
+  /// The forms that are read, for messages.
+  static let form = "a width and a height in points, and the pixels of a point behind @: 375x812 or 375x812@2"
+}

@@ -32,7 +32,9 @@ enum HelpText {
   /// Adds the accepted forms to the parser's error for an invalid time or size.
   private static func expecting(_ text: Substring) -> String {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    for (name, form) in [("time", TimeArgument.form), ("size", SizeArgument.form)]
+    for (name, form) in [
+      ("time", TimeArgument.form), ("size", SizeArgument.form), ("screen", PictureOptions.Screen.form),
+    ]
     where lines.first?.hasPrefix("The value '") == true && lines.first?.hasSuffix("<\(name)>'") == true {
       lines[0] += ": write \(form)"
     }
