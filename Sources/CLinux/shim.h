@@ -99,11 +99,26 @@ static inline const char *pk_thread_state_path(const char *path) {
 // What a trapped call is answered with: the result of another one, which seccomp lets anybody make. Nothing is decided
 // here. openat(): libdispatch looks at its threads as /proc/<thread>/stat, where Landlock cannot tell them from other
 // processes; they are opened in the folder of this process's own threads, and Landlock says which other files are.
+// access() to read: whether the file can be opened, which is all that cairo asks before it opens a font.
 // newfstatat() without a path: what fstat() of the C library is, while a path is a look at a file that cannot be opened.
 static inline long pk_answer_trapped_call(long number, long first, const char *path, long third) {
   if (number == SYS_openat) {
     const char *state = path ? pk_thread_state_path(path) : 0;
     return syscall(SYS_openat, pk_threads_descriptor, state ? state : path, third, 0);
+  }
+  int is_access = number == SYS_faccessat;
+  const char *asked = path;
+#if defined(SYS_access)
+  if (number == SYS_access) {
+    is_access = 1;
+    asked = (const char *)first;
+  }
+#endif
+  if (is_access) {
+    long file = syscall(SYS_openat, pk_threads_descriptor, asked, O_RDONLY | O_CLOEXEC, 0);
+    if (file < 0) return -1;
+    syscall(SYS_close, file);
+    return 0;
   }
   if (number == SYS_newfstatat && path && !*path) return syscall(SYS_fstat, first, third);
   errno = EPERM;

@@ -85,6 +85,37 @@ struct RenderCommandTests {
     }
   }
 
+  private static let font = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"
+
+  @Test(
+    "a confined process draws texts as the command's own does, in any size and with a font of the page",
+    .enabled(if: DrawnPicture.canDraw && FileManager.default.fileExists(atPath: font)))
+  func fontsInPictures() async throws {
+    let script = """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div')
+      d.documentElement.appendChild(b)
+      weex.requireModule('dom').addRule('fontFace', { fontFamily: 'mine', src: "url('mine.ttf')" })
+      for (var n = 20; n < 60; n += 7) {
+        b.appendChild(d.createElement('text', { attr: { value: 'iiWW 汉字' }, style: { fontSize: n, fontFamily: 'mine' } }))
+        b.appendChild(d.createElement('text', { attr: { value: 'iiWW 汉字' }, style: { fontSize: n, fontWeight: 'bold' } }))
+      }
+      """
+    try await Site.running { (site: Site) async throws in
+      try site.write(script, to: "a.js")
+      try FileManager.default.copyItem(atPath: Self.font, toPath: site.folder.file("mine.ttf"))
+      var pictures: [Data] = []
+      for more in [[], ["--in-process"]] {
+        let file = site.folder.file("a\(more.count).png")
+        let arguments = ["render", site.folder.file("a.js"), "--store", site.store, "--format", "png", "-o", file]
+        let result = try await Command.start(arguments + more).result()
+        #expect(result.status == 0, "\(result.error)")
+        pictures.append(try Data(contentsOf: URL(fileURLWithPath: file)))
+      }
+      #expect(pictures.first == pictures.last)
+    }
+  }
+
   @Test("a screen that is too large, or without a picture, is refused before the page is opened")
   func screens() async throws {
     try await Site.running { (site: Site) async throws in

@@ -142,7 +142,7 @@ extension SystemCallFilter {
     var filter = SystemCallFilter()
     filter.addThreads(pid)
     filter.addMemory()
-    if draws { filter.add([SYS_memfd_create]) }
+    if draws { filter.addFonts() }
     filter.addWaiting()
     filter.addDescriptors()
     filter.add([SYS_getpid, SYS_gettid, SYS_sysinfo])
@@ -181,6 +181,15 @@ extension SystemCallFilter {
     // The engine makes machine code: memory becomes executable.
     add([SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk])
     add([SYS_mremap])  // Also: realloc().
+  }
+
+  /// What cairo and FreeType need to open a font that a text is drawn in; Landlock restricts the files.
+  private mutating func addFonts() {
+    add([SYS_memfd_create])
+    #if arch(x86_64)
+      add(SYS_access, when: ([.int(1, is: R_OK)], .trap))
+    #endif
+    add(SYS_faccessat, when: ([.int(0, is: AT_FDCWD), .int(2, is: R_OK)], .trap))
   }
 
   private mutating func addWaiting() {
