@@ -6,21 +6,21 @@ import PageLayout
 ///
 /// PNG files are decoded by cairo, JPEG by libjpeg-turbo, WebP by libwebp, the first picture of a GIF by giflib, and SVG by
 /// librsvg. Each library is loaded when it is needed first, and a picture whose library is missing cannot be decoded.
-public final class DecodedPicture: @unchecked Sendable {
+package final class DecodedPicture: @unchecked Sendable {
   /// The largest number of bytes of a file that is decoded.
-  public static let byteLimit = 32 << 20
+  package static let byteLimit = 32 << 20
   /// The largest number of pixels of a picture that is decoded: 96 MB of memory.
-  public static let pixelLimit = 24_000_000
+  package static let pixelLimit = 24_000_000
   /// The largest number of bytes of an SVG file: its drawing may take long.
-  public static let drawingLimit = 1 << 20
+  package static let drawingLimit = 1 << 20
 
   /// What is drawn for a picture that cannot be decoded.
-  public static let placeholder = DecodedPicture()
+  package static let placeholder = DecodedPicture()
 
   /// The picture's size in pixels; of a JPEG that was decoded smaller the size of the whole.
-  public let size: LayoutSize
+  package let size: LayoutSize
   /// The bytes of memory that the pixels take.
-  public let cost: Int
+  package let cost: Int
   /// cairo's surface, which nothing changes; `nil` for the placeholder.
   let surface: OpaquePointer?
 
@@ -41,7 +41,7 @@ public final class DecodedPicture: @unchecked Sendable {
   ///   - pixels: the size in which the picture is to be drawn, or `nil` for its own. A larger JPEG is decoded smaller, and an
   ///     SVG in this size.
   /// - Throws: ``PictureError``: a library is missing, the format is unknown, the file is damaged or too large.
-  public static func decode(_ bytes: [UInt8], for pixels: LayoutSize? = nil) throws(PictureError) -> DecodedPicture {
+  package static func decode(_ bytes: [UInt8], for pixels: LayoutSize? = nil) throws(PictureError) -> DecodedPicture {
     if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
     guard bytes.count <= byteLimit else {
       throw .picture("the picture's file has \(bytes.count) bytes, \(byteLimit) are allowed")

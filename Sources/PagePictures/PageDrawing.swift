@@ -10,28 +10,28 @@ import PageLayout
 ///     layout.update()
 ///     let drawing = PageDrawing(layout, texts: texts, look: { .init(style: styles[$0], attributes: attributes[$0]) })
 ///     let file = try drawing.png(width: 750)
-public struct PageDrawing {
+package struct PageDrawing {
   /// What is drawn of an element beside its box.
-  public struct Look {
+  package struct Look {
     /// The style, by names as the script wrote them.
-    public var style: [String: LayoutValue]
+    package var style: [String: LayoutValue]
     /// The attributes.
-    public var attributes: [String: LayoutValue]
+    package var attributes: [String: LayoutValue]
 
     /// What an element has; a page's script decides both.
-    public init(style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]) {
+    package init(style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]) {
       (self.style, self.attributes) = (style, attributes)
     }
   }
 
   /// The part of the page that is drawn, in units of the design.
-  public var area: LayoutRect
+  package var area: LayoutRect
   /// The longest time that a drawing may take.
-  public var timeLimit = Duration.seconds(5)
+  package var timeLimit = Duration.seconds(5)
   /// The largest length of an SVG file in bytes.
-  public var byteLimit = 32 << 20
+  package var byteLimit = 32 << 20
   /// zlib's level for PNG files: 1 is fast, 9 makes them small.
-  public var compressionLevel = 1
+  package var compressionLevel = 1
 
   let layout: LayoutTree
   let texts: PageTexts
@@ -45,7 +45,7 @@ public struct PageDrawing {
   ///   - look: the style and the attributes of an element; called for those that can be seen.
   ///   - picture: the picture of an image element that is drawn in so many pixels; `nil` if there is none (yet), and
   ///     ``DecodedPicture/placeholder`` for one that cannot be decoded.
-  public init(
+  package init(
     _ layout: LayoutTree, area: LayoutRect? = nil, texts: PageTexts, look: @escaping (String) -> Look,
     picture: @escaping (String, LayoutSize) -> DecodedPicture? = { _, _ in nil }
   ) {
@@ -58,7 +58,7 @@ public struct PageDrawing {
   ///
   /// - Parameter width: the width in pixels, of the area; the height follows from it.
   /// - Throws: ``PictureError``.
-  public func png(width: Double) throws(PictureError) -> [UInt8] {
+  package func png(width: Double) throws(PictureError) -> [UInt8] {
     let canvas = try draw(width: width)
     return try canvas.png(level: compressionLevel)
   }
@@ -67,7 +67,7 @@ public struct PageDrawing {
   ///
   /// - Parameter width: the width of the area, in the file's units.
   /// - Throws: ``PictureError``.
-  public func svg(width: Double) throws(PictureError) -> [UInt8] {
+  package func svg(width: Double) throws(PictureError) -> [UInt8] {
     let scale = try scale(width)
     let canvas = try Canvas(svgWidth: width, height: area.height * scale, scale: scale, byteLimit: byteLimit)
     var painter = PagePainter(self, canvas, scale: scale)

@@ -8,9 +8,9 @@ import PageLayout
 /// as on Android and in browsers; with a `lineHeight` it has that height. Of a text, the first 30,000 characters are measured
 /// and drawn; with `lines`, as many as could stand in them. A word
 /// of more than 250 characters may break after each 250.
-public final class PageTexts: TextMeasuring {
+package final class PageTexts: TextMeasuring {
   /// The largest number of characters of a text that are measured and drawn.
-  public static let characterLimit = 30_000
+  package static let characterLimit = 30_000
   /// What a page is written in that names no font, and what has the characters that a page's fonts lack.
   static let standardFamilies = "sans-serif"
 
@@ -18,7 +18,7 @@ public final class PageTexts: TextMeasuring {
   private let page: Int
 
   /// The texts of a page without fonts of its own.
-  public init(_ fonts: SystemFonts) {
+  package init(_ fonts: SystemFonts) {
     self.fonts = fonts
     let number = try? fonts.withState { state throws(PictureError) in
       state.nextPage += 1
@@ -37,12 +37,12 @@ public final class PageTexts: TextMeasuring {
   ///
   /// - Parameter bytes: a TrueType or OpenType file of at most 32 MiB; a page may have 16.
   /// - Throws: ``PictureError/font(family:reason:)``.
-  public func addFont(family: String, bytes: [UInt8]) throws(PictureError) {
+  package func addFont(family: String, bytes: [UInt8]) throws(PictureError) {
     try fonts.withState { [page] state throws(PictureError) in try state.addFont(family, bytes, page: page) }
   }
 
   /// The size of a text in lines; that of ``FixedAdvances`` if there is no memory.
-  public func size(of text: LayoutText, width: Double) -> LayoutSize {
+  package func size(of text: LayoutText, width: Double) -> LayoutSize {
     guard !text.isEmpty else { return .zero }
     let size = try? fonts.withState { [page] state throws(PictureError) in
       state.set(text, width: width, paints: [], page: page)?.size

@@ -44,7 +44,7 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
 /// open files.
 ///
 /// Pages add fonts of their own through ``PageTexts``. One text is set or drawn at a time.
-public final class SystemFonts: @unchecked Sendable {
+package final class SystemFonts: @unchecked Sendable {
   /// What the lock protects: neither Pango nor fontconfig may be used by two threads at once.
   struct State {
     let config: OpaquePointer
@@ -70,13 +70,13 @@ public final class SystemFonts: @unchecked Sendable {
   /// The fonts of this process, which are loaded by the first call; that takes some 10 ms.
   ///
   /// - Throws: ``PictureError/unavailable(_:)`` if a library is missing. Later calls throw the same.
-  public static func shared() throws(PictureError) -> SystemFonts { try loaded.get() }
+  package static func shared() throws(PictureError) -> SystemFonts { try loaded.get() }
 
   /// Loads the fonts that a process needs that will have no right to open other files, and opens those of usual texts.
   ///
   /// - Returns: the folders of fonts, from which the process must still be able to read: Pango opens a font when a text needs
   ///   it.
-  public static func preload() throws(PictureError) -> [String] {
+  package static func preload() throws(PictureError) -> [String] {
     let fonts = try shared()
     for decoder in [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG] { _ = pk_load_decoder(decoder) }
     let texts = PageTexts(fonts)

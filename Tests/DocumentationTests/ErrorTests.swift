@@ -6,7 +6,7 @@ struct ErrorTests {
   /// The modules whose declarations an app sees.
   private static let modules = [
     "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageLayout",
-    "PageRuntime", "PageTesting", "Releases", "ScriptEngine",
+    "PagePictures", "PageRuntime", "PageTesting", "Releases", "ScriptEngine",
   ]
 
   /// Errors that an app can match although no module of ours declares them.

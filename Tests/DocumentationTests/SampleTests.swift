@@ -49,7 +49,7 @@ struct SampleTests {
   /// The modules whose declarations an app sees.
   private static let modules = [
     "Bundles", "CurlTransport", "Blobs", "HTTPCache", "HTTPCacheFoundation", "HTTPCaching", "HTTPTransport",
-    "PageKit", "PageLayout", "PageRuntime", "PageTesting", "Releases", "ScriptEngine",
+    "PageKit", "PageLayout", "PagePictures", "PageRuntime", "PageTesting", "Releases", "ScriptEngine",
   ]
 
   /// The examples in the documentation above public declarations, each with the number of its first line.

@@ -24,6 +24,21 @@ enum LayoutSamples {
     try await page.fireEvent(list, "scroll", ["contentOffset": ["x": 0, "y": -500]])
   }
 
+  static func drawing(_ page: PageInstance) async throws -> [UInt8] {
+    let file = try await page.picture(PictureOptions(.png, screen: .init("375x812@2")))
+    return file
+  }
+
+  struct Monospaced: TextMeasuring {
+    func size(of text: LayoutText, width: Double) -> LayoutSize {
+      let (letter, line) = (text.style.fontSize * 0.6, text.style.lineHeight ?? text.style.fontSize * 1.2)
+      let count = Double(text.spans.reduce(0) { $0 + $1.text.count })
+      guard count > 0 else { return .zero }
+      let perLine = max(1, min(count, (width / letter).rounded(.down)))
+      return LayoutSize(width: perLine * letter, height: (count / perLine).rounded(.up) * line)
+    }
+  }
+
   static func layingOut() {
     var layout = LayoutTree(window: LayoutWindow())
     layout.createBody("_root", type: "div")
