@@ -201,6 +201,8 @@ static bool drawGIF(GIF *gif, int transparent, uint8_t *pixels, int width, int h
   const Palette *palette = gif->image.palette ? gif->image.palette : gif->palette;
   int lineWidth = gif->image.width, lines = gif->image.height;
   if (!palette || !palette->colours || lineWidth <= 0 || lineWidth > 65535 || lines <= 0 || lines > 65535) return false;
+  // All lines are decoded, also those beyond the canvas.
+  if ((long)lineWidth * lines > 24000000) return false;
   uint8_t *line = malloc((size_t)lineWidth);
   if (!line) return false;
   static const int starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};

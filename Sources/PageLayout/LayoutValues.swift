@@ -5,6 +5,8 @@ public struct LayoutSize: Hashable, Sendable {
   /// The height in units.
   public var height: Double
 
+  /// Makes a size.
+  ///
   /// - Parameters:
   ///   - width: the width in units.
   ///   - height: the height in units.
@@ -25,6 +27,8 @@ public struct LayoutRect: Hashable, Sendable {
   /// The height, at least 0.
   public var height: Double
 
+  /// Makes a rectangle.
+  ///
   /// - Parameters:
   ///   - x: the left edge.
   ///   - y: the top edge.
@@ -141,6 +145,8 @@ public struct LayoutPoint: Hashable, Sendable {
   /// The distance downwards.
   public var y: Double
 
+  /// Makes a point.
+  ///
   /// - Parameters:
   ///   - x: the distance to the right.
   ///   - y: the distance downwards.

@@ -37,6 +37,8 @@ public struct LayoutText: Hashable, Sendable {
     /// The ref of the element that the part comes from.
     public var ref: String
 
+    /// Makes a part of a text.
+    ///
     /// - Parameters:
     ///   - text: the characters; empty for a picture.
     ///   - style: the style of the characters.
@@ -56,6 +58,8 @@ public struct LayoutText: Hashable, Sendable {
   /// is that of their span.
   public var style: TextStyle
 
+  /// Makes a paragraph.
+  ///
   /// - Parameters:
   ///   - spans: the parts, in order.
   ///   - style: the style of the paragraph.

@@ -90,7 +90,9 @@ package final class DecodedPicture: @unchecked Sendable {
 
   private static func png(_ bytes: [UInt8]) throws(PictureError) -> DecodedPicture {
     // PNG §11.2.2: the size is in the first chunk.
-    guard bytes.count >= 24 else { throw damaged("PNG") }
+    guard bytes.count >= 24, bytes[8..<16].elementsEqual([0, 0, 0, 13] + Array("IHDR".utf8)) else {
+      throw damaged("PNG")
+    }
     func number(_ start: Int) -> Int { bytes[start..<(start + 4)].reduce(0) { $0 << 8 | Int($1) } }
     try check("PNG", number(16), number(20))
     let surface = bytes.withUnsafeBufferPointer { bytes in
@@ -172,6 +174,9 @@ package final class DecodedPicture: @unchecked Sendable {
     guard bytes.count <= drawingLimit else {
       throw .picture("the SVG picture has \(bytes.count) bytes, \(drawingLimit) are allowed")
     }
+    guard Self.isPlain(bytes) else {
+      throw .picture("the SVG picture has filters, pictures or entities, whose cost has no bound")
+    }
     var error: UnsafeMutablePointer<GError>?
     defer { if let error { g_error_free(error) } }
     // Without an address of its own it can load no other files.
@@ -195,6 +200,20 @@ package final class DecodedPicture: @unchecked Sendable {
     var box = RsvgRectangle(x: 0, y: 0, width: width, height: height)
     guard rsvg_handle_render_document(handle, cairo, &box, &error) != 0 else { throw damaged("SVG") }
     return picture
+  }
+
+  /// Returns `false` for a drawing whose cost follows neither from its bytes nor from its pixels: with filters, pictures in
+  /// it or entities, or with what may hide these.
+  static func isPlain(_ bytes: [UInt8]) -> Bool {
+    // Compressed, or in an encoding in which names have other bytes.
+    guard bytes.first != 0x1F, !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self)?.lowercased()
+    else { return false }
+    if let encoding = text.prefix(300).firstRange(of: "encoding=") {
+      guard text[encoding.upperBound...].dropFirst().hasPrefix("utf-8") else { return false }
+    }
+    return !["filter", "<image", ":image", "<feimage", ":feimage", "<!entity", "&#", "\\"].contains {
+      text.contains($0)
+    }
   }
 
   /// The size in pixels; by the drawing's box, or 300 x 150 as in CSS, without one.

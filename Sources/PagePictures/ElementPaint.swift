@@ -39,7 +39,8 @@ struct Color: Hashable {
   }
 
   private init?(digits: Substring) {
-    guard let number = UInt32(digits, radix: 16), digits.first != "+" else { return nil }
+    // The conversion takes a sign too.
+    guard digits.allSatisfy({ $0.isASCII && $0.isHexDigit }), let number = UInt32(digits, radix: 16) else { return nil }
     switch digits.utf8.count {
     case 3, 4:
       let parts = digits.compactMap { $0.hexDigitValue.map { Double($0) / 15 } }
@@ -296,7 +297,7 @@ struct ElementPaint: Equatable {
     }
     if let text = reader.text("borderRadius") {
       // CSS Backgrounds 3 §4.1; a second radius of a corner, behind a slash, is not read.
-      let values = text.split(separator: "/")[0].split(separator: " ").compactMap { reader.length(String($0)) }
+      let values = text.prefix { $0 != "/" }.split(separator: " ").compactMap { reader.length(String($0)) }
       if let first = values.first {
         let second = values.count > 1 ? values[1] : first
         let third = values.count > 2 ? values[2] : first

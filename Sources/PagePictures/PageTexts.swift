@@ -466,7 +466,7 @@ private struct PangoText {
   private static let wordLimit = 250
 
   private static func isBreak(_ scalar: UInt32) -> Bool {
-    scalar <= 32 || scalar == 0x2D || scalar == 0x200B || isEastAsian(scalar)
+    scalar <= 32 || scalar == 0x200B
   }
 
   /// Letters and punctuation of China, Japan and Korea; the same numbers have other shapes there.

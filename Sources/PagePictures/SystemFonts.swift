@@ -118,7 +118,7 @@ package final class SystemFonts: @unchecked Sendable {
     return try body(&state)
   }
 
-  /// The folders that fontconfig knows, which exist.
+  /// The folders that fontconfig knows, which exist, without those that are within another one of them.
   private var folders: [String] {
     let folders: [String]? = try? withState { state throws(PictureError) in
       guard let list = FcConfigGetFontDirs(state.config) else { return [] }
@@ -127,7 +127,17 @@ package final class SystemFonts: @unchecked Sendable {
       while let name = FcStrListNext(list) { folders.append(String(cString: name)) }
       return folders
     }
-    return (folders ?? []).filter { access($0, R_OK) == 0 }
+    return Self.outermost((folders ?? []).filter { access($0, R_OK) == 0 })
+  }
+}
+
+extension SystemFonts {
+  /// The folders that are within no other one.
+  static func outermost(_ folders: [String]) -> [String] {
+    folders.sorted().reduce(into: []) { found, folder in
+      if let last = found.last, folder == last || folder.hasPrefix(last.hasSuffix("/") ? last : last + "/") { return }
+      found.append(folder)
+    }
   }
 }
 
@@ -174,7 +184,7 @@ extension SystemFonts.State {
     defer { FcFontSetDestroy(read) }
     let descriptor = try Self.file(of: bytes, refuse)
     var count: CInt = 0
-    let path = "/proc/self/fd/\(descriptor)"
+    let path = path(of: descriptor)
     _ = path.withCString { path in
       path.withMemoryRebound(to: UInt8.self, capacity: 1) { FcFreeTypeQueryAll($0, .max, nil, &count, read) }
     }
@@ -203,6 +213,13 @@ extension SystemFonts.State {
     remove(former)
     pango_fc_font_map_config_changed(map)
     metrics = [:]
+  }
+
+  /// A path of a font's file that no other font has had: cairo keeps what it has read by the path, also when the file is
+  /// closed and its number is another one's. The number of the font stands in it as `/` and `/.`.
+  private func path(of descriptor: Int32) -> String {
+    let number = String(nextFont, radix: 2).map { $0 == "0" ? "/" : "/." }.joined()
+    return "/proc/self/fd\(number)/\(descriptor)"
   }
 
   /// Forgets a page.

@@ -54,6 +54,36 @@ struct DecodedPictureTests {
     }
   }
 
+  @Test("the size of a PNG is that of its first chunk, and without one it is damaged")
+  func firstChunk() throws {
+    var bytes = try Self.png()
+    // A chunk before the size, which decoders skip, with another size in its place.
+    bytes.insert(contentsOf: [0, 0, 0, 8] + Array("abCd".utf8) + [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0], at: 8)
+    #expect(throws: PictureError.picture("the PNG picture is damaged")) { try DecodedPicture.decode(bytes) }
+  }
+
+  @Test(
+    "a drawing whose cost has no bound is refused",
+    arguments: [
+      ("<svg><rect/></svg>", true), (#"<?xml version="1.0" encoding="UTF-8"?><svg/>"#, true),
+      ("<svg><filter id='a'/></svg>", false), ("<svg style='filter: blur(9px)'/>", false),
+      ("<svg><x:image href='data:,'/></svg>", false), ("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg/>", false),
+      ("<svg style='f\\69lter: blur(9px)'/>", false), ("<svg style='&#102;ilter: blur(9px)'/>", false),
+      (#"<?xml version="1.0" encoding="UTF-7"?><svg/>"#, false), ("<svg>\0</svg>", false),
+    ])
+  func unboundedDrawings(_ text: String, _ isPlain: Bool) {
+    #expect(DecodedPicture.isPlain(Array(text.utf8)) == isPlain)
+  }
+
+  @Test("of folders of fonts those count that are within no other one")
+  func outermostFolders() {
+    #expect(
+      SystemFonts.outermost([
+        "/usr/share/fonts/a", "/usr/share/fonts", "/usr/share/fonts/a/b", "/usr/share/fontsx", "/a/",
+      ])
+        == ["/a/", "/usr/share/fonts", "/usr/share/fontsx"])
+  }
+
   @Test("the first picture of a GIF is drawn, with its transparent pixels", .decoded(PK_DECODER_GIF))
   func firstPicture() throws {
     let canvas = try Canvas(width: 4, height: 4, scale: 1, isOpaque: false)

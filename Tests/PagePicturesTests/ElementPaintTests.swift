@@ -15,7 +15,8 @@ struct ElementPaintTests {
       ("hsl(120, 100%, 50%)", [0, 255, 0, 255]), ("hsla(0, 0%, 50%, 0.25)", [128, 128, 128, 64]),
       ("hsl(-120, 100%, 25%)", [0, 0, 128, 255]), (" RebeccaPurple ", [102, 51, 153, 255]),
       ("transparent", [0, 0, 0, 0]),
-      ("", nil), ("#ff", nil), ("#ggg", nil), ("#+ff", nil), ("rgb(1,2)", nil), ("rgb(a,b,c)", nil), ("url(x)", nil),
+      ("", nil), ("#ff", nil), ("#ggg", nil), ("#+ff", nil), ("#-00", nil), ("rgb(1,2)", nil), ("rgb(a,b,c)", nil),
+      ("url(x)", nil),
       ("redd", nil), ("rgb(1,2,3", nil), ("rgb(nan,inf,0)", nil), ("#", nil),
     ] as [(String, [Int]?)])
   func colors(_ text: String, _ expected: [Int]?) {
@@ -55,6 +56,9 @@ struct ElementPaintTests {
     #expect(mixed.borders.map(\.line) == [.dashed, .dashed, .dashed, .dotted])
     #expect(mixed.radii == [.units(10), .units(5), .units(10), .units(40)])
     #expect(paint(["border": .text("1px solid rgba(0, 0, 0, 0.5)")]).borders[2].color.alpha == 0.5)
+    for text in ["/", "//", " / 5px"] {
+      #expect(paint(["borderRadius": .text(text)]).radii == paint([:]).radii, "\(text)")
+    }
     #expect(paint(["borderRadius": .text("50%")]).radii == [ElementPaint.Length](repeating: .share(0.5), count: 4))
   }
 

@@ -50,6 +50,8 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   /// The longest time that a drawing may take, in seconds.
   public var timeLimit = 5.0
 
+  /// Makes the options of a picture.
+  ///
   /// - Parameters:
   ///   - format: the format of the file.
   ///   - screen: the screen that the page is laid out for; `nil` for the device of `WXEnvironment`.

@@ -59,15 +59,25 @@ enum Confinement {
     return report
   }
 
+  /// The number of folders of fonts that a process may read; it has 64 descriptors.
+  private static let fontFolders = 16
+
   private static func restrictFiles(_ landlock: Landlock?, _ fonts: [String]) -> String? {
     guard let landlock else { return "Landlock: \(String(cString: strerror(errno)))" }
     // Without the first, Foundation makes the same identifier every time. In the second, libdispatch looks at its own
     // threads, and ends the process if it may not.
-    let paths = ["/dev/urandom", "/proc/self"] + fonts
-    let descriptors = paths.map { open($0, Self.pathOnly | O_CLOEXEC) }
-    defer { for descriptor in descriptors where descriptor >= 0 { close(descriptor) } }
-    for (path, descriptor) in zip(paths, descriptors) where descriptor < 0 {
-      return "\(path): \(String(cString: strerror(errno)))"
+    let paths = ["/dev/urandom", "/proc/self"]
+    var descriptors: [Int32] = []
+    defer { for descriptor in descriptors { close(descriptor) } }
+    for path in paths {
+      let descriptor = open(path, Self.pathOnly | O_CLOEXEC)
+      guard descriptor >= 0 else { return "\(path): \(String(cString: strerror(errno)))" }
+      descriptors.append(descriptor)
+    }
+    // Texts in fonts of a folder that is gone, or beyond these, are drawn in others.
+    for folder in fonts.prefix(Self.fontFolders) {
+      let descriptor = open(folder, Self.pathOnly | O_CLOEXEC)
+      if descriptor >= 0 { descriptors.append(descriptor) }
     }
     return landlock.restrict(readable: descriptors)
   }
