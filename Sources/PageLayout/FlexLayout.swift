@@ -353,7 +353,7 @@ struct FlexLayout {
     var height: Double
     var widthMode: Constraint.Mode
     var heightMode: Constraint.Mode
-    /// What shares of items count from; not a number if it follows from the items.
+    /// The length that shares of items are shares of; not a number if it follows from the items.
     var outer = Constraint()
 
     func length(row: Bool) -> Double { row ? width : height }
@@ -622,7 +622,7 @@ struct FlexLayout {
     return max(length, least)
   }
 
-  /// What an item is told of its size while it is asked for the one it would like.
+  /// The constraint under which an item is asked for the size it would like.
   private func itemConstraint(_ child: Int, in parent: Int, row: Bool, room: Room, wraps: Bool) -> Constraint {
     let node = nodes + child
     var constraint = room.outer
@@ -1125,7 +1125,7 @@ struct FlexLayout {
     }
   }
 
-  /// Where an element is as the only item of its parent: CSS Flexible Box Layout §4.1.
+  /// The place of an element as the only item of its parent: CSS Flexible Box Layout §4.1.
   private func staticPlace(_ child: Int, in parent: Int, axes: Axes) -> (Double, Double) {
     let node = nodes + child
     let row = axes.row

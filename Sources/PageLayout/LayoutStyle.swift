@@ -45,7 +45,7 @@ struct Sides: Equatable {
   var hasAuto: Bool { left.isAuto || top.isAuto || right.isAuto || bottom.isAuto }
 }
 
-/// What layout reads of a style. The initial values are those of Weex (`WXCoreCSSStyle` of the SDK's core): a column whose
+/// The part of a style that layout reads. The initial values are those of Weex (`WXCoreCSSStyle` of the SDK's core): a column whose
 /// items are stretched and keep their size.
 struct Style: Equatable {
   enum Direction: UInt8 { case inherit, leftToRight, rightToLeft }

@@ -275,7 +275,7 @@ public struct LayoutTree: Sendable {
 
   // MARK: Places on the page
 
-  /// Where an element is on the page, and what those in it need to know.
+  /// The place of an element on the page, with the facts that its children need.
   private struct Spot {
     var origin = LayoutPoint.zero
     /// The scroller around it; −1 for none.
@@ -309,7 +309,7 @@ public struct LayoutTree: Sendable {
     return box(place, at: spot.origin, isVisible: spot.isVisible, isRemoved: spot.isRemoved)
   }
 
-  /// Where an element is, by the one around it; that of the body is a spot of its own.
+  /// The place of an element in its parent; that of the body is a spot of its own.
   private func spot(of place: Int32, in above: Spot) -> Spot {
     let item = nodes[Int(place)]
     var spot = above
@@ -1008,7 +1008,7 @@ struct TextEntry {
   }
 }
 
-/// What an element is told of its size: a length or not a number if there is none, and what it means.
+/// The sizes between which an element is laid out: a length or not a number if there is none, and its meaning.
 struct Constraint: Equatable {
   enum Mode: UInt8 { case exact, atMost, open }
 

@@ -109,7 +109,7 @@ public enum LayoutValue: Hashable, Sendable {
   case text(String)
 }
 
-/// Where an element is.
+/// The place of an element.
 public struct LayoutBox: Hashable, Sendable {
   /// The ref of the element.
   public var ref: String

@@ -6,6 +6,8 @@ import PageLayout
 ///
 /// PNG files are decoded by cairo, JPEG by libjpeg-turbo, WebP by libwebp, the first picture of a GIF by giflib, and SVG by
 /// librsvg. Each library is loaded when it is needed first, and a picture whose library is missing cannot be decoded.
+///
+/// `@unchecked Sendable`: its surface is only read once it was decoded.
 package final class DecodedPicture: @unchecked Sendable {
   /// The largest number of bytes of a file that is decoded.
   package static let byteLimit = 32 << 20

@@ -122,7 +122,7 @@ extension OriginExchange {
     return recorder.storageAtOnce(of: head, outgoing, brought.times)
   }
 
-  /// What the first request makes of the result.
+  /// The outcome of the result for the first request.
   private func response(to beginning: Beginning, _ result: Result<FetchResult, any Error>) -> BegunResponse {
     let (outgoing, reason) = (beginning.outgoing, beginning.reason)
     switch result {

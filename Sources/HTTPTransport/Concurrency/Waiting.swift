@@ -17,7 +17,7 @@ import Synchronization
 /// It is inlinable, so that other modules' states cost no look-ups of metadata.
 @usableFromInline
 package struct WaitList: Sendable {
-  /// What waits.
+  /// A waiting task, or a function that is called in its place.
   @usableFromInline
   package enum Waiter: Sendable {
     case task(CheckedContinuation<Void, Never>)
