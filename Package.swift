@@ -315,9 +315,10 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(name: "ContainersTests", dependencies: ["Containers"], swiftSettings: relaxed),
     .testTarget(name: "PageLayoutTests", dependencies: ["PageLayout"], swiftSettings: relaxed),
-    // Lays out what scripts/layout-suite reads from public tests.
+    // Lays out what scripts/layout-suite reads from public tests, and pages for scripts/compare-layout.
     .executableTarget(
-      name: "LayoutTool", dependencies: ["PageLayout"], path: "Tests/LayoutTool", swiftSettings: relaxed),
+      name: "LayoutTool", dependencies: ["PageLayout", "PagePictures"], path: "Tests/LayoutTool",
+      swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "PageWorkersTests",

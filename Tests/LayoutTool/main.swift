@@ -1,5 +1,6 @@
 import Foundation
 import PageLayout
+import PagePictures
 
 // Lays out trees that come as lines of JSON, and answers each with a line: the boxes of its elements, parents first.
 //
@@ -7,6 +8,15 @@ import PageLayout
 //     [[x, y, width, height], …]
 //
 // The root is an absolute box on a screen without bounds to speak of. Places and sizes are rounded to whole units.
+//
+// A page, as `bundlectl render --json` prints its elements, is answered with the boxes by ref, as they are on the page:
+//
+//     {"page": {"ref": "_root", "type": "div", "style": {…}, "attr": {…}, "children": […]},
+//      "screen": [375, 812], "design": 750, "font": "DejaVu Sans Mono", "line": 1.2}
+//     {"_root": [x, y, width, height], …}
+//
+// The screen is in points. All texts of the page have the font, and lines of the part of their size that `line` says
+// unless they have a `lineHeight`.
 
 /// The measurer of Yoga's generated tests: characters are 10 wide and 10 high, and words are not broken.
 struct TenByTen: TextMeasuring {
@@ -85,8 +95,73 @@ func boxes(_ test: [String: Any]) -> [[Double]] {
   }
 }
 
+/// The system's fonts, but one font and one height of lines for all texts.
+struct OneFont: TextMeasuring {
+  let texts: PageTexts
+  let font: String
+  let line: Double
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    var text = text
+    func plain(_ style: TextStyle) -> TextStyle {
+      var style = style
+      style.fontFamily = font
+      if style.lineHeight == nil { style.lineHeight = style.fontSize * line }
+      return style
+    }
+    text.style = plain(text.style)
+    for index in text.spans.indices { text.spans[index].style = plain(text.spans[index].style) }
+    return texts.size(of: text, width: width)
+  }
+}
+
+func values(_ members: Any?) -> [String: LayoutValue] {
+  (members as? [String: Any] ?? [:]).mapValues { value in
+    switch value {
+    case let text as String: .text(text)
+    case let number as NSNumber: .number(number.doubleValue)
+    default: .text("")
+    }
+  }
+}
+
+func pageBoxes(_ page: [String: Any], _ test: [String: Any], _ fonts: SystemFonts) -> [String: [Double]] {
+  let screen = test["screen"] as? [Double] ?? [375, 667]
+  let window = LayoutWindow(
+    points: LayoutSize(width: screen.first ?? 0, height: screen.last ?? 0),
+    viewPortWidth: test["design"] as? Double ?? 750)
+  let measurer = OneFont(
+    texts: PageTexts(fonts), font: test["font"] as? String ?? "sans-serif", line: test["line"] as? Double ?? 1.2)
+  var tree = LayoutTree(window: window, measurer: measurer)
+  var refs: [String] = []
+  func add(_ element: [String: Any], to parent: String?) {
+    guard let ref = element["ref"] as? String, let type = element["type"] as? String else { return }
+    refs.append(ref)
+    let (style, attributes) = (values(element["style"]), values(element["attr"]))
+    if let parent {
+      tree.add(ref, type: type, style: style, attributes: attributes, to: parent)
+    } else {
+      tree.createBody(ref, type: type, style: style, attributes: attributes)
+    }
+    for child in element["children"] as? [[String: Any]] ?? [] { add(child, to: ref) }
+  }
+  add(page, to: nil)
+  tree.update()
+  var boxes: [String: [Double]] = [:]
+  for ref in refs {
+    if let frame = tree.box(ref)?.pageFrame { boxes[ref] = [frame.x, frame.y, frame.width, frame.height] }
+  }
+  return boxes
+}
+
 while let line = readLine() {
   let test = (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any] ?? [:]
-  let data = (try? JSONSerialization.data(withJSONObject: boxes(test))) ?? Data("[]".utf8)
+  let answer: Any
+  if let page = test["page"] as? [String: Any] {
+    answer = pageBoxes(page, test, try SystemFonts.shared())
+  } else {
+    answer = boxes(test)
+  }
+  let data = (try? JSONSerialization.data(withJSONObject: answer)) ?? Data("[]".utf8)
   print(String(decoding: data, as: UTF8.self))
 }
