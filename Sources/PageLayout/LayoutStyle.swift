@@ -394,10 +394,18 @@ struct StyleReader {
     Sides(left: width(sides.left), top: width(sides.top), right: width(sides.right), bottom: width(sides.bottom))
   }
 
-  /// The width of `1px solid #ccc`.
+  /// The kinds of lines that a border can have: CSS Backgrounds 3 §3.2.
+  private static let lines: Set<String> = [
+    "solid", "dashed", "dotted", "double", "groove", "ridge", "inset", "outset",
+  ]
+
+  /// The width of `1px solid #ccc`. Without a kind of line there is no border.
   private func lineWidth(_ value: LayoutValue) -> Length {
     let parts = parts(value)
-    if parts.contains(.text("none")) { return .zero }
+    let hasLine = parts.contains {
+      if case .text(let word) = $0 { Self.lines.contains(word.lowercased()) } else { false }
+    }
+    guard hasLine else { return .zero }
     return parts.lazy.map(length).first { $0.unit == .units }.map(width) ?? .none
   }
 

@@ -137,6 +137,19 @@ struct FlexLayoutTests {
     #expect(boxes.frames("a", "b") == ["30 30 690 10", "5 90 740 10"])
   }
 
+  @Test(
+    "a border in one word takes room only with a kind of line, as in CSS",
+    arguments: [
+      ("1px solid #ccc", "1 1 748 5"), ("#000 2px dashed", "2 2 746 5"), ("1px #333333", "0 0 750 5"),
+      ("#eee", "0 0 750 5"), ("1px hidden red", "0 0 750 5"), ("none", "0 0 750 5"),
+    ])
+  func borderLines(_ border: String, _ frame: String) {
+    var boxes = Boxes()
+    boxes.add("a", "border: \(border)")
+    boxes.add("b", "height: 5", to: "a")
+    #expect(boxes.frames("b") == [frame])
+  }
+
   @Test("a side's property counts before that of all sides, in any order")
   func sides() {
     for _ in 0..<20 {
