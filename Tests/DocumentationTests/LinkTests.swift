@@ -20,8 +20,12 @@ struct LinkTests {
       if link.contains("://") || link.hasPrefix("mailto:") { continue }
       // An article's picture is named without its folder and its ending.
       if document.path.hasPrefix(Document.articles), !link.contains("/"), !link.contains(".") {
-        let pictures = try Document.paths(in: "\(Document.articles)/Resources", ending: ".svg")
-        #expect(pictures.contains { $0.hasSuffix("/\(link).svg") }, "\(document.path): no picture \(link)")
+        let pictures = try [".svg", ".png"].flatMap { ending in
+          try Document.paths(in: "\(Document.articles)/Resources", ending: ending)
+        }
+        #expect(
+          pictures.contains { $0.hasSuffix("/\(link).svg") || $0.hasSuffix("/\(link).png") },
+          "\(document.path): no picture \(link)")
         continue
       }
       let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
