@@ -427,7 +427,8 @@ let package = Package(
       dependencies: [
         "bundlectl", "PageKit", "PageWorkers", "PageTesting", "TestServers", "TestSupport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
-      ], swiftSettings: relaxed),
+      ],
+      exclude: ["Fixtures"], swiftSettings: relaxed),
   ]
 )
 

@@ -116,15 +116,34 @@ struct LinkTests {
     }
   }
 
-  @Test("every source file that Architecture.md and the decisions name exists")
+  @Test("every source file that the decisions name exists")
   func everyNamedFileExists() throws {
     let sources = Set(
       try Document.paths(in: "Sources", ending: ".swift").map { URL(fileURLWithPath: $0).lastPathComponent })
-    for document in try Document.all() where document.path == "Architecture.md" || document.path.hasPrefix("decisions/")
-    {
+    for document in try Document.all() where document.path.hasPrefix("decisions/") {
       for name in document.lines.joined(separator: "\n").matches(of: /`(?:[A-Za-z]+\/)*([A-Za-z+]+\.swift)`/).map(\.1) {
         #expect(sources.contains(String(name)), "\(document.path): there is no \(name)")
       }
+    }
+  }
+
+  @Test("every module, folder, file and declaration that Architecture.md names exists")
+  func everyNamedPlaceExists() throws {
+    let paths = try Document.paths(in: "Sources", ending: "")
+    let document = try Document("Architecture.md")
+    let blocks = Set(document.blocks.flatMap(\.lines))
+    let text = document.lines.filter { !blocks.contains($0) }.joined(separator: "\n")
+    let names = text.matches(of: /`((?:[A-Za-z]+\/)*[A-Z]\w*(?:\+\w+)?)(?:\.(\w+))?`/)
+    #expect(names.count > 200)
+    for name in names {
+      let found = paths.filter { $0.hasSuffix("/\(name.1)") || $0.hasSuffix("/\(name.1).swift") }
+      #expect(!found.isEmpty, "there is no \(name.1)")
+      guard let member = name.2, !paths.contains(where: { $0.hasSuffix("/\(name.1).\(member)") }) else { continue }
+      let declaration = try Regex("(?:func|struct|class|enum|actor|protocol|typealias|var|let|case) \(member)\\b")
+      let isDeclared = try found.contains { path in
+        try path.hasSuffix(".swift") && Document(path).lines.contains { $0.contains(declaration) }
+      }
+      #expect(isDeclared, "\(name.1) declares no \(member)")
     }
   }
 }

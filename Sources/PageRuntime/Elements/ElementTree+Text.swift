@@ -155,16 +155,20 @@ extension JSONWriter {
 }
 
 extension ImageState {
-  fileprivate var json: JSONValue {
+  fileprivate var json: JSONValue { .object(members) }
+
+  /// The members of a picture in the JSON of its tree: its `state`, and `format`, `from`, `width` and `height`, or the
+  /// `reason`.
+  package var members: [String: JSONValue] {
     switch self {
-    case .loading: .object(["state": .string("loading")])
+    case .loading: ["state": .string("loading")]
     case .loaded(_, let format, let size, let cache):
-      .object([
+      [
         "state": .string("loaded"), "format": .string(format), "from": .string(cache.rawValue),
         "width": size.map { .integer(Int64($0.width)) } ?? .null,
         "height": size.map { .integer(Int64($0.height)) } ?? .null,
-      ])
-    case .failed(_, let reason): .object(["state": .string("failed"), "reason": .string(reason)])
+      ]
+    case .failed(_, let reason): ["state": .string("failed"), "reason": .string(reason)]
     }
   }
 }

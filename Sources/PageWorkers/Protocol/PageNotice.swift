@@ -79,8 +79,7 @@ extension PageEvent {
     case .rendered: ("rendered", .object([:]))
     case .refreshed: ("refreshed", .object([:]))
     case .commands(let commands): commands.isEmpty ? nil : ("commands", .array(commands.map(\.json)))
-    case .image(let ref, let state):
-      ("image", .object(["ref": .string(ref), "state": .string(state.map { "\($0)" } ?? "")]))
+    case .image(let ref, let state): ("image", Self.json(of: state, ref))
     case .source(let ref, let state):
       ("source", .object(["ref": .string(ref), "url": state.map { .string($0.url) } ?? .null]))
     case .updateAvailable(let news): ("update", news.json)
@@ -96,6 +95,12 @@ extension PageEvent {
     case .failed(let error): ("failed", .object(["reason": .string("\(error)")]))
     case .destroyed: nil
     }
+  }
+
+  private static func json(of image: ImageState?, _ ref: String) -> JSONValue {
+    var members = image?.members ?? ["state": .string("")]
+    (members["ref"], members["url"]) = (.string(ref), image.map { .string($0.url) } ?? .null)
+    return .object(members)
   }
 }
 
