@@ -210,11 +210,16 @@ final class IncomingResponse: Sendable {
   private final class Reader: CallbackReading {
     private let place: Place
     private let position = Atomic<Int64>(0)
+    /// The number by which a function of an event loop waits, or has waited; `.max` before.
+    private let waiter = Atomic<UInt64>(.max)
 
     /// It has no trailers: they are not stored.
     let summary = TransferSummary()
 
     init(_ place: Place) { self.place = place }
+
+    // What waits keeps its connection, which may have gone.
+    deinit { place.incoming.endWait(by: waiter.load(ordering: .relaxed)) }
 
     func next() async throws -> [UInt8]? {
       let start = position.load(ordering: .relaxed)
@@ -226,11 +231,11 @@ final class IncomingResponse: Sendable {
 
     func next(on loop: @escaping EventLoopCall, _ receive: @escaping @Sendable (Result<[UInt8]?, any Error>) -> Void) {
       // Whoever waits must not keep the place.
-      let isDue = place.incoming.isDue(after: position.load(ordering: .relaxed)) { [weak self] in
+      let number = place.incoming.wait(after: position.load(ordering: .relaxed)) { [weak self] in
         guard let self else { return loop { receive(.failure(CancellationError())) } }
         deliver(on: loop, receive)
       }
-      guard isDue else { return }
+      if let number { return waiter.store(number, ordering: .relaxed) }
       // An event loop does not wait for the disk.
       if place.incoming.isShort { deliver(on: loop, receive) } else { Task { deliver(on: loop, receive) } }
     }
@@ -283,15 +288,15 @@ final class IncomingResponse: Sendable {
     try Task.checkCancellation()
   }
 
-  /// Returns `true` if there is more than `position` bytes, or the end; otherwise the function is called at the next
-  /// change.
-  private func isDue(after position: Int64, orElse call: @escaping @Sendable () -> Void) -> Bool {
-    state.withLock { state in
-      if isDue(after: position, state) { return true }
-      state.waiting.add(call)
-      return false
-    }
+  /// Has a function called at the next change.
+  ///
+  /// - Returns: the number by which it waits; `nil` if there is more than `position` bytes, or the end, so that it does not.
+  private func wait(after position: Int64, _ call: @escaping @Sendable () -> Void) -> UInt64? {
+    state.withLock { state in isDue(after: position, state) ? nil : state.waiting.add(call) }
   }
+
+  /// Calls a function that waits, if it still does.
+  private func endWait(by number: UInt64) { state.withLock { $0.waiting.remove(number) }?.resume() }
 
   private func isDue(after position: Int64, _ state: State) -> Bool {
     state.end != nil || hasMore(than: position, state)

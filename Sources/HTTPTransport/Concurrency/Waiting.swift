@@ -36,9 +36,21 @@ package struct WaitList: Sendable {
     return next
   }
 
-  /// Adds a function that is called once, when all that wait are removed: it then looks at the state again.
+  /// Adds a function that is called once, when it or all that wait are removed: it then looks at the state again.
+  ///
+  /// - Returns: the number by which it is removed.
   @inlinable
-  package mutating func add(_ call: @escaping @Sendable () -> Void) { waiting[number()] = .call(call) }
+  package mutating func add(_ call: @escaping @Sendable () -> Void) -> UInt64 {
+    let number = number()
+    waiting[number] = .call(call)
+    return number
+  }
+
+  /// Removes one that may still wait.
+  ///
+  /// - Returns: it; `nil` if it was removed before.
+  @inlinable
+  package mutating func remove(_ number: UInt64) -> Waiter? { waiting.removeValue(forKey: number) }
 
   /// Removes all that wait; they then look at the state again.
   @inlinable
@@ -50,8 +62,9 @@ package struct WaitList: Sendable {
 }
 
 extension WaitList.Waiter {
+  /// Resumes it, once it was removed; to be called without the lock.
   @inlinable
-  func resume() {
+  package func resume() {
     switch self {
     case .task(let continuation): continuation.resume()
     case .call(let function): function()
@@ -88,7 +101,7 @@ extension Mutex {
         if isOver { continuation.resume() }
       }
     } onCancel: {
-      withLock { $0[keyPath: list].waiting.removeValue(forKey: number) }?.resume()
+      withLock { $0[keyPath: list].remove(number) }?.resume()
     }
   }
 }

@@ -15,7 +15,7 @@ enum Confinement {
     /// System V's shared memory, queues and semaphores.
     case ipc
     case capabilities
-    /// Core files, and many descriptors.
+    /// Core files, many descriptors, and large files in memory.
     case limits
     /// All files but the process's own in /proc, /dev/urandom, and the fonts of a process that draws pages.
     case files
@@ -114,10 +114,13 @@ enum Confinement {
     return failure(Int32(result))
   }
 
-  /// Forbids core files and limits the descriptors. The address space has no limit: the engine reserves more than it
-  /// uses.
+  /// Forbids core files, and limits the descriptors and the size of files: those in memory, which hold the fonts of pages,
+  /// are not part of the resident memory that the daemon watches. The address space has no limit: the engine reserves more
+  /// than it uses.
   private static func lowerLimits() -> String? {
-    let limits: [(__rlimit_resource, UInt)] = [(RLIMIT_CORE, 0), (RLIMIT_NOFILE, 64)]
+    // No font has more bytes.
+    let fileSize: UInt = 32 << 20
+    let limits: [(__rlimit_resource, UInt)] = [(RLIMIT_CORE, 0), (RLIMIT_NOFILE, 64), (RLIMIT_FSIZE, fileSize)]
     for (resource, value) in limits {
       var limit = rlimit()
       getrlimit(__rlimit_resource_t(resource.rawValue), &limit)

@@ -110,6 +110,31 @@ struct IncomingResponseTests {
     }
   }
 
+  @Test("a reader of an event loop that goes is told so at once, and nothing waits for it until the next bytes come")
+  func goneReader() async throws {
+    try await ResourceFixture.running { fixture in
+      let (tasks, transfer) = (RunningTasks(), Transfer())
+      let place = try Self.begun(transfer, fixture, in: tasks)
+      let received = Mutex<[Result<[UInt8]?, any Error>]>([])
+      @Sendable func read(_ body: Body?) {
+        body?.callbacks?.next(on: { $0() }, { result in received.withLock { $0.append(result) } })
+      }
+      var body = place.incoming.body()
+      read(body)
+      try await eventually("the first byte comes") { received.withLock(\.count) == 1 }
+      read(body)
+      body = nil
+      #expect(received.withLock(\.count) == 2)
+      #expect(throws: CancellationError.self) { try received.withLock(\.last)?.get() }
+      // Another one has the rest.
+      let rest = try #require(place.incoming.body())
+      transfer.proceed()
+      #expect(try await rest.collect() == [1, 2])
+      #expect(received.withLock(\.count) == 2)
+      await tasks.finish()
+    }
+  }
+
   @Test("a transfer is given up with its last place, unless it is complete, and for good")
   func places() {
     var places = IncomingPlaces()

@@ -87,6 +87,11 @@ import Testing
       #expect(status.contains("NoNewPrivs:\t1"))
       #expect(status.contains("Seccomp:\t2"))
       #expect(status.contains("CapEff:\t0000000000000000"))
+      let limits = try String(contentsOfFile: "/proc/\(worker.pid)/limits", encoding: .utf8).split(separator: "\n")
+      for (name, limit) in [("Max file size", "33554432"), ("Max core file size", "0"), ("Max open files", "64")] {
+        let values = limits.first { $0.hasPrefix(name) }?.dropFirst(name.count).split(separator: " ").prefix(2)
+        #expect(values?.map(String.init) == [limit, limit], "\(name)")
+      }
       // Only the daemon's socket and the descriptors for waiting are open.
       let folder = "/proc/\(worker.pid)/fd"
       for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
