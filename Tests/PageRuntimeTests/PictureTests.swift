@@ -1,7 +1,9 @@
+import Foundation
 import HTTPTransport
 import PageLayout
 import PagePictures
 import ScriptEngine
+import Synchronization
 import TestSupport
 import Testing
 
@@ -68,6 +70,39 @@ struct PictureTests {
     }
   }
 
+  @Test("a page is laid out for a screen while other pages run", .enabled(if: DrawnPicture.canDraw, needed))
+  func layoutAside() async throws {
+    try await PageFixture.running { fixture in
+      let measurer = HeldMeasurer()
+      fixture.registry.register { $0.handlers.measurer = measurer }
+      let page = try await fixture.page("add('text', { attr: { value: 'Hello' } })")
+      let screen = try #require(PictureOptions.Screen("100x100"))
+      let picture = Task { try await page.picture(PictureOptions(screen: screen)) }
+      for await _ in measurer.beginnings { break }
+      // The layout goes on when another page has opened.
+      let other = try await fixture.page("")
+      measurer.release()
+      #expect(try DrawnPicture(await picture.value).size == "100x100")
+      #expect(measurer.wasReleased, "the other page has waited for the layout")
+      await other.destroy()
+      await page.destroy()
+    }
+  }
+
+  @Test("a layout that takes longer than a picture may ends it", .enabled(if: DrawnPicture.canDraw, needed))
+  func slowLayout() async throws {
+    try await PageFixture.running { fixture in
+      let measurer = SlowMeasurer()
+      fixture.registry.register { $0.handlers.measurer = measurer }
+      let page = try await fixture.page("for (var n = 0; n < 500; n++) add('text', { attr: { value: 'text ' + n } })")
+      var options = PictureOptions(screen: .init("100x100"))
+      options.timeLimit = 0.1
+      await #expect(throws: PictureError.tooSlow(.seconds(0.1))) { try await page.picture(options) }
+      #expect(measurer.count.withLock { $0 } < 500)
+      await page.destroy()
+    }
+  }
+
   @Test("texts have the measurer that the app has registered, or the system's fonts")
   func measurers() async throws {
     try await PageFixture.running { fixture in
@@ -95,5 +130,45 @@ struct PictureTests {
     for text in ["", "375", "375x", "x812", "0x1", "375x812@", "375x812@0", "375x812@nan", "99999x1", "1x2x3", "-1x5"] {
       #expect(PictureOptions.Screen(text) == nil, "\(text)")
     }
+  }
+}
+
+/// Holds the first text that it measures until it is released, for at most 10 s.
+private final class HeldMeasurer: TextMeasuring {
+  /// Tells of the first text.
+  let beginnings: AsyncStream<Void>
+  private let begin: AsyncStream<Void>.Continuation
+  private let gate = DispatchSemaphore(value: 0)
+  private let state = Mutex((isFirst: true, wasReleased: false))
+
+  init() { (beginnings, begin) = AsyncStream.makeStream() }
+
+  func release() { gate.signal() }
+
+  /// `false` if the first text has waited in vain.
+  var wasReleased: Bool { state.withLock { $0.wasReleased } }
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    let isFirst = state.withLock { state in
+      defer { state.isFirst = false }
+      return state.isFirst
+    }
+    if isFirst {
+      begin.yield()
+      let wasReleased = gate.wait(timeout: .now() + 10) == .success
+      state.withLock { $0.wasReleased = wasReleased }
+    }
+    return FixedAdvances().size(of: text, width: width)
+  }
+}
+
+/// Takes 5 ms for each text.
+private final class SlowMeasurer: TextMeasuring {
+  let count = Mutex(0)
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    count.withLock { $0 += 1 }
+    usleep(5_000)
+    return FixedAdvances().size(of: text, width: width)
   }
 }

@@ -87,6 +87,9 @@ struct ElementLayout: Sendable {
 
   mutating func setWindow(_ window: LayoutWindow) { boxes.window = window }
 
+  /// `true` if there is more to lay out for a window than cells that have changed.
+  func needsUpdate(for window: LayoutWindow) -> Bool { !isBuilt || boxes.needsUpdate || boxes.window != window }
+
   /// Has all texts measured, also by the measurer that they have, if it has other fonts by now.
   mutating func setMeasurer(_ measurer: any TextMeasuring) { boxes.measurer = measurer }
 

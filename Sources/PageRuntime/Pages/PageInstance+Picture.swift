@@ -18,79 +18,16 @@ extension PageInstance {
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
     let texts = try pageTexts.get()
     await useFonts()
-    var layout = layout
-    if let screen = options.screen {
-      var window = layout.window
-      window.height = window.width / Double(screen.width) * Double(screen.height)
-      window.unitsPerPoint = window.width / Double(screen.width)
-      layout.window = window
-      layout.update()
-    }
-    var area = LayoutRect(x: 0, y: 0, width: layout.window.width, height: layout.window.height)
-    if options.isFull, let body = layout.root.flatMap({ layout.box($0) }) {
-      area.height = max(area.height, body.contentSize.height, body.frame.height)
-    }
-    let width =
-      options.screen.map { Double($0.width) * $0.scale } ?? configuration.environment["deviceWidth"].number
-      ?? area.width
-    let height = width / area.width * area.height
-    guard width * height <= Double(PictureOptions.pixelLimit) else {
-      throw PictureError.tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
-    }
-    let elements = expandedTree.tree
+    let deadline = ContinuousClock.now + options.time
+    let scene = try await PageScene(self, texts, options).laidOut(until: deadline)
     var files: [String: [UInt8]] = [:]
-    var room = Self.pictureRoom
-    for box in layout.visibleBoxes(in: area) {
-      guard case .loaded(let reference, _, _, _)? = elements[box.ref]?.image, files[reference] == nil,
-        let bytes = await pictureBytes(reference), bytes.count <= room
-      else { continue }
+    var room = PageScene.pictureRoom
+    for reference in scene.pictures where files[reference] == nil {
+      guard let bytes = await pictureBytes(reference), bytes.count <= room else { continue }
       room -= bytes.count
       files[reference] = bytes
     }
-    return try await Self.draw(
-      layout, area, width: width, texts, elements, files, options.format, within: .seconds(options.timeLimit))
-  }
-
-  /// The most bytes of files, and of decoded pictures that are kept while a page is drawn.
-  private nonisolated static let pictureRoom = 64 << 20
-
-  private struct DrawnPicture: Hashable {
-    let reference: String
-    let width: Double
-    let height: Double
-  }
-
-  /// Draws while other pages run.
-  @concurrent private nonisolated static func draw(
-    _ layout: LayoutTree, _ area: LayoutRect, width: Double, _ texts: PageTexts, _ elements: ElementTree,
-    _ files: [String: [UInt8]], _ format: PictureOptions.Format, within limit: Duration
-  ) async throws -> [UInt8] {
-    var decoded: [DrawnPicture: DecodedPicture] = [:]
-    var room = pictureRoom
-    func decode(_ ref: String, _ pixels: LayoutSize) -> DecodedPicture? {
-      guard case .loaded(let reference, _, _, _)? = elements[ref]?.image, let bytes = files[reference] else {
-        return nil
-      }
-      let key = DrawnPicture(reference: reference, width: pixels.width, height: pixels.height)
-      if let found = decoded[key] { return found }
-      let picture = (try? DecodedPicture.decode(bytes, for: pixels)) ?? .placeholder
-      if picture.cost <= room {
-        room -= picture.cost
-        decoded[key] = picture
-      }
-      return picture
-    }
-    var drawing = PageDrawing(layout, area: area, texts: texts) { ref in
-      guard let element = elements[ref] else { return PageDrawing.Look() }
-      return PageDrawing.Look(style: element.style.layoutValues, attributes: element.attributes.layoutValues)
-    } picture: {
-      decode($0, $1)
-    }
-    drawing.timeLimit = limit
-    return switch format {
-    case .png: try drawing.png(width: width)
-    case .svg: try drawing.svg(width: width)
-    }
+    return try await scene.drawn(with: files, until: deadline)
   }
 
   // MARK: Texts
@@ -146,4 +83,136 @@ extension PageInstance {
     elementLayout?.setMeasurer(texts)
     followLayout()
   }
+}
+
+/// A page as it was when its picture was asked for: a value, which is laid out and drawn while other pages run.
+private struct PageScene: Sendable {
+  /// The most bytes of files, and of decoded pictures that are kept while a page is drawn.
+  static let pictureRoom = 64 << 20
+
+  private let options: PictureOptions
+  private let texts: PageTexts
+  private let tree: ElementTree
+  /// The elements with the cells of lists; `nil` without cells.
+  private let cells: ElementTree?
+  private var elements: ElementTree { cells ?? tree }
+  private var layout: ElementLayout
+  /// The screen in units.
+  private let window: LayoutWindow
+  private let deviceWidth: Double?
+  /// The part of the page that is drawn.
+  private var area = LayoutRect.zero
+
+  @PageActor init(_ page: PageInstance, _ texts: PageTexts, _ options: PictureOptions) {
+    var window = page.layoutWindow
+    if let screen = options.screen {
+      window.height = window.width / Double(screen.width) * Double(screen.height)
+      window.unitsPerPoint = window.width / Double(screen.width)
+    }
+    (self.options, self.texts, self.window) = (options, texts, window)
+    _ = page.expandedTree
+    (tree, cells) = (page.tree, page.expansion?.tree)
+    layout =
+      page.elementLayout ?? ElementLayout(window: window, measurer: page.measurer, firesEvents: false)
+    deviceWidth = page.configuration.environment["deviceWidth"].number
+  }
+
+  /// The width of the picture in pixels.
+  private var width: Double {
+    options.screen.map { Double($0.width) * $0.scale } ?? deviceWidth ?? area.width
+  }
+
+  /// Lays the page out for the picture.
+  ///
+  /// - Throws: `PictureError`.
+  @concurrent nonisolated func laidOut(until deadline: ContinuousClock.Instant) async throws(PictureError) -> PageScene
+  {
+    var scene = self
+    if layout.needsUpdate(for: window) {
+      scene.layout.setMeasurer(TimedMeasurer(measurer: layout.boxes.measurer, deadline: deadline))
+    }
+    scene.layout.setWindow(window)
+    _ = scene.layout.update(tree) { cells }
+    let boxes = scene.layout.boxes
+    scene.area = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
+    if options.isFull, let body = boxes.root.flatMap({ boxes.box($0) }) {
+      scene.area.height = max(window.height, body.contentSize.height, body.frame.height)
+    }
+    let (width, height) = (scene.width, scene.width / scene.area.width * scene.area.height)
+    guard width * height <= Double(PictureOptions.pixelLimit) else {
+      throw .tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
+    }
+    guard ContinuousClock.now < deadline else { throw .tooSlow(options.time) }
+    return scene
+  }
+
+  /// The references of the pictures that can be seen.
+  var pictures: [String] {
+    layout.boxes.visibleBoxes(in: area).compactMap { reference(of: $0.ref) }
+  }
+
+  private func reference(of ref: String) -> String? {
+    guard case .loaded(let reference, _, _, _)? = elements[ref]?.image else { return nil }
+    return reference
+  }
+
+  private struct DrawnPicture: Hashable {
+    let reference: String
+    let width: Double
+    let height: Double
+  }
+
+  /// Draws the page once it was laid out.
+  ///
+  /// - Parameter files: the pictures that have come, by their references.
+  /// - Throws: `PictureError`.
+  @concurrent nonisolated func drawn(
+    with files: [String: [UInt8]], until deadline: ContinuousClock.Instant
+  ) async throws(PictureError) -> [UInt8] {
+    var decoded: [DrawnPicture: DecodedPicture] = [:]
+    var room = Self.pictureRoom
+    let elements = elements
+    func decode(_ ref: String, _ pixels: LayoutSize) -> DecodedPicture? {
+      guard let reference = reference(of: ref), let bytes = files[reference] else { return nil }
+      let key = DrawnPicture(reference: reference, width: pixels.width, height: pixels.height)
+      if let found = decoded[key] { return found }
+      let picture = (try? DecodedPicture.decode(bytes, for: pixels)) ?? .placeholder
+      if picture.cost <= room {
+        room -= picture.cost
+        decoded[key] = picture
+      }
+      return picture
+    }
+    var drawing = PageDrawing(layout.boxes, area: area, texts: texts) { ref in
+      guard let element = elements[ref] else { return PageDrawing.Look() }
+      return PageDrawing.Look(style: element.style.layoutValues, attributes: element.attributes.layoutValues)
+    } picture: {
+      decode($0, $1)
+    }
+    drawing.timeLimit = deadline - .now
+    do {
+      return switch options.format {
+      case .png: try drawing.png(width: width)
+      case .svg: try drawing.svg(width: width)
+      }
+    } catch .tooSlow {
+      // The limit is that of layout and drawing together.
+      throw .tooSlow(options.time)
+    }
+  }
+}
+
+/// Measures texts until a deadline. A layout that goes on after it is not used.
+private struct TimedMeasurer: TextMeasuring {
+  let measurer: any TextMeasuring
+  let deadline: ContinuousClock.Instant
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    ContinuousClock.now < deadline ? measurer.size(of: text, width: width) : .zero
+  }
+}
+
+extension PictureOptions {
+  /// The longest time that a picture may take.
+  fileprivate var time: Duration { .seconds(timeLimit.isFinite ? min(max(0, timeLimit), 3_600) : 5) }
 }
