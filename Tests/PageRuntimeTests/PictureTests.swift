@@ -2,6 +2,7 @@ import Foundation
 import HTTPTransport
 import PageLayout
 import PagePictures
+import PageTesting
 import ScriptEngine
 import Synchronization
 import TestSupport
@@ -12,6 +13,12 @@ import Testing
 /// Pages that are drawn without a browser.
 struct PictureTests {
   private static let needed: Comment = "needs libpangocairo-1.0-0: run scripts/setup test"
+
+  /// A blue pixel.
+  private static let pixelText =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC"
+  private static let pixelURL = "data:image/png;base64,\(pixelText)"
+  private static var pixel: [UInt8] { Data(base64Encoded: pixelText).map { Array($0) } ?? [] }
 
   @Test("a page is drawn in the pixels of the screen", .enabled(if: DrawnPicture.canDraw, needed))
   func drawing() async throws {
@@ -60,10 +67,8 @@ struct PictureTests {
   @Test("pictures of a page are drawn at their places", .enabled(if: DrawnPicture.canDraw, needed))
   func images() async throws {
     try await PageFixture.running { fixture in
-      let source =
-        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC"
       let page = try await fixture.page(
-        "add('image', { attr: { src: '\(source)' }, style: { width: 750, height: 100 } })")
+        "add('image', { attr: { src: '\(Self.pixelURL)' }, style: { width: 750, height: 100 } })")
       _ = await page.pendingWork(within: .seconds(10), timers: .zero)
       #expect(try DrawnPicture(await page.picture()).color(374, 50) == [0, 0, 255])
       await page.destroy()
@@ -100,6 +105,68 @@ struct PictureTests {
       await #expect(throws: PictureError.tooSlow(.seconds(0.1))) { try await page.picture(options) }
       #expect(measurer.count.withLock { $0 } < 500)
       await page.destroy()
+    }
+  }
+
+  @Test(
+    "pictures and fonts that do not come are given up together, and their places are empty",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func missingFiles() async throws {
+    try await PageFixture.running { fixture in
+      let held = ["/a.png", "/b.png", "/a.ttf", "/b.ttf"]
+      for path in held {
+        let file = path.hasSuffix("png") ? Self.pixel : Array("font".utf8)
+        fixture.origin.serve(path, file, headers: [.cacheControl: "no-store"])
+      }
+      let page = try await fixture.page(
+        """
+        var dom = weex.requireModule('dom')
+        dom.addRule('fontFace', { fontFamily: 'a', src: "url('/a.ttf')" })
+        dom.addRule('fontFace', { fontFamily: 'b', src: "url('/b.ttf')" })
+        function picture(src) { add('image', { attr: { src: src }, style: { width: 750, height: 100 } }) }
+        picture('/a.png'); picture('/b.png'); picture('\(Self.pixelURL)')
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      for path in held { fixture.origin.hold(path) }
+      defer { for path in held { fixture.origin.release(path) } }
+      var options = PictureOptions()
+      options.timeLimit = 8
+      let start = ContinuousClock.now
+      let picture = try DrawnPicture(await page.picture(options))
+      #expect(.now - start < .seconds(8))
+      #expect(picture.color(374, 50) == [255, 255, 255] && picture.color(374, 150) == [255, 255, 255])
+      await page.destroy()
+    }
+  }
+
+  @Test(
+    "a page that ends while its pictures are loaded is drawn at once, and one that has ended is not",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func endedPage() async throws {
+    try await PageFixture.running { fixture in
+      fixture.origin.serve("/a.png", Self.pixel, headers: [.cacheControl: "no-store"])
+      let page = try await fixture.page(
+        """
+        add('image', { attr: { src: '/a.png' }, style: { width: 750, height: 100 } })
+        add('div', { style: { height: 100, backgroundColor: 'red' } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      fixture.origin.hold("/a.png")
+      defer { fixture.origin.release("/a.png") }
+      var options = PictureOptions()
+      options.timeLimit = 100
+      let start = ContinuousClock.now
+      let drawing = Task { try await page.picture(options) }
+      try await eventually("the drawing waits for the picture") { await !page.loads.isEmpty }
+      await page.destroy()
+      let picture = try DrawnPicture(await drawing.value)
+      #expect(picture.color(374, 50) == [255, 255, 255] && picture.color(374, 150) == [255, 0, 0])
+      #expect(.now - start < .seconds(40))
+      await #expect {
+        _ = try await page.picture()
+      } throws: {
+        if case PageError.destroyed = $0 { true } else { false }
+      }
     }
   }
 

@@ -10,24 +10,55 @@ extension PageInstance {
   ///
   ///     let file = try await page.picture(PictureOptions(.png, screen: .init("375x812@2")))
   ///
-  /// Pictures of the page that have not come leave their places empty, and so does the page that an `embed` shows.
+  /// Pictures and fonts of the page that do not come within half of ``PictureOptions/timeLimit`` leave their places empty,
+  /// and so does the page that an `embed` shows. A page that ends meanwhile is drawn as it was.
   ///
   /// - Returns: a PNG or SVG file.
   /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, or it
-  ///   takes too long.
+  ///   takes too long; ``PageError/destroyed``.
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
+    guard phase != .destroyed else { throw PageError.destroyed }
     let texts = try pageTexts.get()
-    await useFonts()
-    let deadline = ContinuousClock.now + options.time
+    let start = ContinuousClock.now
+    let (patience, deadline) = (start + options.time / 2, start + options.time)
+    await useFonts(until: patience)
+    guard phase != .destroyed else { throw PageError.destroyed }
     let scene = try await PageScene(self, texts, options).laidOut(until: deadline)
-    var files: [String: [UInt8]] = [:]
-    var room = PageScene.pictureRoom
-    for reference in scene.pictures where files[reference] == nil {
-      guard let bytes = await pictureBytes(reference), bytes.count <= room else { continue }
-      room -= bytes.count
-      files[reference] = bytes
-    }
+    let files = await pictureFiles(scene.pictures, until: patience)
     return try await scene.drawn(with: files, until: deadline)
+  }
+
+  // MARK: Files
+
+  /// The files of pictures that come until a deadline, by their references.
+  private func pictureFiles(
+    _ references: Set<String>, until deadline: ContinuousClock.Instant
+  ) async -> [String: [UInt8]] {
+    let files = PictureFiles()
+    await load(until: deadline) { [weak self] in
+      await withTaskGroup(of: Void.self) { group in
+        for (count, reference) in references.enumerated() {
+          // One that does not come holds up few others.
+          if count >= 8 { await group.next() }
+          group.addTask { await files.add(reference, self?.pictureBytes(reference)) }
+        }
+      }
+    }
+    return files.bytes
+  }
+
+  /// Loads what a drawing needs, until a deadline, or until the page ends or is opened again. The rest is given up.
+  private func load(until deadline: ContinuousClock.Instant, _ body: @escaping @PageActor () async -> Void) async {
+    let task = Task { await body() }
+    let key = UUID()
+    loads[key] = { task.cancel() }
+    await withTaskCancellationHandler {
+      await Self.wait(for: task, until: deadline)
+    } onCancel: {
+      task.cancel()
+    }
+    task.cancel()
+    loads[key] = nil
   }
 
   // MARK: Texts
@@ -62,18 +93,32 @@ extension PageInstance {
     Logger(label: "pagekit.layout").notice("texts of pages are measured without fonts: \(error)")
   }
 
+  /// The longest wait for the fonts of a page that asks for a place: they are most likely in the cache.
+  private static let fontPatience = Duration.seconds(2)
+
   /// Measures and draws texts with the fonts that the page has loaded since the last call.
-  func useFonts() async {
+  ///
+  /// - Parameter deadline: when fonts that have not come are given up, until the next call.
+  func useFonts(until deadline: ContinuousClock.Instant = .now + fontPatience) async {
     guard let texts = ownTexts else { return }
     var areNew = false
     for (index, rule) in rules.enumerated() where rule.isLoaded && rule.kind.lowercased() == "fontface" {
-      guard let family = rule.values["fontFamily"].string, let source = rule.source,
-        usedFonts[family.lowercased()] != source
+      guard let name = rule.values["fontFamily"].string, let source = rule.source, case let family = name.lowercased(),
+        usedFonts[family] != source, ContinuousClock.now < deadline
       else { continue }
-      usedFonts[family.lowercased()] = source
-      guard let bytes = await stored(ResourceRequest(source, type: .font, behavior: .cacheFirst)) else { continue }
+      let former = usedFonts.updateValue(source, forKey: family)
+      let file = PictureFiles()
+      await load(until: deadline) { [weak self] in
+        await file.add(source, self?.stored(ResourceRequest(source, type: .font, behavior: .cacheFirst)))
+      }
+      // The page may have ended, or have been opened again.
+      guard ownTexts === texts else { return }
+      guard let bytes = file.bytes[source] else {
+        if ContinuousClock.now >= deadline { usedFonts[family] = former }
+        continue
+      }
       do throws(PictureError) {
-        try texts.addFont(family: family, bytes: bytes)
+        try texts.addFont(family: name, bytes: bytes)
         areNew = true
       } catch {
         if rules.indices.contains(index) { rules[index].failure = "\(error)" }
@@ -82,6 +127,19 @@ extension PageInstance {
     guard areNew, registry.handlers.measurer == nil else { return }
     elementLayout?.setMeasurer(texts)
     followLayout()
+  }
+}
+
+/// The files of a drawing that have come, by their references.
+@PageActor private final class PictureFiles {
+  private(set) var bytes: [String: [UInt8]] = [:]
+  private var room = PageScene.pictureRoom
+
+  /// Adds a file, if there is room for it.
+  func add(_ reference: String, _ file: [UInt8]?) {
+    guard let file, file.count <= room else { return }
+    room -= file.count
+    bytes[reference] = file
   }
 }
 
@@ -102,6 +160,8 @@ private struct PageScene: Sendable {
   private let deviceWidth: Double?
   /// The part of the page that is drawn.
   private var area = LayoutRect.zero
+  /// The references of the pictures that can be seen.
+  private(set) var pictures: Set<String> = []
 
   @PageActor init(_ page: PageInstance, _ texts: PageTexts, _ options: PictureOptions) {
     var window = page.layoutWindow
@@ -143,12 +203,8 @@ private struct PageScene: Sendable {
       throw .tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
     }
     guard ContinuousClock.now < deadline else { throw .tooSlow(options.time) }
+    scene.pictures = Set(boxes.visibleBoxes(in: scene.area).compactMap { reference(of: $0.ref) })
     return scene
-  }
-
-  /// The references of the pictures that can be seen.
-  var pictures: [String] {
-    layout.boxes.visibleBoxes(in: area).compactMap { reference(of: $0.ref) }
   }
 
   private func reference(of ref: String) -> String? {
@@ -196,7 +252,7 @@ private struct PageScene: Sendable {
       case .svg: try drawing.svg(width: width)
       }
     } catch .tooSlow {
-      // The limit is that of layout and drawing together.
+      // The limit is that of the whole picture.
       throw .tooSlow(options.time)
     }
   }
