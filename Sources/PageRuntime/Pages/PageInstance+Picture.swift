@@ -102,8 +102,11 @@ extension PageInstance {
   func useFonts(until deadline: ContinuousClock.Instant = .now + fontPatience) async {
     guard let texts = ownTexts else { return }
     var areNew = false
-    for (index, rule) in rules.enumerated() where rule.isLoaded && rule.kind.lowercased() == "fontface" {
-      guard let name = rule.values["fontFamily"].string, let source = rule.source, case let family = name.lowercased(),
+    // The last font of a family counts.
+    var sources: [String: String] = [:]
+    for rule in rules { if let font = rule.font { sources[font.family.lowercased()] = font.source } }
+    for rule in rules {
+      guard let (name, source) = rule.font, case let family = name.lowercased(), sources[family] == source,
         usedFonts[family] != source, ContinuousClock.now < deadline
       else { continue }
       let former = usedFonts.updateValue(source, forKey: family)
@@ -121,7 +124,7 @@ extension PageInstance {
         try texts.addFont(family: name, bytes: bytes)
         areNew = true
       } catch {
-        if rules.indices.contains(index) { rules[index].failure = "\(error)" }
+        change(rule) { $0.failure = "\(error)" }
       }
     }
     guard areNew, registry.handlers.measurer == nil else { return }
