@@ -214,6 +214,26 @@ import Testing
     }
   }
 
+  @Test("a tap to which nothing in an embedded page listens is one of the page around it")
+  func tapsThroughEmbedded() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/part.js", Array(Self.inner.utf8))
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var frame = add('embed', { attr: { src: 'part.js' }, style: { width: 400, height: 300 } })
+          frame.addEvent('click', function (e) { say([e.position.width, e.position.height]) })
+          """)
+      await page.settle(within: .seconds(50))
+      let part = try #require(await page.embedded.values.first)
+      try await page.tap(x: 10, y: 150)
+      #expect(await Self.said(page) == ["[400,300]"])
+      try await page.tap(x: 10, y: 10)
+      #expect(await Self.said(part) == ["400", "400 by 300", "tapped at 0"])
+      #expect(await Self.said(page) == ["[400,300]"])
+      await page.destroy()
+    }
+  }
+
   @Test("an embedded page with a viewport of its own has units of its own")
   func embeddedViewport() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

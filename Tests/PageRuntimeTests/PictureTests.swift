@@ -20,6 +20,18 @@ struct PictureTests {
   private static let pixelURL = "data:image/png;base64,\(pixelText)"
   private static var pixel: [UInt8] { Data(base64Encoded: pixelText).map { Array($0) } ?? [] }
 
+  /// A bundle whose script has `body` and `add` as those of the fixture.
+  private static func bundle(_ script: String) -> [UInt8] {
+    Array(
+      """
+      // { "framework": "Vanilla" }
+      var document = weex.document, body = document.createBody('div', { attr: {} })
+      document.documentElement.appendChild(body)
+      function add(type, props, parent) { var e = document.createElement(type, props); (parent || body).appendChild(e); return e }
+      \(script)
+      """.utf8)
+  }
+
   @Test("a page is drawn in the pixels of the screen", .enabled(if: DrawnPicture.canDraw, needed))
   func drawing() async throws {
     try await PageFixture.running { fixture in
@@ -71,6 +83,48 @@ struct PictureTests {
         "add('image', { attr: { src: '\(Self.pixelURL)' }, style: { width: 750, height: 100 } })")
       _ = await page.pendingWork(within: .seconds(10), timers: .zero)
       #expect(try DrawnPicture(await page.picture()).color(374, 50) == [0, 0, 255])
+      await page.destroy()
+    }
+  }
+
+  @Test(
+    "a page that is embedded is drawn in its element's box, with its own units and scroll offset",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func embedded() async throws {
+    try await PageFixture.running { fixture in
+      // Its design is 1,500 wide: a unit is half of one of the page around it.
+      fixture.origin.serve(
+        "/pages/part.js",
+        Self.bundle(
+          """
+          weex.requireModule('meta').setViewport({ width: 1500 })
+          var list = add('list', { style: { height: 200 } }), cells = ['green', 'red', 'green'].map(function (color) {
+            return add('cell', { style: { width: 2000, height: 100, backgroundColor: color } }, list)
+          })
+          add('embed', { attr: { src: 'inner.js' }, style: { width: 100, height: 100 } })
+          add('div', { style: { position: 'fixed', left: 0, bottom: 0, width: 600, height: 40, backgroundColor: 'blue' } })
+          weex.requireModule('dom').scrollToElement(cells[1], {})
+          """))
+      fixture.origin.serve("/pages/inner.js", Self.bundle("body.setStyle('backgroundColor', 'yellow')"))
+      let page = try await fixture.page(
+        """
+        add('embed', { attr: { src: 'part.js' }, style: { marginLeft: 100, marginTop: 100, width: 300, height: 200 } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      let picture = try DrawnPicture(await page.picture())
+      let (red, blue, white): ([UInt8], [UInt8], [UInt8]) = ([255, 0, 0], [0, 0, 255], [255, 255, 255])
+      // The list is scrolled by one cell, and what is wider than the box is cut off.
+      #expect(picture.color(101, 101) == red && picture.color(398, 148) == red)
+      #expect(picture.color(98, 110) == white && picture.color(402, 110) == white)
+      #expect(picture.color(110, 155) == [0, 128, 0])
+      // A page in the page, and nothing beside it.
+      #expect(picture.color(149, 249) == [255, 255, 0] && picture.color(152, 249) == white)
+      #expect(picture.color(110, 278) == white && picture.color(398, 282) == blue && picture.color(110, 298) == blue)
+      #expect(picture.color(110, 302) == white)
+      // On a screen of half the size, all of it is half as large.
+      let small = try DrawnPicture(await page.picture(PictureOptions(screen: .init("375x667"))))
+      #expect(small.color(51, 51) == red && small.color(198, 73) == red && small.color(201, 55) == white)
+      #expect(small.color(60, 148) == blue)
       await page.destroy()
     }
   }

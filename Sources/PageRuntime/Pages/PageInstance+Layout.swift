@@ -34,7 +34,8 @@ extension PageInstance {
   }
 
   /// Taps the page at a place, as a user does: the event `click` goes to the element that is seen there, or to the nearest
-  /// around it that listens, with the element's place as `position`. In an `embed` the page that it shows is tapped.
+  /// around it that listens, with the element's place as `position`. In an `embed` the page that it shows is tapped, and this
+  /// one if nothing listens there.
   ///
   ///     try await page.tap(x: 375, y: 100)
   ///
@@ -46,11 +47,22 @@ extension PageInstance {
   public func tap(x: Double, y: Double) async throws {
     let layout = layout
     guard let ref = layout.element(at: LayoutPoint(x: x, y: y)) else { throw ClickError.nothingAt(x: x, y: y) }
+    var refusal: ClickError?
     if let page = embedded[ref], let frame = layout.box(ref)?.pageFrame {
       let scale = page.unitsPerUnitAround
-      return try await page.tap(x: (x - frame.x) * scale, y: (y - frame.y) * scale)
+      do {
+        return try await page.tap(x: (x - frame.x) * scale, y: (y - frame.y) * scale)
+      } catch let error as ClickError {
+        // Its views are within those of this page, and do not keep a touch from them that they do not listen to.
+        refusal = error
+      }
     }
-    let target = try expandedTree.tree.clicked(.ref(ref)).ref
+    let target: String
+    do {
+      target = try expandedTree.tree.clicked(.ref(ref)).ref
+    } catch {
+      throw refusal ?? error
+    }
     var event: ScriptValue = [:]
     if let frame = layout.box(target)?.pageFrame {
       event = [
@@ -323,9 +335,16 @@ extension PageInstance {
     return ["result": true, "size": rect.scriptValue]
   }
 
-  /// The window that the page is laid out for: as ``deviceRect``, or 750 by 1,334 for a device without a size. An embedded
-  /// page has the room of its element.
+  /// The window that the page is laid out for. An embedded page has the room of its element, for which the page around it is
+  /// laid out.
   var layoutWindow: LayoutWindow {
+    var window = deviceWindow
+    if let room = roomInEmbedder { (window.width, window.height) = (room.width, room.height) }
+    return window
+  }
+
+  /// The window of a page that is not embedded: as ``deviceRect``, or 750 by 1,334 for a device without a size.
+  var deviceWindow: LayoutWindow {
     var window = LayoutWindow()
     if let device = deviceRect {
       (window.width, window.height) = (device.width, device.height)
@@ -334,7 +353,6 @@ extension PageInstance {
         window.unitsPerPoint = device.width / (width / (environment["scale"].size ?? 1))
       }
     }
-    if let room = roomInEmbedder { (window.width, window.height) = (room.width, room.height) }
     return window
   }
 
@@ -346,7 +364,7 @@ extension PageInstance {
   }
 
   /// The number of the page's units in one of the page that it is embedded in. Both designs are as wide as the screen.
-  private var unitsPerUnitAround: Double {
+  var unitsPerUnitAround: Double {
     guard let own = deviceRect?.width, let around = embedder?.deviceRect?.width else { return 1 }
     return own / around
   }

@@ -10,37 +10,52 @@ extension PageInstance {
   ///
   ///     let file = try await page.picture(PictureOptions(.png, screen: .init("375x812@2")))
   ///
-  /// Pictures and fonts of the page that do not come within half of ``PictureOptions/timeLimit`` leave their places empty,
-  /// and so does the page that an `embed` shows. A page that ends meanwhile is drawn as it was.
+  /// Pictures and fonts of the page that do not come within half of ``PictureOptions/timeLimit`` leave their places empty. A
+  /// page that ends meanwhile is drawn as it was.
   ///
   /// - Returns: a PNG or SVG file.
   /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, or it
   ///   takes too long; ``PageError/destroyed``.
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
     guard phase != .destroyed else { throw PageError.destroyed }
-    let texts = try pageTexts.get()
     let start = ContinuousClock.now
     let (patience, deadline) = (start + options.time / 2, start + options.time)
-    await useFonts(until: patience)
+    let pages = shownPages.map(\.page)
+    for page in pages { _ = try page.pageTexts.get() }
+    await withTaskGroup(of: Void.self) { group in
+      for page in pages { group.addTask { await page.useFonts(until: patience) } }
+    }
     guard phase != .destroyed else { throw PageError.destroyed }
-    let scene = try await PageScene(self, texts, options).laidOut(until: deadline)
-    let files = await pictureFiles(scene.pictures, until: patience)
+    let scene = try await PageScene(shownPages, options).laidOut(until: deadline)
+    let files = await pictureFiles(scene.files, until: patience)
     return try await scene.drawn(with: files, until: deadline)
+  }
+
+  /// The page and the pages within it, outer ones before inner ones. Pages are embedded at most 8 deep.
+  private var shownPages: [PageScene.Shown] {
+    var found: [PageScene.Shown] = [(self, nil)]
+    var next = 0
+    while next < found.count {
+      found += found[next].page.embedded.map { ($1, (next, $0)) }
+      next += 1
+    }
+    return found
   }
 
   // MARK: Files
 
-  /// The files of pictures that come until a deadline, by their references.
+  /// The files of pictures that come until a deadline.
   private func pictureFiles(
-    _ references: Set<String>, until deadline: ContinuousClock.Instant
-  ) async -> [String: [UInt8]] {
+    _ wanted: [PageScene.File: PageInstance], until deadline: ContinuousClock.Instant
+  ) async -> [PageScene.File: [UInt8]] {
     let files = PictureFiles()
-    await load(until: deadline) { [weak self] in
+    guard !wanted.isEmpty else { return [:] }
+    await load(until: deadline) {
       await withTaskGroup(of: Void.self) { group in
-        for (count, reference) in references.enumerated() {
+        for (count, (file, page)) in wanted.enumerated() {
           // One that does not come holds up few others.
           if count >= 8 { await group.next() }
-          group.addTask { await files.add(reference, self?.pictureBytes(reference)) }
+          group.addTask { await files.add(file, page.pictureBytes(file.reference)) }
         }
       }
     }
@@ -110,13 +125,13 @@ extension PageInstance {
         usedFonts[family] != source, ContinuousClock.now < deadline
       else { continue }
       let former = usedFonts.updateValue(source, forKey: family)
-      let file = PictureFiles()
+      let (files, file) = (PictureFiles(), PageScene.File(page: 0, reference: source))
       await load(until: deadline) { [weak self] in
-        await file.add(source, self?.stored(ResourceRequest(source, type: .font, behavior: .cacheFirst)))
+        await files.add(file, self?.stored(ResourceRequest(source, type: .font, behavior: .cacheFirst)))
       }
       // The page may have ended, or have been opened again.
       guard ownTexts === texts else { return }
-      guard let bytes = file.bytes[source] else {
+      guard let bytes = files.bytes[file] else {
         if ContinuousClock.now >= deadline { usedFonts[family] = former }
         continue
       }
@@ -133,51 +148,103 @@ extension PageInstance {
   }
 }
 
-/// The files of a drawing that have come, by their references.
+/// The files of a drawing that have come.
 @PageActor private final class PictureFiles {
-  private(set) var bytes: [String: [UInt8]] = [:]
+  private(set) var bytes: [PageScene.File: [UInt8]] = [:]
   private var room = PageScene.pictureRoom
 
   /// Adds a file, if there is room for it.
-  func add(_ reference: String, _ file: [UInt8]?) {
-    guard let file, file.count <= room else { return }
-    room -= file.count
-    bytes[reference] = file
+  func add(_ file: PageScene.File, _ bytes: [UInt8]?) {
+    guard let bytes, bytes.count <= room else { return }
+    room -= bytes.count
+    self.bytes[file] = bytes
   }
 }
 
-/// A page as it was when its picture was asked for: a value, which is laid out and drawn while other pages run.
+/// A page and the pages within it, as they were when a picture was asked for: a value, which is laid out and drawn while other
+/// pages run.
 private struct PageScene: Sendable {
   /// The most bytes of files, and of decoded pictures that are kept while a page is drawn.
   static let pictureRoom = 64 << 20
 
-  private let options: PictureOptions
-  private let texts: PageTexts
-  private let tree: ElementTree
-  /// The elements with the cells of lists; `nil` without cells.
-  private let cells: ElementTree?
-  private var elements: ElementTree { cells ?? tree }
-  private var layout: ElementLayout
-  /// The screen in units.
-  private let window: LayoutWindow
-  private let deviceWidth: Double?
-  /// The part of the page that is drawn.
-  private var area = LayoutRect.zero
-  /// The references of the pictures that can be seen.
-  private(set) var pictures: Set<String> = []
+  /// A page, and the `embed` that shows it: the place of its page, which comes before, and its ref. `nil` for the outermost.
+  typealias Shown = (page: PageInstance, element: (page: Int, ref: String)?)
 
-  @PageActor init(_ page: PageInstance, _ texts: PageTexts, _ options: PictureOptions) {
-    var window = page.layoutWindow
-    if let screen = options.screen {
-      window.height = window.width / Double(screen.width) * Double(screen.height)
-      window.unitsPerPoint = window.width / Double(screen.width)
+  /// A picture of one of the pages, by the page's reference.
+  struct File: Hashable {
+    let page: Int
+    let reference: String
+  }
+
+  private struct Page: Sendable {
+    let instance: PageInstance
+    let element: (page: Int, ref: String)?
+    let texts: PageTexts
+    let tree: ElementTree
+    /// The elements with the cells of lists; `nil` without cells.
+    let cells: ElementTree?
+    var elements: ElementTree { cells ?? tree }
+    var layout: ElementLayout
+    var window: LayoutWindow
+    /// What the page has in one unit of the page around it.
+    let units: Double
+    /// The elements that can be seen of those that show pictures and pages.
+    var seen: Set<String> = []
+    /// The places of the pages that its elements show, of those that can be seen.
+    var inner: [String: Int] = [:]
+
+    @PageActor init(_ shown: Shown) throws(PictureError) {
+      (instance, element) = shown
+      texts = try instance.pageTexts.get()
+      // That of a page within another one follows when that one is laid out.
+      window = element == nil ? instance.layoutWindow : instance.deviceWindow
+      units = instance.unitsPerUnitAround
+      _ = instance.expandedTree
+      (tree, cells) = (instance.tree, instance.expansion?.tree)
+      layout =
+        instance.elementLayout
+        ?? ElementLayout(window: window, measurer: instance.measurer, firesEvents: false)
     }
-    (self.options, self.texts, self.window) = (options, texts, window)
-    _ = page.expandedTree
-    (tree, cells) = (page.tree, page.expansion?.tree)
-    layout =
-      page.elementLayout ?? ElementLayout(window: window, measurer: page.measurer, firesEvents: false)
-    deviceWidth = page.configuration.environment["deviceWidth"].number
+
+    /// Lays the page out for its window.
+    mutating func layOut(until deadline: ContinuousClock.Instant) {
+      if layout.needsUpdate(for: window) {
+        layout.setMeasurer(TimedMeasurer(measurer: layout.boxes.measurer, deadline: deadline))
+      }
+      layout.setWindow(window)
+      _ = layout.update(tree) { [cells] in cells }
+    }
+
+    /// Notes what can be seen of a part of the page.
+    mutating func look(at area: LayoutRect) {
+      for box in layout.boxes.visibleBoxes(in: area) where box.type == "embed" || elements[box.ref]?.image != nil {
+        seen.insert(box.ref)
+      }
+    }
+
+    func picture(of ref: String) -> String? {
+      guard case .loaded(let reference, _, _, _)? = elements[ref]?.image else { return nil }
+      return reference
+    }
+  }
+
+  private let options: PictureOptions
+  private var pages: [Page]
+  private let deviceWidth: Double?
+  /// The part of the outermost page that is drawn.
+  private var area = LayoutRect.zero
+  /// The pictures that can be seen, with the pages that load them.
+  private(set) var files: [File: PageInstance] = [:]
+
+  /// - Parameter shown: the page, and the pages within it, outer ones before inner ones.
+  @PageActor init(_ shown: [Shown], _ options: PictureOptions) throws(PictureError) {
+    self.options = options
+    pages = []
+    for one in shown { pages.append(try Page(one)) }
+    deviceWidth = shown.first?.page.configuration.environment["deviceWidth"].number
+    guard let screen = options.screen, !pages.isEmpty else { return }
+    pages[0].window.height = pages[0].window.width / Double(screen.width) * Double(screen.height)
+    pages[0].window.unitsPerPoint = pages[0].window.width / Double(screen.width)
   }
 
   /// The width of the picture in pixels.
@@ -185,55 +252,76 @@ private struct PageScene: Sendable {
     options.screen.map { Double($0.width) * $0.scale } ?? deviceWidth ?? area.width
   }
 
-  /// Lays the page out for the picture.
+  /// Lays the pages out for the picture.
   ///
   /// - Throws: `PictureError`.
   @concurrent nonisolated func laidOut(until deadline: ContinuousClock.Instant) async throws(PictureError) -> PageScene
   {
     var scene = self
-    if layout.needsUpdate(for: window) {
-      scene.layout.setMeasurer(TimedMeasurer(measurer: layout.boxes.measurer, deadline: deadline))
+    for index in pages.indices {
+      if let (outer, ref) = pages[index].element {
+        guard scene.enter(index, by: ref, of: outer) else { continue }
+        scene.pages[index].layOut(until: deadline)
+        let window = scene.pages[index].window
+        scene.pages[index].look(at: LayoutRect(x: 0, y: 0, width: window.width, height: window.height))
+      } else {
+        scene.pages[index].layOut(until: deadline)
+        try scene.measure(pages[index].window, scene.pages[index].layout.boxes)
+        scene.pages[index].look(at: scene.area)
+      }
+      guard ContinuousClock.now < deadline else { throw .tooSlow(options.time) }
+      let page = scene.pages[index]
+      for reference in page.seen.compactMap({ page.picture(of: $0) }) {
+        scene.files[File(page: index, reference: reference)] = page.instance
+      }
     }
-    scene.layout.setWindow(window)
-    _ = scene.layout.update(tree) { cells }
-    let boxes = scene.layout.boxes
-    scene.area = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
-    if options.isFull, let body = boxes.root.flatMap({ boxes.box($0) }) {
-      scene.area.height = max(window.height, body.contentSize.height, body.frame.height)
-    }
-    let (width, height) = (scene.width, scene.width / scene.area.width * scene.area.height)
-    guard width * height <= Double(PictureOptions.pixelLimit) else {
-      throw .tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
-    }
-    guard ContinuousClock.now < deadline else { throw .tooSlow(options.time) }
-    scene.pictures = Set(boxes.visibleBoxes(in: scene.area).compactMap { reference(of: $0.ref) })
     return scene
   }
 
-  private func reference(of ref: String) -> String? {
-    guard case .loaded(let reference, _, _, _)? = elements[ref]?.image else { return nil }
-    return reference
+  /// Decides how large the picture is.
+  private mutating func measure(_ window: LayoutWindow, _ boxes: LayoutTree) throws(PictureError) {
+    area = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
+    if options.isFull, let body = boxes.root.flatMap({ boxes.box($0) }) {
+      area.height = max(window.height, body.contentSize.height, body.frame.height)
+    }
+    let height = width / area.width * area.height
+    guard width * height <= Double(PictureOptions.pixelLimit) else {
+      throw .tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
+    }
+  }
+
+  /// Gives a page the box of the element that shows it.
+  ///
+  /// - Returns: `false` if the element cannot be seen, or the page has nothing to show.
+  private mutating func enter(_ index: Int, by ref: String, of outer: Int) -> Bool {
+    guard pages[outer].seen.contains(ref), let box = pages[outer].layout.boxes.box(ref), pages[index].tree.root != nil
+    else { return false }
+    let units = pages[index].units
+    pages[index].window.width = box.frame.width * units
+    pages[index].window.height = box.frame.height * units
+    pages[index].window.unitsPerPoint = pages[outer].window.unitsPerPoint * units
+    pages[outer].inner[ref] = index
+    return true
   }
 
   private struct DrawnPicture: Hashable {
-    let reference: String
+    let file: File
     let width: Double
     let height: Double
   }
 
-  /// Draws the page once it was laid out.
+  /// Draws the pages once they were laid out.
   ///
-  /// - Parameter files: the pictures that have come, by their references.
+  /// - Parameter files: the pictures that have come.
   /// - Throws: `PictureError`.
   @concurrent nonisolated func drawn(
-    with files: [String: [UInt8]], until deadline: ContinuousClock.Instant
+    with files: [File: [UInt8]], until deadline: ContinuousClock.Instant
   ) async throws(PictureError) -> [UInt8] {
     var decoded: [DrawnPicture: DecodedPicture] = [:]
     var room = Self.pictureRoom
-    let elements = elements
-    func decode(_ ref: String, _ pixels: LayoutSize) -> DecodedPicture? {
-      guard let reference = reference(of: ref), let bytes = files[reference] else { return nil }
-      let key = DrawnPicture(reference: reference, width: pixels.width, height: pixels.height)
+    func decode(_ file: File, _ pixels: LayoutSize) -> DecodedPicture? {
+      guard let bytes = files[file] else { return nil }
+      let key = DrawnPicture(file: file, width: pixels.width, height: pixels.height)
       if let found = decoded[key] { return found }
       let picture = (try? DecodedPicture.decode(bytes, for: pixels)) ?? .placeholder
       if picture.cost <= room {
@@ -242,17 +330,24 @@ private struct PageScene: Sendable {
       }
       return picture
     }
-    var drawing = PageDrawing(layout.boxes, area: area, texts: texts) { ref in
-      guard let element = elements[ref] else { return PageDrawing.Look() }
-      return PageDrawing.Look(style: element.style.layoutValues, attributes: element.attributes.layoutValues)
-    } picture: {
-      decode($0, $1)
+    func drawing(of index: Int, _ area: LayoutRect?) -> PageDrawing {
+      let page = pages[index]
+      let elements = page.elements
+      var made = PageDrawing(page.layout.boxes, area: area, texts: page.texts) { ref in
+        guard let element = elements[ref] else { return PageDrawing.Look() }
+        return PageDrawing.Look(style: element.style.layoutValues, attributes: element.attributes.layoutValues)
+      } picture: { ref, pixels in
+        page.picture(of: ref).flatMap { decode(File(page: index, reference: $0), pixels) }
+      }
+      made.embedded = { ref in page.inner[ref].map { drawing(of: $0, nil) } }
+      return made
     }
-    drawing.timeLimit = deadline - .now
+    var outermost = drawing(of: 0, area)
+    outermost.timeLimit = deadline - .now
     do {
       return switch options.format {
-      case .png: try drawing.png(width: width)
-      case .svg: try drawing.svg(width: width)
+      case .png: try outermost.png(width: width)
+      case .svg: try outermost.svg(width: width)
       }
     } catch .tooSlow {
       // The limit is that of the whole picture.
