@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import PageLayout
 import PageTesting
@@ -270,6 +271,46 @@ import Testing
       let ref = try #require(await page.first("list")?.children[cell])
       #expect(await Self.said(page) == ["[750,100,0,750,\(Int(top)),\(Int(top + 100))]"])
       #expect(await page.scrollTarget == ref)
+    }
+  }
+
+  @Test(
+    "a listener is told of a scroll when the offset is far enough from what it was told last",
+    arguments: [
+      ("0", "[-100,-150,-200,-500,0]"), ("100", "[-100,-200,-500,0]"), ("'100px'", "[-100,-200,-500,0]"),
+      ("'60wx'", "[-150,-500,0]"), ("1000", ""),
+    ])
+  func offsetAccuracy(_ accuracy: String, _ told: String) async throws {
+    try await Self.running(
+      Self.list + """
+        list.setAttr('offsetAccuracy', \(accuracy))
+        list.addEvent('scroll', function (e) { say(e.contentOffset.y) })
+        """
+    ) { page, _ in
+      for (cell, offset) in [(1, 0), (1, 50), (2, 0), (5, 0), (0, 0)] {
+        try await page.fireEvent("_root", "go", ["to": .number(Double(cell)), "offset": .number(Double(offset))])
+        await page.settle(within: .seconds(50))
+      }
+      #expect(await Self.said(page).joined(separator: ",") == told.trimmingCharacters(in: ["[", "]"]))
+    }
+  }
+
+  @Test(
+    "the end of an animated scroll is told after the scroll, if it has moved the content",
+    arguments: [
+      ("{}", "scroll -300,end -300"), ("{ animated: true }", "scroll -300,end -300"),
+      ("{ animated: false }", "scroll -300"), ("{ animated: 'false' }", "scroll -300"),
+      ("{ offset: -300 }", ""),
+    ])
+  func scrollEnd(_ options: String, _ told: String) async throws {
+    try await Self.running(
+      Self.list + """
+        list.addEvent('scroll', function (e) { say('scroll ' + e.contentOffset.y) })
+        list.addEvent('scrollend', function (e) { say('end ' + e.contentOffset.y) })
+        dom.scrollToElement(cells[3], \(options))
+        """
+    ) { page, _ in
+      #expect(await Self.said(page).joined(separator: ",") == told)
     }
   }
 

@@ -66,7 +66,7 @@ extension ComponentTable {
     if let index = call.index(at: 0) {
       let tree = page.expandedTree.tree
       let cells = tree[ref]?.children.filter { tree[$0]?.type == "cell" } ?? []
-      if cells.indices.contains(index) { page.scroll(to: cells[index], call[1]) }
+      if cells.indices.contains(index) { page.scroll(to: cells[index], call[1], isAnimated: false) }
     } else if let target = call[0].string, page.expandedTree.tree[target] != nil {
       page.scroll(to: target, call[1])
     }

@@ -260,15 +260,19 @@ extension PageInstance {
 
   /// Brings an element to the beginning of the scroller around it, at once.
   ///
-  /// - Parameter options: `{offset}`, how much further the content is scrolled; `animated` has no effect.
-  func scroll(to ref: String, _ options: ScriptValue) {
+  /// - Parameters:
+  ///   - options: `{offset, animated}`: how much further the content is scrolled, and whether it would take its time on a
+  ///     device, which fires `scrollend` after it.
+  ///   - isAnimated: what counts without `animated`.
+  func scroll(to ref: String, _ options: ScriptValue, isAnimated: Bool = true) {
     scrollTarget = ref
     // An app that lays pages out scrolls them too.
     guard registry.handlers.layout == nil, shownTree(with: ref).hasScroller(around: ref) else { return }
     updateLayout()
     let further = options["offset"].units(layoutWindow) ?? 0
     guard let target = elementLayout?.offset(for: ref, further: further, in: tree) else { return }
-    guard elementLayout?.scroll(target.scroller, to: target.offset) == true else { return }
+    let isAnimated = options["animated"].isNothing ? isAnimated : !options["animated"].isOff
+    guard elementLayout?.scroll(target.scroller, to: target.offset, isAnimated: isAnimated) == true else { return }
     tellScrolled()
     followLayout()
   }
@@ -410,6 +414,11 @@ extension ElementTree.Element {
 }
 
 extension ScriptValue {
+  /// `true` for values that the SDKs read as `false`.
+  fileprivate var isOff: Bool {
+    self == .bool(false) || number == 0 || string.map { ["", "0", "false", "no"].contains($0.lowercased()) } == true
+  }
+
   /// A number above 0, also one that is written as text; `nil` for other values.
   fileprivate var size: Double? {
     (number ?? string.flatMap { Double($0) }).flatMap { $0 > 0 && $0.isFinite ? $0 : nil }
