@@ -235,6 +235,51 @@ import Testing
     }
   }
 
+  @Test("an embedded page that is laid out within the layout of the page around it fires each event once")
+  func embeddedAppearances() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve(
+        "/pages/part.js",
+        Array(
+          """
+          // { "framework": "Vanilla" }
+          var d = weex.document, b = d.createBody('div'), said = []
+          d.documentElement.appendChild(b)
+          var t = d.createElement('text', { style: { position: 'fixed', bottom: 0 } }), list = d.createElement('list', {})
+          b.appendChild(t); b.appendChild(list)
+          function say(v) { said.push(v); t.setAttr('value', JSON.stringify(said)) }
+          for (let n = 0; n < 10; n++) {
+            let cell = d.createElement('cell', { style: { height: 100 } })
+            cell.addEvent('appear', function () { say('+' + n) })
+            cell.addEvent('disappear', function () { say('-' + n) })
+            list.appendChild(cell)
+          }
+          b.addEvent('go', function () {})
+          """.utf8))
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var frame = add('embed', { attr: { src: 'part.js' }, style: { width: 400, height: 200 } })
+          body.addEvent('size', function (e) { frame.setStyle('height', e.height) })
+          """)
+      await page.settle(within: .seconds(50))
+      let part = try #require(await page.embedded.values.first)
+      #expect(await Self.said(part) == ["+0", "+1"])
+      // Nothing lays the page around it out before the embedded one asks, which is then due its events within that.
+      for (height, told) in [(400, ["+2", "+3"]), (100, ["-1", "-2", "-3"]), (300, ["+1", "+2"])]
+        as [(Double, [String])]
+      {
+        let before = await Self.said(part)
+        try await page.fireEvent("_root", "size", ["height": .number(height)])
+        // Two entries at once: both follow the layout, while the events of the first are under way.
+        async let first: Void = part.fireEvent("_root", "go")
+        async let second: Void = part.fireEvent("_root", "go")
+        _ = try await (first, second)
+        #expect(await Self.said(part) == before + told)
+      }
+      await page.destroy()
+    }
+  }
+
   @Test("an embedded page with a viewport of its own has units of its own")
   func embeddedViewport() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -10,8 +10,8 @@ import Testing
 
 @testable import PageRuntime
 
-/// Pages that are drawn without a browser.
-struct PictureTests {
+/// Pages that are drawn without a browser. One after the other: some hold a thread while another page runs.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PictureTests {
   private static let needed: Comment = "needs libpangocairo-1.0-0: run scripts/setup test"
 
   /// A blue pixel.
@@ -144,6 +144,35 @@ struct PictureTests {
       #expect(try DrawnPicture(await picture.value).size == "100x100")
       #expect(measurer.wasReleased, "the other page has waited for the layout")
       await other.destroy()
+      await page.destroy()
+    }
+  }
+
+  @Test(
+    "a page that ends, or is opened again, while it is laid out is drawn as it was",
+    .enabled(if: DrawnPicture.canDraw, needed), arguments: [true, false])
+  func endWhileLaidOut(_ ends: Bool) async throws {
+    try await PageFixture.running { fixture in
+      let measurer = HeldMeasurer()
+      fixture.registry.register { $0.handlers.measurer = measurer }
+      fixture.origin.serve("/pages/part.js", Self.bundle("body.setStyle('backgroundColor', 'blue')"))
+      let page = try await fixture.page(
+        """
+        add('div', { style: { height: 100, backgroundColor: 'red' } }); add('text', { attr: { value: 'Hello' } })
+        add('embed', { attr: { src: 'part.js' }, style: { position: 'absolute', top: 300, width: 750, height: 100 } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      let drawing = Task { try await page.picture(PictureOptions()) }
+      for await _ in measurer.beginnings { break }
+      if ends {
+        await page.destroy()
+      } else {
+        let url = try #require(await page.url)
+        try await page.render(String(decoding: Self.bundle("body.setStyle('color', 'red')"), as: UTF8.self), at: url)
+      }
+      measurer.release()
+      let picture = try DrawnPicture(await drawing.value)
+      #expect(picture.color(374, 50) == [255, 0, 0] && picture.color(374, 350) == [0, 0, 255])
       await page.destroy()
     }
   }
