@@ -12,8 +12,8 @@
 ///       }
 ///     }
 ///
-/// It is called within ``LayoutTree/update()``, which for a page runs while all pages wait: it must not block. For deep trees
-/// it is called on another thread, one call at a time for a tree. Sizes that are negative or not finite are bounded.
+/// It is called within ``LayoutTree/update()``, which for a page runs while all pages wait: it must not block. For deep trees,
+/// and for pictures of pages, it is called on another thread, one call at a time for a tree. Sizes that are negative or not finite are bounded.
 public protocol TextMeasuring: Sendable {
   /// Returns the size of a text in lines that are no wider than a width, but for a character that is wider.
   ///

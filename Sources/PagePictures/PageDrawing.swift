@@ -26,7 +26,10 @@ package struct PageDrawing {
 
   /// The part of the page that is drawn, in units of the design.
   package var area: LayoutRect
-  /// The longest time that a drawing may take.
+  /// The page that an `embed` shows, which is drawn in the element's box, in units of its own; `nil` if there is none. A page
+  /// must not be in itself.
+  package var embedded: (String) -> PageDrawing? = { _ in nil }
+  /// The longest time that a drawing may take, with the pages in it.
   package var timeLimit = Duration.seconds(5)
   /// The largest length of an SVG file in bytes.
   package var byteLimit = 32 << 20
@@ -99,6 +102,8 @@ private struct PagePainter {
   /// A thing that is left to do; the next one is last. No recursion: scripts decide how deep the tree is.
   private enum Step {
     case element(String, slider: Slider?)
+    /// The page that an element shows.
+    case page(PageDrawing, LayoutBox, ElementPaint)
     /// The end of an element with a clip, a change of the coordinates or an opacity of its own.
     case end(Ended)
   }
@@ -143,9 +148,10 @@ private struct PagePainter {
   private var groups = 0
   private var shadows: [ShadowMask.Key: ShadowMask] = [:]
 
-  init(_ page: PageDrawing, _ canvas: Canvas, scale: Double) {
+  /// - Parameter deadline: the end of the time that the drawing has; `nil` for the drawing's own limit.
+  init(_ page: PageDrawing, _ canvas: Canvas, scale: Double, deadline: ContinuousClock.Instant? = nil) {
     (self.page, self.canvas, cairo) = (page, canvas, canvas.cairo)
-    deadline = .now + page.timeLimit
+    self.deadline = deadline ?? .now + page.timeLimit
     (pageScale, self.scale, clip) = (scale, scale, page.area)
     fixed = page.layout.visibleBoxes(in: page.area).filter(\.isFixed).map(\.ref)
     isFixed = Set(fixed)
@@ -155,8 +161,38 @@ private struct PagePainter {
     cairo_translate(cairo, -page.area.x, -page.area.y)
     cairo_set_source_rgba(cairo, 1, 1, 1, 1)
     cairo_paint(cairo)
+    try paintElements()
+  }
+
+  private mutating func paintElements() throws(PictureError) {
     try paint(page.layout.root)
     for ref in fixed { try paint(ref) }
+  }
+
+  /// Draws the page that an element shows, within the element's box.
+  private func paint(_ inner: PageDrawing, in box: LayoutBox, _ paint: ElementPaint) throws(PictureError) {
+    // What the page has in one unit of this one.
+    let (frame, units) = (box.pageFrame, inner.layout.window.width / box.pageFrame.width)
+    guard units.isFinite, units > 0 else { return }
+    func within(_ rect: LayoutRect) -> LayoutRect {
+      LayoutRect(
+        x: (rect.x - frame.x) * units, y: (rect.y - frame.y) * units, width: rect.width * units,
+        height: rect.height * units)
+    }
+    let shape = Shape(box, paint, snappedTo: isAligned ? scale : nil, origin: page.area)
+    cairo_save(cairo)
+    defer { cairo_restore(cairo) }
+    path(shape)
+    cairo_clip(cairo)
+    cairo_translate(cairo, frame.x, frame.y)
+    cairo_scale(cairo, 1 / units, 1 / units)
+    // So that pixels begin for it where they begin for this one.
+    var inner = inner
+    (inner.area, inner.timeLimit) = (within(page.area), page.timeLimit)
+    var painter = PagePainter(inner, canvas, scale: scale / units, deadline: deadline)
+    painter.clip = within(clip.intersection(shape.rect))
+    (painter.isAligned, painter.fade, painter.groups) = (isAligned, fade, groups)
+    try painter.paintElements()
   }
 
   private mutating func paint(_ root: String?) throws(PictureError) {
@@ -168,6 +204,7 @@ private struct PagePainter {
         guard ContinuousClock.now < deadline else { throw .tooSlow(page.timeLimit) }
         paintElement(ref, slider, isRoot: ref == root)
         try canvas.check()
+      case .page(let inner, let box, let paint): try self.paint(inner, in: box, paint)
       case .end(let ended): end(ended)
       }
     }
@@ -584,7 +621,13 @@ private struct PagePainter {
     case "switch": paintSwitch(box, look)
     case "indicator": if let slider { paintDots(box, look, slider) }
     case "video": if paint.background == nil { fill(Shape(box, paint), .black) }
-    case "web", "embed": if paint.background == nil { fill(Shape(box, paint), Color(0xEEEEEE)) }
+    case "embed":
+      if let inner = page.embedded(box.ref) {
+        steps.append(.page(inner, box, paint))
+      } else if paint.background == nil {
+        fill(Shape(box, paint), Color(0xEEEEEE))
+      }
+    case "web": if paint.background == nil { fill(Shape(box, paint), Color(0xEEEEEE)) }
     default: break
     }
   }

@@ -123,6 +123,33 @@ struct PageTextsTests {
     #expect(try files() < before + 15)
   }
 
+  @Test("a page's font is not that of a page that has gone, whose file had the same number")
+  func fontsOfLaterPages() throws {
+    let fonts = try SystemFonts.shared()
+    let files = [try TestFonts.bytes("DejaVuSansMono.ttf"), try TestFonts.bytes("DejaVuSans-Bold.ttf")]
+    let text = LayoutText("Hello iiii", style: Self.style { $0.fontFamily = "icon" })
+    /// Measures and draws with a font of a page.
+    func use(_ texts: PageTexts, _ font: Int) throws -> (size: LayoutSize, file: [UInt8]) {
+      try texts.addFont(family: "icon", bytes: files[font])
+      let canvas = try Canvas(width: 400, height: 60, scale: 1, isOpaque: true)
+      _ = texts.draw(
+        text, in: LayoutRect(x: 0, y: 0, width: 400, height: 60), paints: [PageTexts.Paint(color: Color(0xFFFFFF))],
+        canvas.cairo)
+      return (texts.size(of: text, width: .infinity), try canvas.png(level: 1))
+    }
+    /// Those of two pages at once, whose files have other numbers.
+    func useBoth() throws -> [(size: LayoutSize, file: [UInt8])] {
+      let pages = [PageTexts(fonts), PageTexts(fonts)]
+      return try withExtendedLifetime(pages) { try pages.indices.map { try use(pages[$0], $0) } }
+    }
+    let expected = try useBoth()
+    #expect(expected[0].size != expected[1].size && expected[0].file != expected[1].file)
+    for round in 0..<20 {
+      let (first, drawn) = (expected[(round + 1) % 2], try use(PageTexts(fonts), (round + 1) % 2))
+      #expect(drawn.size == first.size && drawn.file == first.file, "round \(round)")
+    }
+  }
+
   @Test("a file that is no font is refused by its name")
   func refusedFonts() throws {
     let texts = PageTexts(try SystemFonts.shared())

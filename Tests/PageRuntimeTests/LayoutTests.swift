@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import PageLayout
 import PageTesting
@@ -214,6 +215,71 @@ import Testing
     }
   }
 
+  @Test("a tap to which nothing in an embedded page listens is one of the page around it")
+  func tapsThroughEmbedded() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/part.js", Array(Self.inner.utf8))
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var frame = add('embed', { attr: { src: 'part.js' }, style: { width: 400, height: 300 } })
+          frame.addEvent('click', function (e) { say([e.position.width, e.position.height]) })
+          """)
+      await page.settle(within: .seconds(50))
+      let part = try #require(await page.embedded.values.first)
+      try await page.tap(x: 10, y: 150)
+      #expect(await Self.said(page) == ["[400,300]"])
+      try await page.tap(x: 10, y: 10)
+      #expect(await Self.said(part) == ["400", "400 by 300", "tapped at 0"])
+      #expect(await Self.said(page) == ["[400,300]"])
+      await page.destroy()
+    }
+  }
+
+  @Test("an embedded page that is laid out within the layout of the page around it fires each event once")
+  func embeddedAppearances() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve(
+        "/pages/part.js",
+        Array(
+          """
+          // { "framework": "Vanilla" }
+          var d = weex.document, b = d.createBody('div'), said = []
+          d.documentElement.appendChild(b)
+          var t = d.createElement('text', { style: { position: 'fixed', bottom: 0 } }), list = d.createElement('list', {})
+          b.appendChild(t); b.appendChild(list)
+          function say(v) { said.push(v); t.setAttr('value', JSON.stringify(said)) }
+          for (let n = 0; n < 10; n++) {
+            let cell = d.createElement('cell', { style: { height: 100 } })
+            cell.addEvent('appear', function () { say('+' + n) })
+            cell.addEvent('disappear', function () { say('-' + n) })
+            list.appendChild(cell)
+          }
+          b.addEvent('go', function () {})
+          """.utf8))
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var frame = add('embed', { attr: { src: 'part.js' }, style: { width: 400, height: 200 } })
+          body.addEvent('size', function (e) { frame.setStyle('height', e.height) })
+          """)
+      await page.settle(within: .seconds(50))
+      let part = try #require(await page.embedded.values.first)
+      #expect(await Self.said(part) == ["+0", "+1"])
+      // Nothing lays the page around it out before the embedded one asks, which is then due its events within that.
+      for (height, told) in [(400, ["+2", "+3"]), (100, ["-1", "-2", "-3"]), (300, ["+1", "+2"])]
+        as [(Double, [String])]
+      {
+        let before = await Self.said(part)
+        try await page.fireEvent("_root", "size", ["height": .number(height)])
+        // Two entries at once: both follow the layout, while the events of the first are under way.
+        async let first: Void = part.fireEvent("_root", "go")
+        async let second: Void = part.fireEvent("_root", "go")
+        _ = try await (first, second)
+        #expect(await Self.said(part) == before + told)
+      }
+      await page.destroy()
+    }
+  }
+
   @Test("an embedded page with a viewport of its own has units of its own")
   func embeddedViewport() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
@@ -250,6 +316,46 @@ import Testing
       let ref = try #require(await page.first("list")?.children[cell])
       #expect(await Self.said(page) == ["[750,100,0,750,\(Int(top)),\(Int(top + 100))]"])
       #expect(await page.scrollTarget == ref)
+    }
+  }
+
+  @Test(
+    "a listener is told of a scroll when the offset is far enough from what it was told last",
+    arguments: [
+      ("0", "[-100,-150,-200,-500,0]"), ("100", "[-100,-200,-500,0]"), ("'100px'", "[-100,-200,-500,0]"),
+      ("'60wx'", "[-150,-500,0]"), ("1000", ""),
+    ])
+  func offsetAccuracy(_ accuracy: String, _ told: String) async throws {
+    try await Self.running(
+      Self.list + """
+        list.setAttr('offsetAccuracy', \(accuracy))
+        list.addEvent('scroll', function (e) { say(e.contentOffset.y) })
+        """
+    ) { page, _ in
+      for (cell, offset) in [(1, 0), (1, 50), (2, 0), (5, 0), (0, 0)] {
+        try await page.fireEvent("_root", "go", ["to": .number(Double(cell)), "offset": .number(Double(offset))])
+        await page.settle(within: .seconds(50))
+      }
+      #expect(await Self.said(page).joined(separator: ",") == told.trimmingCharacters(in: ["[", "]"]))
+    }
+  }
+
+  @Test(
+    "the end of an animated scroll is told after the scroll, if it has moved the content",
+    arguments: [
+      ("{}", "scroll -300,end -300"), ("{ animated: true }", "scroll -300,end -300"),
+      ("{ animated: false }", "scroll -300"), ("{ animated: 'false' }", "scroll -300"),
+      ("{ offset: -300 }", ""),
+    ])
+  func scrollEnd(_ options: String, _ told: String) async throws {
+    try await Self.running(
+      Self.list + """
+        list.addEvent('scroll', function (e) { say('scroll ' + e.contentOffset.y) })
+        list.addEvent('scrollend', function (e) { say('end ' + e.contentOffset.y) })
+        dom.scrollToElement(cells[3], \(options))
+        """
+    ) { page, _ in
+      #expect(await Self.said(page).joined(separator: ",") == told)
     }
   }
 

@@ -1,15 +1,36 @@
+import Foundation
 import HTTPTransport
 import PageLayout
 import PagePictures
+import PageTesting
 import ScriptEngine
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import PageRuntime
 
-/// Pages that are drawn without a browser.
-struct PictureTests {
+/// Pages that are drawn without a browser. One after the other: some hold a thread while another page runs.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PictureTests {
   private static let needed: Comment = "needs libpangocairo-1.0-0: run scripts/setup test"
+
+  /// A blue pixel.
+  private static let pixelText =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC"
+  private static let pixelURL = "data:image/png;base64,\(pixelText)"
+  private static var pixel: [UInt8] { Data(base64Encoded: pixelText).map { Array($0) } ?? [] }
+
+  /// A bundle whose script has `body` and `add` as those of the fixture.
+  private static func bundle(_ script: String) -> [UInt8] {
+    Array(
+      """
+      // { "framework": "Vanilla" }
+      var document = weex.document, body = document.createBody('div', { attr: {} })
+      document.documentElement.appendChild(body)
+      function add(type, props, parent) { var e = document.createElement(type, props); (parent || body).appendChild(e); return e }
+      \(script)
+      """.utf8)
+  }
 
   @Test("a page is drawn in the pixels of the screen", .enabled(if: DrawnPicture.canDraw, needed))
   func drawing() async throws {
@@ -58,13 +79,177 @@ struct PictureTests {
   @Test("pictures of a page are drawn at their places", .enabled(if: DrawnPicture.canDraw, needed))
   func images() async throws {
     try await PageFixture.running { fixture in
-      let source =
-        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC"
       let page = try await fixture.page(
-        "add('image', { attr: { src: '\(source)' }, style: { width: 750, height: 100 } })")
+        "add('image', { attr: { src: '\(Self.pixelURL)' }, style: { width: 750, height: 100 } })")
       _ = await page.pendingWork(within: .seconds(10), timers: .zero)
       #expect(try DrawnPicture(await page.picture()).color(374, 50) == [0, 0, 255])
       await page.destroy()
+    }
+  }
+
+  @Test(
+    "a page that is embedded is drawn in its element's box, with its own units and scroll offset",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func embedded() async throws {
+    try await PageFixture.running { fixture in
+      // Its design is 1,500 wide: a unit is half of one of the page around it.
+      fixture.origin.serve(
+        "/pages/part.js",
+        Self.bundle(
+          """
+          weex.requireModule('meta').setViewport({ width: 1500 })
+          var list = add('list', { style: { height: 200 } }), cells = ['green', 'red', 'green'].map(function (color) {
+            return add('cell', { style: { width: 2000, height: 100, backgroundColor: color } }, list)
+          })
+          add('embed', { attr: { src: 'inner.js' }, style: { width: 100, height: 100 } })
+          add('div', { style: { position: 'fixed', left: 0, bottom: 0, width: 600, height: 40, backgroundColor: 'blue' } })
+          weex.requireModule('dom').scrollToElement(cells[1], {})
+          """))
+      fixture.origin.serve("/pages/inner.js", Self.bundle("body.setStyle('backgroundColor', 'yellow')"))
+      let page = try await fixture.page(
+        """
+        add('embed', { attr: { src: 'part.js' }, style: { marginLeft: 100, marginTop: 100, width: 300, height: 200 } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      let picture = try DrawnPicture(await page.picture())
+      let (red, blue, white): ([UInt8], [UInt8], [UInt8]) = ([255, 0, 0], [0, 0, 255], [255, 255, 255])
+      // The list is scrolled by one cell, and what is wider than the box is cut off.
+      #expect(picture.color(101, 101) == red && picture.color(398, 148) == red)
+      #expect(picture.color(98, 110) == white && picture.color(402, 110) == white)
+      #expect(picture.color(110, 155) == [0, 128, 0])
+      // A page in the page, and nothing beside it.
+      #expect(picture.color(149, 249) == [255, 255, 0] && picture.color(152, 249) == white)
+      #expect(picture.color(110, 278) == white && picture.color(398, 282) == blue && picture.color(110, 298) == blue)
+      #expect(picture.color(110, 302) == white)
+      // On a screen of half the size, all of it is half as large.
+      let small = try DrawnPicture(await page.picture(PictureOptions(screen: .init("375x667"))))
+      #expect(small.color(51, 51) == red && small.color(198, 73) == red && small.color(201, 55) == white)
+      #expect(small.color(60, 148) == blue)
+      await page.destroy()
+    }
+  }
+
+  @Test("a page is laid out for a screen while other pages run", .enabled(if: DrawnPicture.canDraw, needed))
+  func layoutAside() async throws {
+    try await PageFixture.running { fixture in
+      let measurer = HeldMeasurer()
+      fixture.registry.register { $0.handlers.measurer = measurer }
+      let page = try await fixture.page("add('text', { attr: { value: 'Hello' } })")
+      let screen = try #require(PictureOptions.Screen("100x100"))
+      let picture = Task { try await page.picture(PictureOptions(screen: screen)) }
+      for await _ in measurer.beginnings { break }
+      // The layout goes on when another page has opened.
+      let other = try await fixture.page("")
+      measurer.release()
+      #expect(try DrawnPicture(await picture.value).size == "100x100")
+      #expect(measurer.wasReleased, "the other page has waited for the layout")
+      await other.destroy()
+      await page.destroy()
+    }
+  }
+
+  @Test(
+    "a page that ends, or is opened again, while it is laid out is drawn as it was",
+    .enabled(if: DrawnPicture.canDraw, needed), arguments: [true, false])
+  func endWhileLaidOut(_ ends: Bool) async throws {
+    try await PageFixture.running { fixture in
+      let measurer = HeldMeasurer()
+      fixture.registry.register { $0.handlers.measurer = measurer }
+      fixture.origin.serve("/pages/part.js", Self.bundle("body.setStyle('backgroundColor', 'blue')"))
+      let page = try await fixture.page(
+        """
+        add('div', { style: { height: 100, backgroundColor: 'red' } }); add('text', { attr: { value: 'Hello' } })
+        add('embed', { attr: { src: 'part.js' }, style: { position: 'absolute', top: 300, width: 750, height: 100 } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      let drawing = Task { try await page.picture(PictureOptions()) }
+      for await _ in measurer.beginnings { break }
+      if ends {
+        await page.destroy()
+      } else {
+        let url = try #require(await page.url)
+        try await page.render(String(decoding: Self.bundle("body.setStyle('color', 'red')"), as: UTF8.self), at: url)
+      }
+      measurer.release()
+      let picture = try DrawnPicture(await drawing.value)
+      #expect(picture.color(374, 50) == [255, 0, 0] && picture.color(374, 350) == [0, 0, 255])
+      await page.destroy()
+    }
+  }
+
+  @Test("a layout that takes longer than a picture may ends it", .enabled(if: DrawnPicture.canDraw, needed))
+  func slowLayout() async throws {
+    try await PageFixture.running { fixture in
+      let measurer = SlowMeasurer()
+      fixture.registry.register { $0.handlers.measurer = measurer }
+      let page = try await fixture.page("for (var n = 0; n < 500; n++) add('text', { attr: { value: 'text ' + n } })")
+      var options = PictureOptions(screen: .init("100x100"))
+      options.timeLimit = 0.1
+      await #expect(throws: PictureError.tooSlow(.seconds(0.1))) { try await page.picture(options) }
+      #expect(measurer.count.withLock { $0 } < 500)
+      await page.destroy()
+    }
+  }
+
+  @Test(
+    "pictures and fonts that do not come are given up together, and their places are empty",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func missingFiles() async throws {
+    try await PageFixture.running { fixture in
+      let held = ["/a.png", "/b.png", "/a.ttf", "/b.ttf"]
+      for path in held {
+        let file = path.hasSuffix("png") ? Self.pixel : Array("font".utf8)
+        fixture.origin.serve(path, file, headers: [.cacheControl: "no-store"])
+      }
+      let page = try await fixture.page(
+        """
+        var dom = weex.requireModule('dom')
+        dom.addRule('fontFace', { fontFamily: 'a', src: "url('/a.ttf')" })
+        dom.addRule('fontFace', { fontFamily: 'b', src: "url('/b.ttf')" })
+        function picture(src) { add('image', { attr: { src: src }, style: { width: 750, height: 100 } }) }
+        picture('/a.png'); picture('/b.png'); picture('\(Self.pixelURL)')
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      for path in held { fixture.origin.hold(path) }
+      defer { for path in held { fixture.origin.release(path) } }
+      var options = PictureOptions()
+      options.timeLimit = 8
+      let start = ContinuousClock.now
+      let picture = try DrawnPicture(await page.picture(options))
+      #expect(.now - start < .seconds(8))
+      #expect(picture.color(374, 50) == [255, 255, 255] && picture.color(374, 150) == [255, 255, 255])
+      await page.destroy()
+    }
+  }
+
+  @Test(
+    "a page that ends while its pictures are loaded is drawn at once, and one that has ended is not",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func endedPage() async throws {
+    try await PageFixture.running { fixture in
+      fixture.origin.serve("/a.png", Self.pixel, headers: [.cacheControl: "no-store"])
+      let page = try await fixture.page(
+        """
+        add('image', { attr: { src: '/a.png' }, style: { width: 750, height: 100 } })
+        add('div', { style: { height: 100, backgroundColor: 'red' } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      fixture.origin.hold("/a.png")
+      defer { fixture.origin.release("/a.png") }
+      var options = PictureOptions()
+      options.timeLimit = 100
+      let start = ContinuousClock.now
+      let drawing = Task { try await page.picture(options) }
+      try await eventually("the drawing waits for the picture") { await !page.loads.isEmpty }
+      await page.destroy()
+      let picture = try DrawnPicture(await drawing.value)
+      #expect(picture.color(374, 50) == [255, 255, 255] && picture.color(374, 150) == [255, 0, 0])
+      #expect(.now - start < .seconds(40))
+      await #expect {
+        _ = try await page.picture()
+      } throws: {
+        if case PageError.destroyed = $0 { true } else { false }
+      }
     }
   }
 
@@ -95,5 +280,45 @@ struct PictureTests {
     for text in ["", "375", "375x", "x812", "0x1", "375x812@", "375x812@0", "375x812@nan", "99999x1", "1x2x3", "-1x5"] {
       #expect(PictureOptions.Screen(text) == nil, "\(text)")
     }
+  }
+}
+
+/// Holds the first text that it measures until it is released, for at most 10 s.
+private final class HeldMeasurer: TextMeasuring {
+  /// Tells of the first text.
+  let beginnings: AsyncStream<Void>
+  private let begin: AsyncStream<Void>.Continuation
+  private let gate = DispatchSemaphore(value: 0)
+  private let state = Mutex((isFirst: true, wasReleased: false))
+
+  init() { (beginnings, begin) = AsyncStream.makeStream() }
+
+  func release() { gate.signal() }
+
+  /// `false` if the first text has waited in vain.
+  var wasReleased: Bool { state.withLock { $0.wasReleased } }
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    let isFirst = state.withLock { state in
+      defer { state.isFirst = false }
+      return state.isFirst
+    }
+    if isFirst {
+      begin.yield()
+      let wasReleased = gate.wait(timeout: .now() + 10) == .success
+      state.withLock { $0.wasReleased = wasReleased }
+    }
+    return FixedAdvances().size(of: text, width: width)
+  }
+}
+
+/// Takes 5 ms for each text.
+private final class SlowMeasurer: TextMeasuring {
+  let count = Mutex(0)
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    count.withLock { $0 += 1 }
+    usleep(5_000)
+    return FixedAdvances().size(of: text, width: width)
   }
 }

@@ -20,6 +20,8 @@ struct ElementLayout: Sendable {
     let start: LayoutPoint
     /// `true` if the script gets the event `scroll` from whoever scrolls.
     var isTold: Bool
+    /// `true` if a device would take its time to scroll.
+    var isAnimated: Bool
   }
 
   /// The boxes as of the last update.
@@ -40,6 +42,8 @@ struct ElementLayout: Sendable {
   /// The types of the events that the others were due last.
   private var lastTypes: [String: String] = [:]
   private var scrolls: [Scroll] = []
+  /// How far scrollers were scrolled at their last event `scroll`; none for the beginning.
+  private var toldOffsets: [String: LayoutPoint] = [:]
   /// The extents that the contents of scrollers had when these were told `loadmore`.
   private var loadedExtents: [String: Double] = [:]
 
@@ -86,6 +90,9 @@ struct ElementLayout: Sendable {
   }
 
   mutating func setWindow(_ window: LayoutWindow) { boxes.window = window }
+
+  /// `true` if there is more to lay out for a window than cells that have changed.
+  func needsUpdate(for window: LayoutWindow) -> Bool { !isBuilt || boxes.needsUpdate || boxes.window != window }
 
   /// Has all texts measured, also by the measurer that they have, if it has other fonts by now.
   mutating func setMeasurer(_ measurer: any TextMeasuring) { boxes.measurer = measurer }
@@ -204,10 +211,14 @@ struct ElementLayout: Sendable {
 
   /// Scrolls a scroller, as far as its content reaches.
   ///
-  /// - Parameter isTold: `true` if the script gets the event `scroll` from whoever scrolls.
+  /// - Parameters:
+  ///   - isTold: `true` if the script gets the event `scroll` from whoever scrolls.
+  ///   - isAnimated: `true` if a device would take its time.
   /// - Returns: `true` if its content has moved.
   @discardableResult
-  mutating func scroll(_ ref: String, to offset: LayoutPoint, isTold: Bool = false) -> Bool {
+  mutating func scroll(
+    _ ref: String, to offset: LayoutPoint, isTold: Bool = false, isAnimated: Bool = false
+  ) -> Bool {
     guard let start = boxes.box(ref)?.scrollOffset else { return false }
     boxes.scroll(ref, to: offset)
     guard let reached = boxes.box(ref)?.scrollOffset else { return false }
@@ -216,9 +227,9 @@ struct ElementLayout: Sendable {
     guard reached != start || isTold else { return false }
     hasNews = true
     if let index = scrolls.firstIndex(where: { $0.ref == ref }) {
-      scrolls[index].isTold = isTold
+      (scrolls[index].isTold, scrolls[index].isAnimated) = (isTold, isAnimated)
     } else {
-      scrolls.append(Scroll(ref: ref, start: start, isTold: isTold))
+      scrolls.append(Scroll(ref: ref, start: start, isTold: isTold, isAnimated: isAnimated))
     }
     return reached != start
   }
@@ -283,7 +294,7 @@ struct ElementLayout: Sendable {
   // MARK: Events
 
   /// The events that elements are due since the last call, in the order of iOS's SDK: `loadmore`, `appear` and
-  /// `disappear`, and `scroll` (`scrollViewDidScroll` in `WXScrollerComponent.mm`).
+  /// `disappear`, `scroll` (`scrollViewDidScroll` in `WXScrollerComponent.mm`), and `scrollend`.
   mutating func dueEvents(in elements: ElementTree) -> [Event] {
     guard hasNews else { return [] }
     hasNews = false
@@ -291,6 +302,7 @@ struct ElementLayout: Sendable {
     let scrolls = scrolls
     self.scrolls = []
     loadedExtents = loadedExtents.filter { elements[$0.key] != nil }
+    toldOffsets = toldOffsets.filter { elements[$0.key] != nil }
     var events: [Event] = []
     var directions: [String: String] = [:]
     for scroll in scrolls {
@@ -307,10 +319,29 @@ struct ElementLayout: Sendable {
       }
     }
     events += appearances(in: elements, directions)
-    for scroll in scrolls where !scroll.isTold && elements[scroll.ref]?.events.contains("scroll") == true {
-      if let box = boxes.box(scroll.ref) { events.append(Event(ref: scroll.ref, type: "scroll", details: box.scroll)) }
+    for scroll in scrolls {
+      guard let element = elements[scroll.ref], let box = boxes.box(scroll.ref) else { continue }
+      if isDueToTell(scroll, element, box) {
+        events.append(Event(ref: scroll.ref, type: "scroll", details: box.scroll))
+      }
+      // `scrollViewDidEndScrollingAnimation`
+      if scroll.isAnimated, box.scrollOffset != scroll.start, element.events.contains("scrollend") {
+        events.append(Event(ref: scroll.ref, type: "scrollend", details: box.scroll))
+      }
     }
     return events
+  }
+
+  /// Decides whether a scroller's listener is told of a scroll: if it is by `offsetAccuracy` from what it was told last.
+  private mutating func isDueToTell(_ scroll: Scroll, _ element: ElementTree.Element, _ box: LayoutBox) -> Bool {
+    guard element.events.contains("scroll") else { return false }
+    let (offset, last) = (box.scrollOffset, toldOffsets[scroll.ref] ?? .zero)
+    let distance = element.scrollsAcross ? offset.x - last.x : offset.y - last.y
+    let accuracy = element.attributes["offsetAccuracy"]?.units(boxes.window) ?? 0
+    // A hundredth of a unit is less than a pixel.
+    guard scroll.isTold || abs(distance) >= accuracy - 0.01 else { return false }
+    toldOffsets[scroll.ref] = offset
+    return !scroll.isTold
   }
 
   private mutating func isDueToLoadMore(_ element: ElementTree.Element, _ box: LayoutBox) -> Bool {

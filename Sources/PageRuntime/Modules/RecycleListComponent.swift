@@ -66,7 +66,7 @@ extension ComponentTable {
     if let index = call.index(at: 0) {
       let tree = page.expandedTree.tree
       let cells = tree[ref]?.children.filter { tree[$0]?.type == "cell" } ?? []
-      if cells.indices.contains(index) { page.scroll(to: cells[index], call[1]) }
+      if cells.indices.contains(index) { page.scroll(to: cells[index], call[1], isAnimated: false) }
     } else if let target = call[0].string, page.expandedTree.tree[target] != nil {
       page.scroll(to: target, call[1])
     }
@@ -167,13 +167,13 @@ extension PageInstance {
 
   /// Makes, updates and ends the components that are in cells, one step at a time, until they are those of the tree.
   func followComponents() {
-    guard hasCellComponents, !isFollowingComponents else { return }
-    isFollowingComponents = true
+    guard hasCellComponents, componentTask == nil else { return }
     let key = UUID()
+    componentTask = key
     let task = Task { @PageActor [weak self] in
       defer {
         self?.calls[key] = nil
-        self?.isFollowingComponents = false
+        if self?.componentTask == key { self?.componentTask = nil }
       }
       while let self, !Task.isCancelled, case let hooks = dueHooks(), !hooks.isEmpty {
         let id = id

@@ -108,6 +108,8 @@ public enum MissingPart: Hashable, Sendable, Codable, CustomStringConvertible {
 
 /// A rule that a page has added with `dom.addRule`, such as a font.
 package struct PageRule: Hashable, Sendable {
+  /// Finds the rule again: the page may have been opened again, and then its rules are others.
+  fileprivate let id = UUID()
   /// The first argument of the call, such as `fontFace`.
   package let kind: String
   /// The second argument of the call, such as `{fontFamily, src}`.
@@ -124,23 +126,36 @@ package struct PageRule: Hashable, Sendable {
     else { return nil }
     return text[start..<end].trimmingCharacters(in: ["'", "\"", " "])
   }
+
+  /// The family and the file of a font that is loaded; `nil` for other rules.
+  var font: (family: String, source: String)? {
+    guard isLoaded, kind.lowercased() == "fontface", let family = values["fontFamily"].string, let source else {
+      return nil
+    }
+    return (family, source)
+  }
 }
 
 extension PageInstance {
   /// Adds a rule. The file of a font is loaded as a request of the page.
   func addRule(_ kind: String, _ values: ScriptValue) async {
-    var rule = PageRule(kind: kind, values: values)
-    let index = rules.count
+    let rule = PageRule(kind: kind, values: values)
     rules.append(rule)
     guard let source = rule.source else { return }
     for await update in counted(for: ResourceRequest(source, type: .font)) {
-      switch update {
-      case .cached, .network, .notModified: rule.isLoaded = true
-      case .failed(let failure) where !rule.isLoaded: rule.failure = failure.description
-      case .failed: break
+      change(rule) { rule in
+        switch update {
+        case .cached, .network, .notModified: rule.isLoaded = true
+        case .failed(let failure) where !rule.isLoaded: rule.failure = failure.description
+        case .failed: break
+        }
       }
-      if rules.indices.contains(index) { rules[index] = rule }
     }
     await useFonts()
+  }
+
+  /// Changes a rule, if the page still has it.
+  func change(_ rule: PageRule, _ change: (inout PageRule) -> Void) {
+    if let index = rules.firstIndex(where: { $0.id == rule.id }) { change(&rules[index]) }
   }
 }

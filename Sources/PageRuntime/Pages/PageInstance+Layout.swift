@@ -34,7 +34,8 @@ extension PageInstance {
   }
 
   /// Taps the page at a place, as a user does: the event `click` goes to the element that is seen there, or to the nearest
-  /// around it that listens, with the element's place as `position`. In an `embed` the page that it shows is tapped.
+  /// around it that listens, with the element's place as `position`. In an `embed` the page that it shows is tapped, and this
+  /// one if nothing listens there.
   ///
   ///     try await page.tap(x: 375, y: 100)
   ///
@@ -46,11 +47,22 @@ extension PageInstance {
   public func tap(x: Double, y: Double) async throws {
     let layout = layout
     guard let ref = layout.element(at: LayoutPoint(x: x, y: y)) else { throw ClickError.nothingAt(x: x, y: y) }
+    var refusal: ClickError?
     if let page = embedded[ref], let frame = layout.box(ref)?.pageFrame {
       let scale = page.unitsPerUnitAround
-      return try await page.tap(x: (x - frame.x) * scale, y: (y - frame.y) * scale)
+      do {
+        return try await page.tap(x: (x - frame.x) * scale, y: (y - frame.y) * scale)
+      } catch let error as ClickError {
+        // Its views are within those of this page, and do not keep a touch from them that they do not listen to.
+        refusal = error
+      }
     }
-    let target = try expandedTree.tree.clicked(.ref(ref)).ref
+    let target: String
+    do {
+      target = try expandedTree.tree.clicked(.ref(ref)).ref
+    } catch {
+      throw refusal ?? error
+    }
     var event: ScriptValue = [:]
     if let frame = layout.box(target)?.pageFrame {
       event = [
@@ -248,15 +260,19 @@ extension PageInstance {
 
   /// Brings an element to the beginning of the scroller around it, at once.
   ///
-  /// - Parameter options: `{offset}`, how much further the content is scrolled; `animated` has no effect.
-  func scroll(to ref: String, _ options: ScriptValue) {
+  /// - Parameters:
+  ///   - options: `{offset, animated}`: how much further the content is scrolled, and whether it would take its time on a
+  ///     device, which fires `scrollend` after it.
+  ///   - isAnimated: what counts without `animated`.
+  func scroll(to ref: String, _ options: ScriptValue, isAnimated: Bool = true) {
     scrollTarget = ref
     // An app that lays pages out scrolls them too.
     guard registry.handlers.layout == nil, shownTree(with: ref).hasScroller(around: ref) else { return }
     updateLayout()
     let further = options["offset"].units(layoutWindow) ?? 0
     guard let target = elementLayout?.offset(for: ref, further: further, in: tree) else { return }
-    guard elementLayout?.scroll(target.scroller, to: target.offset) == true else { return }
+    let isAnimated = options["animated"].isNothing ? isAnimated : !options["animated"].isOff
+    guard elementLayout?.scroll(target.scroller, to: target.offset, isAnimated: isAnimated) == true else { return }
     tellScrolled()
     followLayout()
   }
@@ -323,9 +339,16 @@ extension PageInstance {
     return ["result": true, "size": rect.scriptValue]
   }
 
-  /// The window that the page is laid out for: as ``deviceRect``, or 750 by 1,334 for a device without a size. An embedded
-  /// page has the room of its element.
+  /// The window that the page is laid out for. An embedded page has the room of its element, for which the page around it is
+  /// laid out.
   var layoutWindow: LayoutWindow {
+    var window = deviceWindow
+    if let room = roomInEmbedder { (window.width, window.height) = (room.width, room.height) }
+    return window
+  }
+
+  /// The window of a page that is not embedded: as ``deviceRect``, or 750 by 1,334 for a device without a size.
+  var deviceWindow: LayoutWindow {
     var window = LayoutWindow()
     if let device = deviceRect {
       (window.width, window.height) = (device.width, device.height)
@@ -334,7 +357,6 @@ extension PageInstance {
         window.unitsPerPoint = device.width / (width / (environment["scale"].size ?? 1))
       }
     }
-    if let room = roomInEmbedder { (window.width, window.height) = (room.width, room.height) }
     return window
   }
 
@@ -346,7 +368,7 @@ extension PageInstance {
   }
 
   /// The number of the page's units in one of the page that it is embedded in. Both designs are as wide as the screen.
-  private var unitsPerUnitAround: Double {
+  var unitsPerUnitAround: Double {
     guard let own = deviceRect?.width, let around = embedder?.deviceRect?.width else { return 1 }
     return own / around
   }
@@ -392,6 +414,11 @@ extension ElementTree.Element {
 }
 
 extension ScriptValue {
+  /// `true` for values that the SDKs read as `false`.
+  fileprivate var isOff: Bool {
+    self == .bool(false) || number == 0 || string.map { ["", "0", "false", "no"].contains($0.lowercased()) } == true
+  }
+
   /// A number above 0, also one that is written as text; `nil` for other values.
   fileprivate var size: Double? {
     (number ?? string.flatMap { Double($0) }).flatMap { $0 > 0 && $0.isFinite ? $0 : nil }

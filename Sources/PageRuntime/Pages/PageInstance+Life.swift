@@ -115,6 +115,7 @@ extension PageInstance {
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
     (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
+    componentTask = nil
     (tree, messages, missing) = (ElementTree(), [], [])
     (elementLayout, listensToLayout, layoutTask, listensToSlides, slides) = (nil, false, nil, false, [])
     (ownTexts, usedFonts) = (nil, [:])

@@ -10,87 +10,70 @@ extension PageInstance {
   ///
   ///     let file = try await page.picture(PictureOptions(.png, screen: .init("375x812@2")))
   ///
-  /// Pictures of the page that have not come leave their places empty, and so does the page that an `embed` shows.
+  /// Pictures and fonts of the page that do not come within half of ``PictureOptions/timeLimit`` leave their places empty. A
+  /// page that ends meanwhile is drawn as it was.
   ///
   /// - Returns: a PNG or SVG file.
   /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, or it
-  ///   takes too long.
+  ///   takes too long; ``PageError/destroyed``.
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
-    let texts = try pageTexts.get()
-    await useFonts()
-    var layout = layout
-    if let screen = options.screen {
-      var window = layout.window
-      window.height = window.width / Double(screen.width) * Double(screen.height)
-      window.unitsPerPoint = window.width / Double(screen.width)
-      layout.window = window
-      layout.update()
+    guard phase != .destroyed else { throw PageError.destroyed }
+    let start = ContinuousClock.now
+    let (patience, deadline) = (start + options.time / 2, start + options.time)
+    let pages = shownPages.map(\.page)
+    for page in pages { _ = try page.pageTexts.get() }
+    await withTaskGroup(of: Void.self) { group in
+      for page in pages { group.addTask { await page.useFonts(until: patience) } }
     }
-    var area = LayoutRect(x: 0, y: 0, width: layout.window.width, height: layout.window.height)
-    if options.isFull, let body = layout.root.flatMap({ layout.box($0) }) {
-      area.height = max(area.height, body.contentSize.height, body.frame.height)
-    }
-    let width =
-      options.screen.map { Double($0.width) * $0.scale } ?? configuration.environment["deviceWidth"].number
-      ?? area.width
-    let height = width / area.width * area.height
-    guard width * height <= Double(PictureOptions.pixelLimit) else {
-      throw PictureError.tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
-    }
-    let elements = expandedTree.tree
-    var files: [String: [UInt8]] = [:]
-    var room = Self.pictureRoom
-    for box in layout.visibleBoxes(in: area) {
-      guard case .loaded(let reference, _, _, _)? = elements[box.ref]?.image, files[reference] == nil,
-        let bytes = await pictureBytes(reference), bytes.count <= room
-      else { continue }
-      room -= bytes.count
-      files[reference] = bytes
-    }
-    return try await Self.draw(
-      layout, area, width: width, texts, elements, files, options.format, within: .seconds(options.timeLimit))
+    guard phase != .destroyed else { throw PageError.destroyed }
+    let scene = try await PageScene(shownPages, options).laidOut(until: deadline)
+    let files = await pictureFiles(scene.files, until: patience)
+    return try await scene.drawn(with: files, until: deadline)
   }
 
-  /// The most bytes of files, and of decoded pictures that are kept while a page is drawn.
-  private nonisolated static let pictureRoom = 64 << 20
-
-  private struct DrawnPicture: Hashable {
-    let reference: String
-    let width: Double
-    let height: Double
+  /// The page and the pages within it, outer ones before inner ones. Pages are embedded at most 8 deep.
+  private var shownPages: [PageScene.Shown] {
+    var found: [PageScene.Shown] = [(self, nil)]
+    var next = 0
+    while next < found.count {
+      found += found[next].page.embedded.map { ($1, (next, $0)) }
+      next += 1
+    }
+    return found
   }
 
-  /// Draws while other pages run.
-  @concurrent private nonisolated static func draw(
-    _ layout: LayoutTree, _ area: LayoutRect, width: Double, _ texts: PageTexts, _ elements: ElementTree,
-    _ files: [String: [UInt8]], _ format: PictureOptions.Format, within limit: Duration
-  ) async throws -> [UInt8] {
-    var decoded: [DrawnPicture: DecodedPicture] = [:]
-    var room = pictureRoom
-    func decode(_ ref: String, _ pixels: LayoutSize) -> DecodedPicture? {
-      guard case .loaded(let reference, _, _, _)? = elements[ref]?.image, let bytes = files[reference] else {
-        return nil
+  // MARK: Files
+
+  /// The files of pictures that come until a deadline.
+  private func pictureFiles(
+    _ wanted: [PageScene.File: PageInstance], until deadline: ContinuousClock.Instant
+  ) async -> [PageScene.File: [UInt8]] {
+    let files = PictureFiles()
+    guard !wanted.isEmpty else { return [:] }
+    await load(until: deadline) {
+      await withTaskGroup(of: Void.self) { group in
+        for (count, (file, page)) in wanted.enumerated() {
+          // One that does not come holds up few others.
+          if count >= 8 { await group.next() }
+          group.addTask { await files.add(file, page.pictureBytes(file.reference)) }
+        }
       }
-      let key = DrawnPicture(reference: reference, width: pixels.width, height: pixels.height)
-      if let found = decoded[key] { return found }
-      let picture = (try? DecodedPicture.decode(bytes, for: pixels)) ?? .placeholder
-      if picture.cost <= room {
-        room -= picture.cost
-        decoded[key] = picture
-      }
-      return picture
     }
-    var drawing = PageDrawing(layout, area: area, texts: texts) { ref in
-      guard let element = elements[ref] else { return PageDrawing.Look() }
-      return PageDrawing.Look(style: element.style.layoutValues, attributes: element.attributes.layoutValues)
-    } picture: {
-      decode($0, $1)
+    return files.bytes
+  }
+
+  /// Loads what a drawing needs, until a deadline, or until the page ends or is opened again. The rest is given up.
+  private func load(until deadline: ContinuousClock.Instant, _ body: @escaping @PageActor () async -> Void) async {
+    let task = Task { await body() }
+    let key = UUID()
+    loads[key] = { task.cancel() }
+    await withTaskCancellationHandler {
+      await Self.wait(for: task, until: deadline)
+    } onCancel: {
+      task.cancel()
     }
-    drawing.timeLimit = limit
-    return switch format {
-    case .png: try drawing.png(width: width)
-    case .svg: try drawing.svg(width: width)
-    }
+    task.cancel()
+    loads[key] = nil
   }
 
   // MARK: Texts
@@ -125,25 +108,265 @@ extension PageInstance {
     Logger(label: "pagekit.layout").notice("texts of pages are measured without fonts: \(error)")
   }
 
+  /// The longest wait for the fonts of a page that asks for a place: they are most likely in the cache.
+  private static let fontPatience = Duration.seconds(2)
+
   /// Measures and draws texts with the fonts that the page has loaded since the last call.
-  func useFonts() async {
+  ///
+  /// - Parameter deadline: when fonts that have not come are given up, until the next call.
+  func useFonts(until deadline: ContinuousClock.Instant = .now + fontPatience) async {
     guard let texts = ownTexts else { return }
     var areNew = false
-    for (index, rule) in rules.enumerated() where rule.isLoaded && rule.kind.lowercased() == "fontface" {
-      guard let family = rule.values["fontFamily"].string, let source = rule.source,
-        usedFonts[family.lowercased()] != source
+    // The last font of a family counts.
+    var sources: [String: String] = [:]
+    for rule in rules { if let font = rule.font { sources[font.family.lowercased()] = font.source } }
+    for rule in rules {
+      guard let (name, source) = rule.font, case let family = name.lowercased(), sources[family] == source,
+        usedFonts[family] != source, ContinuousClock.now < deadline
       else { continue }
-      usedFonts[family.lowercased()] = source
-      guard let bytes = await stored(ResourceRequest(source, type: .font, behavior: .cacheFirst)) else { continue }
+      let former = usedFonts.updateValue(source, forKey: family)
+      let (files, file) = (PictureFiles(), PageScene.File(page: 0, reference: source))
+      await load(until: deadline) { [weak self] in
+        await files.add(file, self?.stored(ResourceRequest(source, type: .font, behavior: .cacheFirst)))
+      }
+      // The page may have ended, or have been opened again.
+      guard ownTexts === texts else { return }
+      guard let bytes = files.bytes[file] else {
+        if ContinuousClock.now >= deadline { usedFonts[family] = former }
+        continue
+      }
       do throws(PictureError) {
-        try texts.addFont(family: family, bytes: bytes)
+        try texts.addFont(family: name, bytes: bytes)
         areNew = true
       } catch {
-        if rules.indices.contains(index) { rules[index].failure = "\(error)" }
+        change(rule) { $0.failure = "\(error)" }
       }
     }
     guard areNew, registry.handlers.measurer == nil else { return }
     elementLayout?.setMeasurer(texts)
     followLayout()
   }
+}
+
+/// The files of a drawing that have come.
+@PageActor private final class PictureFiles {
+  private(set) var bytes: [PageScene.File: [UInt8]] = [:]
+  private var room = PageScene.pictureRoom
+
+  /// Adds a file, if there is room for it.
+  func add(_ file: PageScene.File, _ bytes: [UInt8]?) {
+    guard let bytes, bytes.count <= room else { return }
+    room -= bytes.count
+    self.bytes[file] = bytes
+  }
+}
+
+/// A page and the pages within it, as they were when a picture was asked for: a value, which is laid out and drawn while other
+/// pages run.
+private struct PageScene: Sendable {
+  /// The most bytes of files, and of decoded pictures that are kept while a page is drawn.
+  static let pictureRoom = 64 << 20
+
+  /// A page, and the `embed` that shows it: the place of its page, which comes before, and its ref. `nil` for the outermost.
+  typealias Shown = (page: PageInstance, element: (page: Int, ref: String)?)
+
+  /// A picture of one of the pages, by the page's reference.
+  struct File: Hashable {
+    let page: Int
+    let reference: String
+  }
+
+  private struct Page: Sendable {
+    let instance: PageInstance
+    let element: (page: Int, ref: String)?
+    let texts: PageTexts
+    let tree: ElementTree
+    /// The elements with the cells of lists; `nil` without cells.
+    let cells: ElementTree?
+    var elements: ElementTree { cells ?? tree }
+    var layout: ElementLayout
+    var window: LayoutWindow
+    /// What the page has in one unit of the page around it.
+    let units: Double
+    /// The elements that can be seen of those that show pictures and pages.
+    var seen: Set<String> = []
+    /// The places of the pages that its elements show, of those that can be seen.
+    var inner: [String: Int] = [:]
+
+    @PageActor init(_ shown: Shown) throws(PictureError) {
+      (instance, element) = shown
+      texts = try instance.pageTexts.get()
+      // That of a page within another one follows when that one is laid out.
+      window = element == nil ? instance.layoutWindow : instance.deviceWindow
+      units = instance.unitsPerUnitAround
+      _ = instance.expandedTree
+      (tree, cells) = (instance.tree, instance.expansion?.tree)
+      layout =
+        instance.elementLayout
+        ?? ElementLayout(window: window, measurer: instance.measurer, firesEvents: false)
+    }
+
+    /// Lays the page out for its window.
+    mutating func layOut(until deadline: ContinuousClock.Instant) {
+      if layout.needsUpdate(for: window) {
+        layout.setMeasurer(TimedMeasurer(measurer: layout.boxes.measurer, deadline: deadline))
+      }
+      layout.setWindow(window)
+      _ = layout.update(tree) { [cells] in cells }
+    }
+
+    /// Notes what can be seen of a part of the page.
+    mutating func look(at area: LayoutRect) {
+      for box in layout.boxes.visibleBoxes(in: area) where box.type == "embed" || elements[box.ref]?.image != nil {
+        seen.insert(box.ref)
+      }
+    }
+
+    func picture(of ref: String) -> String? {
+      guard case .loaded(let reference, _, _, _)? = elements[ref]?.image else { return nil }
+      return reference
+    }
+  }
+
+  private let options: PictureOptions
+  private var pages: [Page]
+  private let deviceWidth: Double?
+  /// The part of the outermost page that is drawn.
+  private var area = LayoutRect.zero
+  /// The pictures that can be seen, with the pages that load them.
+  private(set) var files: [File: PageInstance] = [:]
+
+  /// - Parameter shown: the page, and the pages within it, outer ones before inner ones.
+  @PageActor init(_ shown: [Shown], _ options: PictureOptions) throws(PictureError) {
+    self.options = options
+    pages = []
+    for one in shown { pages.append(try Page(one)) }
+    deviceWidth = shown.first?.page.configuration.environment["deviceWidth"].number
+    guard let screen = options.screen, !pages.isEmpty else { return }
+    pages[0].window.height = pages[0].window.width / Double(screen.width) * Double(screen.height)
+    pages[0].window.unitsPerPoint = pages[0].window.width / Double(screen.width)
+  }
+
+  /// The width of the picture in pixels.
+  private var width: Double {
+    options.screen.map { Double($0.width) * $0.scale } ?? deviceWidth ?? area.width
+  }
+
+  /// Lays the pages out for the picture.
+  ///
+  /// - Throws: `PictureError`.
+  @concurrent nonisolated func laidOut(until deadline: ContinuousClock.Instant) async throws(PictureError) -> PageScene
+  {
+    var scene = self
+    for index in pages.indices {
+      if let (outer, ref) = pages[index].element {
+        guard scene.enter(index, by: ref, of: outer) else { continue }
+        scene.pages[index].layOut(until: deadline)
+        let window = scene.pages[index].window
+        scene.pages[index].look(at: LayoutRect(x: 0, y: 0, width: window.width, height: window.height))
+      } else {
+        scene.pages[index].layOut(until: deadline)
+        try scene.measure(pages[index].window, scene.pages[index].layout.boxes)
+        scene.pages[index].look(at: scene.area)
+      }
+      guard ContinuousClock.now < deadline else { throw .tooSlow(options.time) }
+      let page = scene.pages[index]
+      for reference in page.seen.compactMap({ page.picture(of: $0) }) {
+        scene.files[File(page: index, reference: reference)] = page.instance
+      }
+    }
+    return scene
+  }
+
+  /// Decides how large the picture is.
+  private mutating func measure(_ window: LayoutWindow, _ boxes: LayoutTree) throws(PictureError) {
+    area = LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
+    if options.isFull, let body = boxes.root.flatMap({ boxes.box($0) }) {
+      area.height = max(window.height, body.contentSize.height, body.frame.height)
+    }
+    let height = width / area.width * area.height
+    guard width * height <= Double(PictureOptions.pixelLimit) else {
+      throw .tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
+    }
+  }
+
+  /// Gives a page the box of the element that shows it.
+  ///
+  /// - Returns: `false` if the element cannot be seen, or the page has nothing to show.
+  private mutating func enter(_ index: Int, by ref: String, of outer: Int) -> Bool {
+    guard pages[outer].seen.contains(ref), let box = pages[outer].layout.boxes.box(ref), pages[index].tree.root != nil
+    else { return false }
+    let units = pages[index].units
+    pages[index].window.width = box.frame.width * units
+    pages[index].window.height = box.frame.height * units
+    pages[index].window.unitsPerPoint = pages[outer].window.unitsPerPoint * units
+    pages[outer].inner[ref] = index
+    return true
+  }
+
+  private struct DrawnPicture: Hashable {
+    let file: File
+    let width: Double
+    let height: Double
+  }
+
+  /// Draws the pages once they were laid out.
+  ///
+  /// - Parameter files: the pictures that have come.
+  /// - Throws: `PictureError`.
+  @concurrent nonisolated func drawn(
+    with files: [File: [UInt8]], until deadline: ContinuousClock.Instant
+  ) async throws(PictureError) -> [UInt8] {
+    var decoded: [DrawnPicture: DecodedPicture] = [:]
+    var room = Self.pictureRoom
+    func decode(_ file: File, _ pixels: LayoutSize) -> DecodedPicture? {
+      guard let bytes = files[file] else { return nil }
+      let key = DrawnPicture(file: file, width: pixels.width, height: pixels.height)
+      if let found = decoded[key] { return found }
+      let picture = (try? DecodedPicture.decode(bytes, for: pixels)) ?? .placeholder
+      if picture.cost <= room {
+        room -= picture.cost
+        decoded[key] = picture
+      }
+      return picture
+    }
+    func drawing(of index: Int, _ area: LayoutRect?) -> PageDrawing {
+      let page = pages[index]
+      let elements = page.elements
+      var made = PageDrawing(page.layout.boxes, area: area, texts: page.texts) { ref in
+        guard let element = elements[ref] else { return PageDrawing.Look() }
+        return PageDrawing.Look(style: element.style.layoutValues, attributes: element.attributes.layoutValues)
+      } picture: { ref, pixels in
+        page.picture(of: ref).flatMap { decode(File(page: index, reference: $0), pixels) }
+      }
+      made.embedded = { ref in page.inner[ref].map { drawing(of: $0, nil) } }
+      return made
+    }
+    var outermost = drawing(of: 0, area)
+    outermost.timeLimit = deadline - .now
+    do {
+      return switch options.format {
+      case .png: try outermost.png(width: width)
+      case .svg: try outermost.svg(width: width)
+      }
+    } catch .tooSlow {
+      // The limit is that of the whole picture.
+      throw .tooSlow(options.time)
+    }
+  }
+}
+
+/// Measures texts until a deadline. A layout that goes on after it is not used.
+private struct TimedMeasurer: TextMeasuring {
+  let measurer: any TextMeasuring
+  let deadline: ContinuousClock.Instant
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    ContinuousClock.now < deadline ? measurer.size(of: text, width: width) : .zero
+  }
+}
+
+extension PictureOptions {
+  /// The longest time that a picture may take.
+  fileprivate var time: Duration { .seconds(timeLimit.isFinite ? min(max(0, timeLimit), 3_600) : 5) }
 }

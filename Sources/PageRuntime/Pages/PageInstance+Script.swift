@@ -6,7 +6,8 @@ import ScriptEngine
 extension PageInstance {
   /// Enters the script, after the outcomes of earlier entries have been applied.
   ///
-  /// - Parameter atEnd: called when the script has returned, before its outcome is applied.
+  /// - Parameter atEnd: called when the script has returned, before its outcome is applied, unless the page has ended or
+  ///   was opened again.
   func enter(
     _ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome,
     atEnd: @escaping @PageActor () -> Void = {}
@@ -17,7 +18,7 @@ extension PageInstance {
       await former?.value
       guard self?.group === group else { throw ScriptError.closed }
       let outcome = try await body(group)
-      atEnd()
+      if self?.group === group { atEnd() }
       await self?.apply(outcome, of: group)
     }
     entries = Task { _ = await entry.result }

@@ -121,7 +121,8 @@ extension PageInstance {
       } onCancel: {
         task.cancel()
       }
-      if self?.tree[ref]?.image?.url == source { self?.sourceTasks[ref] = nil }
+      // A task that another one replaces, also of a page that is opened again, is cancelled.
+      if !Task.isCancelled { self?.sourceTasks[ref] = nil }
     }
   }
 
@@ -191,7 +192,7 @@ extension PageInstance {
         guard self.tree[ref]?.source?.url == source, !Task.isCancelled else { return }
         await self.receive(update, of: ref, source)
       }
-      if self.tree[ref]?.source?.url == source { self.sourceTasks[ref] = nil }
+      if !Task.isCancelled { self.sourceTasks[ref] = nil }
     }
   }
 
@@ -248,7 +249,7 @@ extension PageInstance {
           self.setSource(.failed(url: source, reason: "\(error)"), of: ref)
         }
       }
-      if self.tree[ref]?.source?.url == source { self.sourceTasks[ref] = nil }
+      if !Task.isCancelled { self.sourceTasks[ref] = nil }
     }
   }
 

@@ -172,8 +172,8 @@ public enum PagePhase: String, Hashable, Sendable {
   var hasCellComponents = false
   /// The components in cells that the script knows, by their ids, and whether they are attached.
   var cellComponents: [String: (component: CellComponent, isAttached: Bool)] = [:]
-  /// `true` while the script is told of components in cells.
-  var isFollowingComponents = false
+  /// The key of the call that tells the script of components in cells.
+  var componentTask: UUID?
   /// The data of components in cells that has not been applied, by their ids.
   var changedComponents: [String: [String: ScriptValue]] = [:]
   /// The items of lists whose changes have not been applied, by the lists' refs.

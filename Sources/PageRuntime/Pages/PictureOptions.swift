@@ -47,7 +47,7 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   /// `true` to draw all of the page's content, also what is below the screen. What a scroller on the page has scrolled away
   /// stays so.
   public var isFull: Bool
-  /// The longest time that a drawing may take, in seconds.
+  /// The longest time that the picture may take, in seconds. Half of it is the longest wait for pictures and fonts.
   public var timeLimit = 5.0
 
   /// Makes the options of a picture.

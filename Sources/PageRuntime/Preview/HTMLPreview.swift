@@ -194,11 +194,15 @@ extension PageInstance {
     return bytes
   }
 
+  /// The largest length of a file that a view of a page has in it, in bytes.
+  private static let storedLimit: Int64 = 64 << 20
+
   /// The bytes of something that the page has loaded before, and that is most likely in the cache.
   func stored(_ request: ResourceRequest) async -> [UInt8]? {
     for await update in updates(for: request) {
       switch update {
-      case .cached(let loaded), .network(let loaded), .notModified(let loaded): return try? await loaded.body.collect()
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        return try? await loaded.body.collect(upTo: Self.storedLimit)
       case .failed: return nil
       }
     }

@@ -81,6 +81,41 @@ struct OriginExchangeTests {
     }
   }
 
+  /// Keeps the first response until it is released; later ones come at once.
+  private final class HoldingTransport: CallbackTransporting {
+    private let first: TransportResponse
+    private let held = Mutex<(@Sendable () -> Void)?>(nil)
+
+    init(_ status: Int) {
+      let head = HTTPResponse(status: .init(code: status), headerFields: [.cacheControl: "no-store"])
+      first = TransportResponse(head: head, body: Body([65]))
+    }
+
+    /// - Returns: `false` if no request was begun.
+    func release() -> Bool {
+      let give = held.withLock { held in
+        defer { held = nil }
+        return held
+      }
+      give?()
+      return give != nil
+    }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      TransportResponse(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]), body: Body([66]))
+    }
+
+    var mayBegin: Bool { true }
+
+    func begin(
+      _ request: TransportRequest, on loop: @escaping EventLoopCall,
+      _ receive: @escaping @Sendable (Result<TransportResponse, any Error>) -> Void
+    ) -> (@Sendable () -> Void)? {
+      held.withLock { [first] held in held = { loop { receive(.success(first)) } } }
+      return {}
+    }
+  }
+
   private let folder: TemporaryDirectory
   private let request: ResourceRequest
 
@@ -229,5 +264,42 @@ struct OriginExchangeTests {
     transport.cut()
     #expect(try await next.body.collect() == [66])
     withExtendedLifetime(outcome) {}
+  }
+
+  @Test(
+    "a client that goes away while its response is handed to a task leaves nothing under way, and no place taken",
+    .timeLimit(.minutes(1)), arguments: [503, 200])
+  func leftAtArrival(_ status: Int) async throws {
+    let transport = HoldingTransport(status)
+    let goAway = Mutex<(@Sendable () -> Void)?>(nil)
+    var configuration = ResourceLoader.Configuration()
+    configuration.transfers = 1
+    let now = configuration.now
+    configuration.now = {
+      // It is asked for between the arrival of the response and what goes on with it.
+      let leave = goAway.withLock { goAway in
+        defer { goAway = nil }
+        return goAway
+      }
+      leave?()
+      return now()
+    }
+    let loader = ResourceLoader(cache: try cache(), transport: transport, configuration: configuration)
+    let received = Atomic(0)
+    var leave: (@Sendable () -> Void)?
+    try await eventually("it is begun") {
+      _ = await loader.cache.responses(for: CacheKey(named: "other"))
+      let begun = loader.begin(request, on: { $0() }) { (nil, { _ in received.add(1, ordering: .relaxed) }) }
+      if case .asked(let cancel) = begun { leave = cancel }
+      return leave != nil
+    }
+    goAway.withLock { $0 = leave }
+    #expect(transport.release())
+    #expect(goAway.withLock { $0 == nil }, "the client has left while the response arrived")
+    try await eventually("nothing is under way") { loader.inFlight.isEmpty }
+    #expect(received.load(ordering: .relaxed) <= 1)
+    // Its place is the only one.
+    let next = try await loader.response(for: request)
+    #expect(try await next.body.collect() == [66])
   }
 }

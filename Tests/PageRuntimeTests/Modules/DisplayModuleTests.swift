@@ -162,4 +162,24 @@ import Testing
       }
     }
   }
+
+  @Test("a font that comes when the page was opened again changes none of the page's new rules")
+  func lateFont() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/f.ttf", Array("font".utf8))
+      fixture.origin.hold("/f.ttf")
+      defer { fixture.origin.release("/f.ttf") }
+      let page = try await fixture.page("")
+      let late = Task { await page.addRule("fontFace", ["fontFamily": "i", "src": "url('/f.ttf')"]) }
+      try await eventually("the font is asked for") { fixture.origin.requestCount(path: "/f.ttf") == 1 }
+      let url = try #require(await page.url)
+      try await page.render(
+        "// { \"framework\": \"Vanilla\" }\nweex.requireModule('dom').addRule('other', {})", at: url)
+      await page.settle(within: .seconds(50))
+      fixture.origin.release("/f.ttf")
+      await late.value
+      #expect(await page.rules.map(\.kind) == ["other"])
+      await page.destroy()
+    }
+  }
 }
