@@ -67,6 +67,16 @@ package final class SystemFonts: @unchecked Sendable {
 
   private static let loaded: Result<SystemFonts, PictureError> = Result { () throws(PictureError) in try SystemFonts() }
 
+  /// fontconfig's configuration with the list of fonts, which is read once for a process. It lives as long as that.
+  nonisolated(unsafe) private static let config: Result<OpaquePointer, PictureError> = Result {
+    () throws(PictureError) in
+    if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
+    guard let config = FcInitLoadConfigAndFonts() else {
+      throw .unavailable("pictures of pages cannot be drawn: fontconfig finds no configuration")
+    }
+    return config
+  }
+
   /// The fonts of this process, which are loaded by the first call; that takes some 10 ms.
   ///
   /// - Throws: ``PictureError/unavailable(_:)`` if a library is missing. Later calls throw the same.
@@ -74,10 +84,14 @@ package final class SystemFonts: @unchecked Sendable {
 
   /// Loads the fonts that a process needs that will have no right to open other files, and opens those of usual texts.
   ///
+  /// Pango starts threads: one for each search, which ends by itself, and since 1.51.2 one for each map of fonts, which ends
+  /// with the map. What a process gives up afterwards does not hold for those that run already. So this map is gone when the
+  /// call returns, though its threads may take a moment; ``shared()`` makes another one when it is needed.
+  ///
   /// - Returns: the folders of fonts, from which the process must still be able to read: Pango opens a font when a text needs
   ///   it.
   package static func preload() throws(PictureError) -> [String] {
-    let fonts = try shared()
+    let fonts = try SystemFonts()
     for decoder in [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG] { _ = pk_load_decoder(decoder) }
     let texts = PageTexts(fonts)
     texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
@@ -85,10 +99,10 @@ package final class SystemFonts: @unchecked Sendable {
   }
 
   private init() throws(PictureError) {
-    if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
-    guard let config = FcInitLoadConfigAndFonts(),
-      let map = pango_cairo_font_map_new_for_font_type(CInt(CAIRO_FONT_TYPE_FT))
-    else { throw .unavailable("pictures of pages cannot be drawn: fontconfig finds no configuration") }
+    let config = try Self.config.get()
+    guard let map = pango_cairo_font_map_new_for_font_type(CInt(CAIRO_FONT_TYPE_FT)) else {
+      throw .unavailable("pictures of pages cannot be drawn: Pango makes no map of fonts")
+    }
     pango_fc_font_map_set_config(map, config)
     func makeContext(_ direction: Int) throws(PictureError) -> OpaquePointer {
       guard let context = pango_font_map_create_context(map), let options = cairo_font_options_create() else {
@@ -110,7 +124,9 @@ package final class SystemFonts: @unchecked Sendable {
       chinese: pango_language_from_string("zh-cn"))
   }
 
-  // It lives as long as the process: Pango's state is not given back.
+  deinit {
+    for object in [state.leftToRight, state.rightToLeft, state.map] { g_object_unref(UnsafeMutableRawPointer(object)) }
+  }
 
   func withState<Result>(_ body: (inout State) throws(PictureError) -> Result) throws(PictureError) -> Result {
     lock.lock()
