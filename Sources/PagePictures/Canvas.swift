@@ -10,6 +10,8 @@ final class Canvas {
   static let pixelLimit = 64_000_000
 
   let cairo: OpaquePointer
+  /// The number of pixels; of an SVG file, of its units.
+  let pixels: Int
   private let surface: OpaquePointer
   private let isOpaque: Bool
   private let file: GrowingFile?
@@ -24,6 +26,7 @@ final class Canvas {
     let format = isOpaque ? CAIRO_FORMAT_RGB24 : CAIRO_FORMAT_ARGB32
     (surface, cairo) = try Self.make(cairo_image_surface_create(CInt(format), CInt(columns), CInt(rows)))
     self.isOpaque = isOpaque
+    pixels = columns * rows
     file = nil
     cairo_scale(cairo, scale, scale)
   }
@@ -32,7 +35,8 @@ final class Canvas {
   ///
   /// - Parameter byteLimit: the largest length of the file.
   init(svgWidth width: Double, height: Double, scale: Double, byteLimit: Int) throws(PictureError) {
-    _ = try Self.size(width, height)
+    let (columns, rows) = try Self.size(width, height)
+    pixels = columns * rows
     if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
     let file = GrowingFile(limit: byteLimit)
     let surface = cairo_svg_surface_create_for_stream(

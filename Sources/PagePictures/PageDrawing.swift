@@ -94,6 +94,24 @@ package struct PageDrawing {
   }
 }
 
+/// The pixels of groups beside those of the picture itself: as many as the picture has, and four million. All of them are in
+/// memory until their group ends.
+struct PixelRoom: Equatable {
+  private(set) var left: Int
+
+  /// - Parameter pixels: those of the picture.
+  init(picture pixels: Int) { left = pixels + (4 << 20) }
+
+  /// - Returns: `false` if there is no room for a group, which has to do without pixels of its own.
+  mutating func take(_ pixels: Int) -> Bool {
+    guard pixels <= left else { return false }
+    left -= pixels
+    return true
+  }
+
+  mutating func give(_ pixels: Int) { left += pixels }
+}
+
 /// Draws a page's elements, parents before their children.
 private struct PagePainter {
   /// A thing that is left to do; the next one is last. No recursion: scripts decide how deep the tree is.
@@ -109,8 +127,8 @@ private struct PagePainter {
     let scale: Double
     let isAligned: Bool
     let fade: Double
-    /// The opacity of the group that ends; `nil` without one.
-    let opacity: Double?
+    /// The opacity and the pixels of the group that ends; `nil` without one.
+    var group: (opacity: Double, pixels: Int)?
   }
 
   /// The slides of the slider that an indicator is in.
@@ -141,12 +159,16 @@ private struct PagePainter {
   /// The opacity of groups that have no picture of their own.
   private var fade = 1.0
   private var groups = 0
+  private var room: PixelRoom
   private var shadows: [ShadowMask.Key: ShadowMask] = [:]
+  /// The bytes of further shadows that are kept.
+  private var shadowRoom = 16 << 20
 
   init(_ page: PageDrawing, _ canvas: Canvas, scale: Double) {
     (self.page, self.canvas, cairo) = (page, canvas, canvas.cairo)
     deadline = .now + page.timeLimit
     (pageScale, self.scale, clip) = (scale, scale, page.area)
+    room = PixelRoom(picture: canvas.pixels)
     fixed = page.layout.visibleBoxes(in: page.area).filter(\.isFixed).map(\.ref)
     isFixed = Set(fixed)
   }
@@ -174,10 +196,11 @@ private struct PagePainter {
   }
 
   private mutating func end(_ ended: Ended) {
-    if let opacity = ended.opacity {
+    if let group = ended.group {
       cairo_pop_group_to_source(cairo)
-      cairo_paint_with_alpha(cairo, opacity)
+      cairo_paint_with_alpha(cairo, group.opacity)
       groups -= 1
+      room.give(group.pixels)
     }
     cairo_restore(cairo)
     (clip, scale, isAligned, fade) = (ended.clip, ended.scale, ended.isAligned, ended.fade)
@@ -249,27 +272,36 @@ private struct PagePainter {
     if !paint.transform.isEmpty { transform(box.pageFrame, paint) }
     // A group's picture is not needed where only one thing is painted.
     let isSimple = isLeaf && (paint.background == nil || page.layout.text(of: box.ref) == nil) && paint.shadows.isEmpty
-    var opacity: Double?
+    var group: (opacity: Double, pixels: Int)?
     if paint.opacity < 1 {
-      if isSimple || groups >= Self.groupLimit {
+      // No larger than what is in it, with its shadows.
+      let frame = box.pageFrame
+      let margin = paint.shadows.reduce(40) { max($0, $1.blur * 1.5 + $1.spread + max(abs($1.x), abs($1.y)) + 2) }
+      let reach = LayoutRect(
+        x: frame.x - margin, y: frame.y - margin, width: max(frame.width, box.contentSize.width.finite) + 2 * margin,
+        height: max(frame.height, box.contentSize.height.finite) + 2 * margin
+      ).intersection(clip)
+      let pixels = pixels(of: reach)
+      if isSimple || groups >= Self.groupLimit || !room.take(pixels) {
         fade *= paint.opacity
       } else {
-        // No larger than what is in it, with its shadows.
-        let frame = box.pageFrame
-        let margin = paint.shadows.reduce(40) { max($0, $1.blur * 1.5 + $1.spread + max(abs($1.x), abs($1.y)) + 2) }
-        let reach = LayoutRect(
-          x: frame.x - margin, y: frame.y - margin, width: max(frame.width, box.contentSize.width.finite) + 2 * margin,
-          height: max(frame.height, box.contentSize.height.finite) + 2 * margin
-        ).intersection(clip)
         rectangle(reach)
         cairo_clip(cairo)
         cairo_push_group(cairo)
         groups += 1
-        opacity = paint.opacity
+        group = (paint.opacity, pixels)
       }
     }
     steps.append(
-      .end(Ended(clip: before.0, scale: before.1, isAligned: before.2, fade: before.3, opacity: opacity)))
+      .end(Ended(clip: before.0, scale: before.1, isAligned: before.2, fade: before.3, group: group)))
+  }
+
+  /// The most pixels of the picture that a rectangle covers.
+  private func pixels(of rect: LayoutRect) -> Int {
+    // Turned, it may lie across.
+    let (width, height) = isAligned ? (rect.width, rect.height) : (rect.width + rect.height, rect.width + rect.height)
+    let pixels = (width * scale + 2) * (height * scale + 2)
+    return pixels < Double(canvas.pixels) ? Int(pixels) : canvas.pixels
   }
 
   private mutating func transform(_ frame: LayoutRect, _ paint: ElementPaint) {
@@ -291,7 +323,7 @@ private struct PagePainter {
 
   /// Clips what is in an element to the inner edge of its border.
   private mutating func clipChildren(_ box: LayoutBox, _ paint: ElementPaint) {
-    steps.append(.end(Ended(clip: clip, scale: scale, isAligned: isAligned, fade: fade, opacity: nil)))
+    steps.append(.end(Ended(clip: clip, scale: scale, isAligned: isAligned, fade: fade)))
     cairo_save(cairo)
     let shape = Shape(box, paint).inset(by: box.border)
     path(shape)
@@ -532,8 +564,11 @@ private struct PagePainter {
   /// - Returns: `false` if it is not blurred, or too large.
   private mutating func paintMask(_ shape: Shape, blur: Double) -> Bool {
     guard let key = ShadowMask.Key(shape, blur: blur, scale: scale) else { return false }
-    if shadows[key] == nil, shadows.count < 64 { shadows[key] = ShadowMask(key) }
     guard let mask = shadows[key] ?? ShadowMask(key) else { return false }
+    if shadows[key] == nil, key.cost <= shadowRoom {
+      shadows[key] = mask
+      shadowRoom -= key.cost
+    }
     var rect = shape.rect
     if isAligned {
       rect.x = ((rect.x - page.area.x) * scale).rounded() / scale + page.area.x
@@ -551,7 +586,8 @@ private struct PagePainter {
     cairo_save(cairo)
     path(shape)
     cairo_clip(cairo)
-    if ShadowMask.Key(hole, blur: shadow.blur, scale: scale) == nil {
+    let pixels = pixels(of: shape.rect.intersection(clip))
+    if ShadowMask.Key(hole, blur: shadow.blur, scale: scale) == nil || !room.take(pixels) {
       set(shadow.color)
       path(Shape(shape.rect.expanded(by: 10)))
       add(hole)
@@ -568,6 +604,7 @@ private struct PagePainter {
       _ = paintMask(hole, blur: shadow.blur)
       cairo_pop_group_to_source(cairo)
       cairo_paint(cairo)
+      room.give(pixels)
     }
     cairo_restore(cairo)
   }
@@ -811,6 +848,9 @@ final class ShadowMask {
     let scale: Double
     /// The distance from an edge beyond which the mask does not change, in its pixels.
     fileprivate let edge: Int
+
+    /// The mask's bytes.
+    var cost: Int { (width + 6 * radius) * (height + 6 * radius) }
 
     /// `nil` if nothing is blurred, or the mask would be too large.
     init?(_ shape: Shape, blur: Double, scale: Double) {

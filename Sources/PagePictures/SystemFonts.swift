@@ -11,6 +11,8 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
   case tooLarge(width: Double, height: Double, limit: Int)
   /// Drawing took longer than it may.
   case tooSlow(Duration)
+  /// The process draws one picture at a time, and this one waited for too long, or too many wait: draw it later.
+  case busy(String)
   /// The file would have more bytes than `limit`.
   case tooManyBytes(limit: Int)
   /// cairo's reason.
@@ -27,6 +29,7 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
     case .tooLarge(let width, let height, let limit):
       "a picture of \(Self.text(width)) x \(Self.text(height)) pixels is too large: \(limit) pixels and sides of "
         + "\(Canvas.sideLimit) are allowed"
+    case .busy(let reason): reason
     case .tooSlow(let limit): "drawing the page took longer than \(limit)"
     case .tooManyBytes(let limit): "the picture's file has more than \(limit) bytes"
     case .drawing(let reason): "cairo cannot draw the page: \(reason)"

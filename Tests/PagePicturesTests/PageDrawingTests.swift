@@ -49,6 +49,29 @@ struct PageDrawingTests {
     #expect(canvas.color(50, 175) == "white")
   }
 
+  @Test("groups have as many pixels as the picture and four million, and what is left over fades by itself")
+  func groupPixels() throws {
+    var room = PixelRoom(picture: 1_000_000)
+    #expect(!room.take((5 << 20)) && room.take(4 << 20) && room.take(1_000_000) && !room.take(1))
+    room.give(4 << 20)
+    #expect(room.take(4 << 20) && !room.take(1))
+
+    // Two groups of nine million pixels are too many: in the second one blue is seen through red.
+    var page = try TestPage(width: 3_000, height: 3_000)
+    let size = "width:3000;height:3000;"
+    let outer = page.add(size + "opacity:0.999;backgroundColor:white")
+    let inner = page.add(size + "opacity:0.5;backgroundColor:blue", to: outer)
+    page.add(size + "backgroundColor:red", to: inner)
+    let pixel = try #require(try page.draw().pixel(1_500, 1_500))
+    #expect(pixel[2] > 100 && pixel[2] < 220, "\(pixel)")
+    // A small group in it has room.
+    page = try TestPage(width: 3_000, height: 3_000)
+    let other = page.add(size + "opacity:0.999;backgroundColor:white")
+    let small = page.add("width:200;height:200;opacity:0.5;backgroundColor:blue", to: other)
+    page.add("width:200;height:200;backgroundColor:red", to: small)
+    #expect(["255,128,128", "255,127,127"].contains(try page.draw().color(100, 100)))
+  }
+
   @Test("what is outside of a clip is not seen")
   func clips() throws {
     var page = try TestPage()

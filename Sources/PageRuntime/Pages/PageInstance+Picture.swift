@@ -13,11 +13,13 @@ extension PageInstance {
   /// Pictures of the page that have not come leave their places empty, and so does the page that an `embed` shows.
   ///
   /// - Returns: a PNG or SVG file.
-  /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, or it
-  ///   takes too long.
+  /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, it takes
+  ///   too long, or too many others are drawn before it; `CancellationError` while it waits for them.
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
     let texts = try pageTexts.get()
     await useFonts()
+    let turn = try await DrawingTurns.shared.begin(for: id, within: .seconds(2 * options.timeLimit))
+    defer { DrawingTurns.shared.end(turn) }
     var layout = layout
     if let screen = options.screen {
       var window = layout.window
@@ -34,8 +36,8 @@ extension PageInstance {
       options.screen.map { Double($0.width) * $0.scale } ?? configuration.environment["deviceWidth"].number
       ?? area.width
     let height = width / area.width * area.height
-    guard width * height <= Double(PictureOptions.pixelLimit) else {
-      throw PictureError.tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
+    guard width * height <= Double(options.allowedPixels) else {
+      throw PictureError.tooLarge(width: width, height: height, limit: options.allowedPixels)
     }
     let elements = expandedTree.tree
     var files: [String: [UInt8]] = [:]

@@ -187,6 +187,7 @@ extension PageFault {
       self = KillReason(error).map { .stopped($0) } ?? .script(ScriptException(message: error.sentence))
     case let error as EventError: self = .unknownElement("\(error)")
     case let error as ClickError: self = .unknownElement("\(error)")
+    case PictureError.busy(let reason): self = .busy(reason)
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptException(message: "\(error)"))
     default: self = .refused(error.sentence)
