@@ -61,6 +61,9 @@ package final class SystemFonts: @unchecked Sendable {
     var pages: [Int: PageState] = [:]
     var nextPage = 0
     var nextFont = 0
+    /// The files of the pages' fonts by their numbers.
+    var files: [Int: FontFile] = [:]
+    var budget = FontBudget()
     var metrics: [FontKey: FontMetrics] = [:]
   }
 
@@ -166,15 +169,57 @@ struct PageState {
   var fonts: [PageFont] = []
 }
 
-/// A font of a page. Its file is in memory, and known to fontconfig by a name that no other font has.
+/// A font of a page.
 struct PageFont {
   /// The name that the page gave it, in lower case.
   let family: String
-  /// The name that fontconfig knows.
+  /// The name that fontconfig knows, which no other file has.
   let name: String
+  /// The number of its ``FontFile``.
+  let file: Int
+}
+
+/// The file of a font in memory. Pages that bring the same bytes share it.
+struct FontFile {
+  let size: Int
+  /// A hash of the bytes, to find the same ones.
+  let hash: Int
   /// The file, which stays open: Pango opens it again by its path.
   let descriptor: Int32
   let patterns: [OpaquePointer]
+  /// The number of the fonts of pages that are this file.
+  var users = 0
+}
+
+/// What the fonts of all pages of a process may take: their files have descriptors, of which a confined process has 64.
+struct FontBudget {
+  static let countLimit = 24
+  static let byteLimit = 64 << 20
+
+  private(set) var count = 0
+  private(set) var bytes = 0
+
+  mutating func add(_ size: Int) {
+    count += 1
+    bytes += size
+  }
+
+  mutating func remove(_ size: Int) {
+    count -= 1
+    bytes -= size
+  }
+
+  /// The reason why a file of `size` bytes is one too many; `nil` if it is not.
+  ///
+  /// - Parameter replaced: the size of the file that it replaces.
+  func refusal(of size: Int, replacing replaced: Int? = nil) -> String? {
+    var after = self
+    if let replaced { after.remove(replaced) }
+    after.add(size)
+    if after.count > Self.countLimit { return "the open pages have \(Self.countLimit) fonts, which is the limit" }
+    if after.bytes > Self.byteLimit { return "the fonts of the open pages have more than \(Self.byteLimit) bytes" }
+    return nil
+  }
 }
 
 extension SystemFonts.State {
@@ -188,10 +233,36 @@ extension SystemFonts.State {
     func refuse(_ reason: String) -> PictureError { .font(family: family, reason: reason) }
     guard var found = pages[page] else { return }
     let key = family.lowercased()
-    guard found.fonts.count(where: { $0.family != key }) < Self.fontCount else {
+    let former = found.fonts.first { $0.family == key }
+    guard former != nil || found.fonts.count < Self.fontCount else {
       throw refuse("a page may have \(Self.fontCount) fonts")
     }
     guard bytes.count <= Self.fontLimit else { throw refuse("it has more than \(Self.fontLimit) bytes") }
+    let hash = bytes.hashValue
+    let file: Int
+    if let same = files.first(where: { $0.value.hash == hash && $0.value.has(bytes) })?.key {
+      file = same
+    } else {
+      let gone = former.flatMap { files[$0.file] }.flatMap { $0.users == 1 ? $0.size : nil }
+      if let reason = budget.refusal(of: bytes.count, replacing: gone) { throw refuse(reason) }
+      file = try addFile(bytes, hash, refuse)
+    }
+    files[file]?.users += 1
+    found.fonts.removeAll { $0.family == key }
+    found.fonts.append(PageFont(family: key, name: Self.name(of: file), file: file))
+    found.texts.removeAll()
+    pages[page] = found
+    if let former { remove([former]) }
+  }
+
+  private static func name(of file: Int) -> String { "pagekit-font-\(file)" }
+
+  /// Makes a file known to fontconfig.
+  ///
+  /// - Returns: its number.
+  private mutating func addFile(
+    _ bytes: [UInt8], _ hash: Int, _ refuse: (String) -> PictureError
+  ) throws(PictureError) -> Int {
     // The kinds of files that HarfBuzz reads too.
     let kinds: [[UInt8]] = [[0, 1, 0, 0], Array("OTTO".utf8), Array("true".utf8), Array("ttcf".utf8)]
     guard kinds.contains(where: { bytes.starts(with: $0) }) else {
@@ -208,12 +279,11 @@ extension SystemFonts.State {
       path.withMemoryRebound(to: UInt8.self, capacity: 1) { FcFreeTypeQueryAll($0, .max, nil, &count, read) }
     }
     var patterns: [OpaquePointer] = []
-    let name = "pagekit-font-\(nextFont)"
     // Fonts with axes come in many named instances.
     for index in 0..<min(Int(read.pointee.nfont), 64) {
       guard let pattern = read.pointee.fonts[index] else { continue }
       _ = FcPatternDel(pattern, "family")
-      _ = name.withCString { name in
+      _ = Self.name(of: nextFont).withCString { name in
         name.withMemoryRebound(to: UInt8.self, capacity: 1) { FcPatternAddString(pattern, "family", $0) }
       }
       FcPatternReference(pattern)
@@ -223,13 +293,16 @@ extension SystemFonts.State {
       close(descriptor)
       throw refuse("FreeType finds no font in the file")
     }
+    let number = nextFont
     nextFont += 1
-    let former = found.fonts.filter { $0.family == key }
-    found.fonts.removeAll { $0.family == key }
-    found.fonts.append(PageFont(family: key, name: name, descriptor: descriptor, patterns: patterns))
-    found.texts.removeAll()
-    pages[page] = found
-    remove(former)
+    files[number] = FontFile(size: bytes.count, hash: hash, descriptor: descriptor, patterns: patterns)
+    budget.add(bytes.count)
+    changeFonts()
+    return number
+  }
+
+  /// Has Pango search again.
+  private mutating func changeFonts() {
     pango_fc_font_map_config_changed(map)
     metrics = [:]
   }
@@ -245,24 +318,29 @@ extension SystemFonts.State {
   mutating func removePage(_ page: Int) {
     guard var found = pages.removeValue(forKey: page) else { return }
     found.texts.removeAll()
-    guard !found.fonts.isEmpty else { return }
     remove(found.fonts)
-    pango_fc_font_map_config_changed(map)
-    metrics = [:]
   }
 
-  private func remove(_ gone: [PageFont]) {
+  /// Forgets fonts of pages, and files that are no other ones' too.
+  private mutating func remove(_ gone: [PageFont]) {
     guard let fonts = FcConfigGetFonts(config, CInt(FcSetSystem)) else { return }
+    var areFewer = false
     for font in gone {
-      for pattern in font.patterns {
+      files[font.file]?.users -= 1
+      guard let file = files[font.file], file.users == 0 else { continue }
+      files[font.file] = nil
+      budget.remove(file.size)
+      areFewer = true
+      for pattern in file.patterns {
         let count = Int(fonts.pointee.nfont)
         guard let index = (0..<count).last(where: { fonts.pointee.fonts[$0] == pattern }) else { continue }
         for next in (index + 1)..<max(count, index + 1) { fonts.pointee.fonts[next - 1] = fonts.pointee.fonts[next] }
         fonts.pointee.nfont -= 1
         FcPatternDestroy(pattern)
       }
-      close(font.descriptor)
+      close(file.descriptor)
     }
+    if areFewer { changeFonts() }
   }
 
   /// A file in memory, whose path other libraries can open.
@@ -281,5 +359,20 @@ extension SystemFonts.State {
       written += count
     }
     return descriptor
+  }
+}
+
+extension FontFile {
+  /// Compares the file with bytes.
+  func has(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count == size else { return false }
+    var part = [UInt8](repeating: 0, count: min(size, 64 << 10))
+    var offset = 0
+    while offset < size {
+      let count = pread(descriptor, &part, part.count, off_t(offset))
+      guard count > 0, bytes[offset..<(offset + count)].elementsEqual(part[..<count]) else { return false }
+      offset += count
+    }
+    return true
   }
 }
