@@ -7,7 +7,7 @@ import PageLayout
 /// PNG files are decoded by cairo, JPEG by libjpeg-turbo, WebP by libwebp, the first picture of a GIF by giflib, and SVG by
 /// librsvg. Each library is loaded when it is needed first, and a picture whose library is missing cannot be decoded.
 ///
-/// `@unchecked Sendable`: its surface is only read once it was decoded.
+/// `@unchecked Sendable`: its pixels are only read once it was decoded, and what is attached to them is behind a lock.
 package final class DecodedPicture: @unchecked Sendable {
   /// The largest number of bytes of a file that is decoded.
   package static let byteLimit = 32 << 20
@@ -23,8 +23,11 @@ package final class DecodedPicture: @unchecked Sendable {
   package let size: LayoutSize
   /// The bytes of memory that the pixels take.
   package let cost: Int
-  /// cairo's surface, which nothing changes; `nil` for the placeholder.
+  /// cairo's surface, whose pixels nothing changes; `nil` for the placeholder.
   let surface: OpaquePointer?
+  private let lock = NSLock()
+  /// The length of the PNG file that is attached to the surface. Protected by the lock.
+  private var encodedBytes: Int?
 
   private init() { (size, cost, surface) = (LayoutSize(width: 1, height: 1), 0, nil) }
 
@@ -57,6 +60,31 @@ package final class DecodedPicture: @unchecked Sendable {
       return try svg(bytes, pixels)
     }
     throw .picture("the picture has a format that cannot be drawn")
+  }
+
+  /// Attaches the picture as a PNG file, which cairo takes for an SVG file instead of writing one itself.
+  ///
+  /// - Returns: the length of the file.
+  /// - Throws: ``PictureError/tooSlow(_:)``.
+  func encode(by deadline: Deadline) throws(PictureError) -> Int {
+    guard let surface else { return 0 }
+    lock.lock()
+    defer { lock.unlock() }
+    if let encodedBytes { return encodedBytes }
+    let format = cairo_image_surface_get_format(surface)
+    // Those of PNG files with more bits are written by cairo.
+    guard [CInt(CAIRO_FORMAT_ARGB32), CInt(CAIRO_FORMAT_RGB24)].contains(format) else { return cost }
+    let file = try Canvas.png(surface, isOpaque: format == CInt(CAIRO_FORMAT_RGB24), level: 1, by: deadline)
+    guard let copy = malloc(file.count) else { throw .picture("there is no memory for the picture") }
+    copy.copyMemory(from: file, byteCount: file.count)
+    let status = cairo_surface_set_mime_data(
+      surface, "image/png", copy.assumingMemoryBound(to: UInt8.self), UInt(file.count), { free($0) }, copy)
+    guard status == 0 else {
+      free(copy)
+      return cost
+    }
+    encodedBytes = file.count
+    return file.count
   }
 
   private static func load(_ decoder: pk_decoder) throws(PictureError) {

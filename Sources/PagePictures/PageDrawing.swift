@@ -59,8 +59,8 @@ package struct PageDrawing {
   /// - Parameter width: the width in pixels, of the area; the height follows from it.
   /// - Throws: ``PictureError``.
   package func png(width: Double) throws(PictureError) -> [UInt8] {
-    let canvas = try draw(width: width)
-    return try canvas.png(level: compressionLevel)
+    let deadline = Deadline(within: timeLimit)
+    return try draw(width: width, by: deadline).png(level: compressionLevel, by: deadline)
   }
 
   /// Draws the page as an SVG file, whose texts are outlines.
@@ -70,15 +70,20 @@ package struct PageDrawing {
   package func svg(width: Double) throws(PictureError) -> [UInt8] {
     let scale = try scale(width)
     let canvas = try Canvas(svgWidth: width, height: area.height * scale, scale: scale, byteLimit: byteLimit)
-    var painter = PagePainter(self, canvas, scale: scale)
+    let deadline = Deadline(within: timeLimit)
+    var painter = PagePainter(self, canvas, scale: scale, by: deadline)
     try painter.paint()
-    return try canvas.svg()
+    return try canvas.svg(by: deadline)
   }
 
   func draw(width: Double) throws(PictureError) -> Canvas {
+    try draw(width: width, by: Deadline(within: timeLimit))
+  }
+
+  private func draw(width: Double, by deadline: Deadline) throws(PictureError) -> Canvas {
     let scale = try scale(width)
     let canvas = try Canvas(width: width, height: area.height * scale, scale: scale, isOpaque: true)
-    var painter = PagePainter(self, canvas, scale: scale)
+    var painter = PagePainter(self, canvas, scale: scale, by: deadline)
     try painter.paint()
     return canvas
   }
@@ -137,6 +142,10 @@ private struct PagePainter {
     let shown: Int
   }
 
+  /// The elements after which a part of an SVG file is written. A long text counts as several.
+  private static let partLimit = 100
+  /// The most elements of a group in an SVG file, which is written as a whole.
+  private static let groupPartLimit = 2_000
   /// The most groups within each other that have a picture of their own.
   private static let groupLimit = 8
   private static let sliders: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
@@ -144,7 +153,9 @@ private struct PagePainter {
   private let page: PageDrawing
   private let canvas: Canvas
   private let cairo: OpaquePointer
-  private let deadline: ContinuousClock.Instant
+  private let deadline: Deadline
+  /// The reason why the element at hand cannot be drawn.
+  private var failure: PictureError?
   private let pageScale: Double
   /// What is above all others, and drawn last.
   private let fixed: [String]
@@ -159,14 +170,16 @@ private struct PagePainter {
   /// The opacity of groups that have no picture of their own.
   private var fade = 1.0
   private var groups = 0
+  /// The elements that an SVG file has in its part at hand.
+  private var partSize = 0
   private var room: PixelRoom
   private var shadows: [ShadowMask.Key: ShadowMask] = [:]
   /// The bytes of further shadows that are kept.
   private var shadowRoom = 16 << 20
 
-  init(_ page: PageDrawing, _ canvas: Canvas, scale: Double) {
+  init(_ page: PageDrawing, _ canvas: Canvas, scale: Double, by deadline: Deadline) {
     (self.page, self.canvas, cairo) = (page, canvas, canvas.cairo)
-    deadline = .now + page.timeLimit
+    self.deadline = deadline
     (pageScale, self.scale, clip) = (scale, scale, page.area)
     room = PixelRoom(picture: canvas.pixels)
     fixed = page.layout.visibleBoxes(in: page.area).filter(\.isFixed).map(\.ref)
@@ -187,11 +200,28 @@ private struct PagePainter {
     while let step = steps.popLast() {
       switch step {
       case .element(let ref, let slider):
-        guard ContinuousClock.now < deadline else { throw .tooSlow(page.timeLimit) }
+        try deadline.check()
         paintElement(ref, slider, isRoot: ref == root)
+        if let failure { throw failure }
         try canvas.check()
-      case .end(let ended): end(ended)
+        partSize += 1
+        try endPart()
+      case .end(let ended):
+        end(ended)
+        try endPart()
       }
+    }
+  }
+
+  /// Has an SVG file written as far as it is drawn, so that its end takes no longer than a part.
+  private mutating func endPart() throws(PictureError) {
+    guard canvas.isSVG else { return }
+    if groups == 0, partSize >= Self.partLimit {
+      canvas.endPart()
+      try canvas.check()
+      partSize = 0
+    } else if partSize > Self.groupPartLimit {
+      throw .drawing("an element with an opacity has more than \(Self.groupPartLimit) elements in it, too many for SVG")
     }
   }
 
@@ -564,6 +594,8 @@ private struct PagePainter {
   /// - Returns: `false` if it is not blurred, or too large.
   private mutating func paintMask(_ shape: Shape, blur: Double) -> Bool {
     guard let key = ShadowMask.Key(shape, blur: blur, scale: scale) else { return false }
+    // In an SVG file, all of them are kept until its end.
+    if canvas.isSVG, shadows[key] == nil, key.cost > shadowRoom { return false }
     guard let mask = shadows[key] ?? ShadowMask(key) else { return false }
     if shadows[key] == nil, key.cost <= shadowRoom {
       shadows[key] = mask
@@ -650,6 +682,7 @@ private struct PagePainter {
         color: (inner.color ?? color).faded(fade), isUnderlined: inner.isUnderlined || own.isUnderlined,
         isStruck: inner.isStruck || own.isStruck)
     }
+    partSize += text.spans.reduce(0) { $0 + $1.text.utf8.count } / 50
     let places = page.texts.draw(
       text, in: content, paints: paints, scale: scale, isSingleLine: box.type == "input", frame: box.pageFrame, cairo)
     for (span, place) in places {
@@ -660,7 +693,7 @@ private struct PagePainter {
     }
   }
 
-  private func paintPicture(_ box: LayoutBox, _ look: PageDrawing.Look, _ paint: ElementPaint) {
+  private mutating func paintPicture(_ box: LayoutBox, _ look: PageDrawing.Look, _ paint: ElementPaint) {
     let content = box.contentFrame
     guard content.width > 0, content.height > 0 else { return }
     let size = LayoutSize(width: min(content.width * scale, 1e5), height: min(content.height * scale, 1e5))
@@ -676,9 +709,13 @@ private struct PagePainter {
   }
 
   /// Paints a picture into a shape: `cover` fills it, `contain` is within it, `stretch` has its sides.
-  private func paint(_ picture: DecodedPicture, _ shape: Shape, _ resize: String) {
+  private mutating func paint(_ picture: DecodedPicture, _ shape: Shape, _ resize: String) {
     let rect = shape.rect
     guard rect.width > 0, rect.height > 0 else { return }
+    do throws(PictureError) { try canvas.add(picture, by: deadline) } catch {
+      failure = error
+      return
+    }
     guard let surface = picture.surface else {
       fill(shape, Color(0xE6E6E6))
       return
