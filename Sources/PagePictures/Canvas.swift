@@ -14,7 +14,7 @@ final class Canvas {
   let cairo: OpaquePointer
   /// The number of pixels; of an SVG file, of its units.
   let pixels: Int
-  private let surface: OpaquePointer
+  let surface: OpaquePointer
   private let isOpaque: Bool
   private let file: GrowingFile?
   /// The pictures in an SVG file.

@@ -129,6 +129,7 @@ private struct PagePainter {
   /// What an element's end restores.
   private struct Ended {
     let clip: LayoutRect
+    let matrix: cairo_matrix_t
     let scale: Double
     let isAligned: Bool
     let fade: Double
@@ -148,6 +149,8 @@ private struct PagePainter {
   private static let groupPartLimit = 2_000
   /// The most groups within each other that have a picture of their own.
   private static let groupLimit = 8
+  /// The pixels beyond the picture that cairo's numbers can still take.
+  private static let reach = 1e6
   private static let sliders: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
 
   private let page: PageDrawing
@@ -163,7 +166,8 @@ private struct PagePainter {
   private var steps: [Step] = []
   /// The part of the page that can be seen, in the coordinates at hand.
   private var clip: LayoutRect
-  /// The pixels of a unit, with the changes at hand.
+  /// The changes at hand, and the pixels of a unit with them where it is drawn largest.
+  private var matrix = cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: 0, y0: 0)
   private var scale: Double
   /// `true` while nothing is turned or scaled: edges are put on whole pixels.
   private var isAligned = true
@@ -233,7 +237,8 @@ private struct PagePainter {
       room.give(group.pixels)
     }
     cairo_restore(cairo)
-    (clip, scale, isAligned, fade) = (ended.clip, ended.scale, ended.isAligned, ended.fade)
+    (clip, matrix, scale) = (ended.clip, ended.matrix, ended.scale)
+    (isAligned, fade) = (ended.isAligned, ended.fade)
   }
 
   // MARK: Elements
@@ -297,12 +302,11 @@ private struct PagePainter {
   /// Begins an element that is moved, or that is seen through.
   private mutating func begin(_ box: LayoutBox, _ paint: ElementPaint, isLeaf: Bool) {
     guard paint.opacity < 1 || !paint.transform.isEmpty else { return }
-    let before = (clip, scale, isAligned, fade)
+    var ended = Ended(clip: clip, matrix: matrix, scale: scale, isAligned: isAligned, fade: fade)
     cairo_save(cairo)
     if !paint.transform.isEmpty { transform(box.pageFrame, paint) }
     // A group's picture is not needed where only one thing is painted.
     let isSimple = isLeaf && (paint.background == nil || page.layout.text(of: box.ref) == nil) && paint.shadows.isEmpty
-    var group: (opacity: Double, pixels: Int)?
     if paint.opacity < 1 {
       // No larger than what is in it, with its shadows.
       let frame = box.pageFrame
@@ -319,11 +323,10 @@ private struct PagePainter {
         cairo_clip(cairo)
         cairo_push_group(cairo)
         groups += 1
-        group = (paint.opacity, pixels)
+        ended.group = (paint.opacity, pixels)
       }
     }
-    steps.append(
-      .end(Ended(clip: before.0, scale: before.1, isAligned: before.2, fade: before.3, group: group)))
+    steps.append(.end(ended))
   }
 
   /// The most pixels of the picture that a rectangle covers.
@@ -337,7 +340,11 @@ private struct PagePainter {
   private mutating func transform(_ frame: LayoutRect, _ paint: ElementPaint) {
     var whole = paint.matrix(in: frame)
     let numbers = [whole.xx, whole.yx, whole.xy, whole.yy, whole.x0, whole.y0]
-    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), let inverse = whole.inverse else {
+    var all = matrix
+    all.append(whole)
+    let scale = pageScale * all.stretch
+    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), let inverse = whole.inverse, scale > 1e-6, scale < 1e6
+    else {
       // Nothing of it is seen.
       clip = LayoutRect(x: clip.x, y: clip.y, width: 0, height: 0)
       cairo_new_path(cairo)
@@ -347,13 +354,13 @@ private struct PagePainter {
     }
     cairo_transform(cairo, &whole)
     clip = inverse.bounds(of: clip)
-    scale *= max(hypot(whole.xx, whole.yx), hypot(whole.xy, whole.yy))
+    (matrix, self.scale) = (all, scale)
     isAligned = isAligned && whole.xx == 1 && whole.yy == 1 && whole.xy == 0 && whole.yx == 0
   }
 
   /// Clips what is in an element to the inner edge of its border.
   private mutating func clipChildren(_ box: LayoutBox, _ paint: ElementPaint) {
-    steps.append(.end(Ended(clip: clip, scale: scale, isAligned: isAligned, fade: fade)))
+    steps.append(.end(Ended(clip: clip, matrix: matrix, scale: scale, isAligned: isAligned, fade: fade)))
     cairo_save(cairo)
     let shape = Shape(box, paint).inset(by: box.border)
     path(shape)
@@ -395,11 +402,9 @@ private struct PagePainter {
   }
 
   private func add(_ shape: Shape) {
+    guard shape.isRounded else { return rectangle(shape.rect.intersection(clip.expanded(by: 100 / scale))) }
+    let shape = shape.cut(to: clip.expanded(by: Self.reach / scale))
     let rect = shape.rect
-    guard shape.isRounded else {
-      let near = LayoutRect(x: clip.x - 100, y: clip.y - 100, width: clip.width + 200, height: clip.height + 200)
-      return rectangle(rect.intersection(near))
-    }
     // The distance of a curve's points for a quarter of a circle.
     let share = 1 - 0.552_284_75
     let (left, top, right, bottom) = (rect.x, rect.y, rect.maxX, rect.maxY)
@@ -525,7 +530,7 @@ private struct PagePainter {
   ) -> Bool {
     let rect = outer.rect
     let longest = 2 * (rect.width + rect.height)
-    guard width * scale > 0.5, longest / width < 8_000 else { return false }
+    guard width * scale > 0.5, longest / width < 8_000, longest * scale < Self.reach else { return false }
     var half = widths
     (half.top, half.right, half.bottom, half.left) = (
       widths.top / 2, widths.right / 2, widths.bottom / 2, widths.left / 2
@@ -857,6 +862,19 @@ struct Shape: Hashable {
     return inner
   }
 
+  /// The part within a rectangle that is far away. A corner that is cut off is not round.
+  func cut(to far: LayoutRect) -> Shape {
+    let part = rect.intersection(far)
+    guard part != rect else { return self }
+    var shape = self
+    shape.rect = part
+    let (isLeft, isTop) = (part.x == rect.x, part.y == rect.y)
+    let (isRight, isBottom) = (part.maxX == rect.maxX, part.maxY == rect.maxY)
+    let areWhole = [isLeft && isTop, isRight && isTop, isRight && isBottom, isLeft && isBottom]
+    shape.radii = zip(radii, areWhole).map { $1 ? $0 : LayoutSize(width: 0, height: 0) }
+    return shape
+  }
+
   func grown(by length: Double) -> Shape {
     guard length != 0, length.isFinite else { return self }
     var grown = self
@@ -1089,6 +1107,13 @@ extension cairo_matrix_t {
       xx: xx * first.xx + xy * first.yx, yx: yx * first.xx + yy * first.yx, xy: xx * first.xy + xy * first.yy,
       yy: yx * first.xy + yy * first.yy, x0: xx * first.x0 + xy * first.y0 + x0,
       y0: yx * first.x0 + yy * first.y0 + y0)
+  }
+
+  /// The length of the longest vector that one of length 1 becomes: the larger singular value.
+  fileprivate var stretch: Double {
+    let (across, down) = (xx * xx + yx * yx, xy * xy + yy * yy)
+    let both = xx * xy + yx * yy
+    return ((across + down + hypot(across - down, 2 * both)) / 2).squareRoot()
   }
 
   /// `nil` if everything falls onto a line.

@@ -107,6 +107,49 @@ struct PageDrawingTests {
     #expect(canvas.color(outside.0, outside.1) == "white", "\(outside)")
   }
 
+  @Test(
+    "what is scaled beyond all measure is drawn as it is seen, at no other cost",
+    arguments: [
+      (["scale(0.01)", "scale(100)"], "red"), (["scale(100)", "scale(0.01)"], "red"), (["scale(100000)"], "red"),
+      (["scale(1000000)", "scale(1000000)"], "white"), (["scale(0.001)", "scale(0.001)", "scale(0.001)"], "white"),
+      (Array(repeating: "scale(0.5)", count: 18) + Array(repeating: "scale(2)", count: 18), "red"),
+      (Array(repeating: "skewX(60deg)", count: 12) + Array(repeating: "skewX(-60deg)", count: 12), "red"),
+      (["matrix(1000,0,0,0.001,0,0)", "matrix(0.001,0,0,1000,0,0)"], "red"),
+    ])
+  func nestedScales(_ transforms: [String], _ color: String) throws {
+    let styles = [
+      "borderRadius:80", "boxShadow:0 0 500px black", "borderWidth:3;borderStyle:dotted;borderColor:red",
+      "borderWidth:1;borderRadius:9;borderStyle:dashed;borderColor:red", "opacity:0.999",
+    ]
+    for style in styles {
+      var page = try TestPage()
+      var parent = "_root"
+      for transform in transforms { parent = page.add("width:200;height:200;transform:\(transform)", to: parent) }
+      parent = page.add("width:200;height:200;backgroundColor:red;\(style)", to: parent)
+      page.add("position:absolute;top:0;fontSize:20;color:red", "text", to: parent, ["value": .text("Hello 😀")])
+      var drawing = page.drawing()
+      drawing.timeLimit = .seconds(60)
+      #expect(try drawing.draw(width: 200).color(100, 140) == color, "\(style)")
+      #expect(throws: Never.self) { try drawing.svg(width: 200) }
+    }
+  }
+
+  @Test("large letters are drawn as paths, and large emoji from small pictures")
+  func largeGlyphs() throws {
+    var page = try TestPage(width: 400, height: 800)
+    page.add("height:400;fontSize:300", "text", ["value": .text("中")])
+    page.add("height:400;fontSize:300", "text", ["value": .text("😀")])
+    let canvas = try page.draw()
+    #expect(canvas.inked(0..<400, 0..<400) > 10_000)
+    let yellow = (0..<400).reduce(0) { count, x in
+      count
+        + (400..<800).count { y in
+          canvas.pixel(x, y).map { $0[0] > 200 && $0[1] > 150 && $0[2] < 120 } ?? false
+        }
+    }
+    #expect(yellow > 20_000, "\(yellow)")
+  }
+
   @Test("shadows are behind a box, blurred, and not within it")
   func shadows() throws {
     var page = try TestPage()
