@@ -140,6 +140,7 @@ extension WorkerPages {
     case .end(let call, let page): await answer(call) { (try await end(page), []) }
     case .releaseMemory:
       await environment.frameworks.releaseMemory()
+      DecodedPicture.releaseKept()
       malloc_trim(0)
     case .channel(let numbers, let name):
       await deliver(payload, toChannel: name, of: numbers)
