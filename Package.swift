@@ -145,7 +145,9 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
     // Measures texts, and draws pages. What it draws with is loaded when the first page is drawn.
-    .target(name: "PagePictures", dependencies: ["PageLayout", "CCairo", "CLinux", "CZlib"], swiftSettings: strict),
+    .target(
+      name: "PagePictures", dependencies: ["Containers", "PageLayout", "CCairo", "CLinux", "CZlib"],
+      swiftSettings: strict),
     .target(
       name: "NIOConnecting",
       dependencies: [

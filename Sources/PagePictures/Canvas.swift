@@ -8,11 +8,22 @@ final class Canvas {
   static let sideLimit = 32_767
   /// The largest number of pixels of a picture.
   static let pixelLimit = 64_000_000
+  /// The largest number of bytes of the pixels of pictures in an SVG file, which cairo keeps until its end.
+  static let pictureLimit = 64 << 20
 
   let cairo: OpaquePointer
-  private let surface: OpaquePointer
+  /// The number of pixels; of an SVG file, of its units.
+  let pixels: Int
+  let surface: OpaquePointer
   private let isOpaque: Bool
   private let file: GrowingFile?
+  /// The pictures in an SVG file.
+  private var pictures: [ObjectIdentifier: DecodedPicture] = [:]
+  private var pictureBytes = 0
+  private var parts = 1
+
+  /// `true` if the drawing is kept as SVG.
+  var isSVG: Bool { file != nil }
 
   /// - Parameters:
   ///   - width, height: the size in pixels.
@@ -24,6 +35,7 @@ final class Canvas {
     let format = isOpaque ? CAIRO_FORMAT_RGB24 : CAIRO_FORMAT_ARGB32
     (surface, cairo) = try Self.make(cairo_image_surface_create(CInt(format), CInt(columns), CInt(rows)))
     self.isOpaque = isOpaque
+    pixels = columns * rows
     file = nil
     cairo_scale(cairo, scale, scale)
   }
@@ -32,7 +44,8 @@ final class Canvas {
   ///
   /// - Parameter byteLimit: the largest length of the file.
   init(svgWidth width: Double, height: Double, scale: Double, byteLimit: Int) throws(PictureError) {
-    _ = try Self.size(width, height)
+    let (columns, rows) = try Self.size(width, height)
+    pixels = columns * rows
     if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
     let file = GrowingFile(limit: byteLimit)
     let surface = cairo_svg_surface_create_for_stream(
@@ -88,15 +101,64 @@ final class Canvas {
     throw .drawing(Self.text(of: status))
   }
 
+  /// Has cairo write what was drawn, which it otherwise only does at the end of an SVG file, where nothing can stop it.
+  /// No group may be open.
+  func endPart() {
+    guard isSVG else { return }
+    cairo_surface_show_page(surface)
+    parts += 1
+  }
+
   /// Ends an SVG file.
-  func svg() throws(PictureError) -> [UInt8] {
+  func svg(by deadline: Deadline) throws(PictureError) -> [UInt8] {
     try check()
-    cairo_surface_finish(surface)
+    try deadline.check()
     guard let file else { return [] }
+    file.deadline = deadline
+    if parts > 1 {
+      // The parts are cairo's pages, which only this version of SVG has: the last one is written before it is known.
+      cairo_surface_show_page(surface)
+      cairo_svg_surface_restrict_to_version(surface, CInt(CAIRO_SVG_VERSION_1_2))
+    }
+    cairo_surface_finish(surface)
     let status = cairo_surface_status(surface)
     if file.isFull { throw .tooManyBytes(limit: file.limit) }
+    try deadline.check()
     guard status == 0 else { throw .drawing(Self.text(of: status)) }
-    return file.bytes
+    return parts > 1 ? Self.withoutPages(file.bytes) : file.bytes
+  }
+
+  /// An SVG file with groups in the place of pages, which lie upon each other then. There is no text in the file that could
+  /// look like their tags.
+  static func withoutPages(_ file: [UInt8]) -> [UInt8] {
+    let tags = ["<pageSet>\n", "</pageSet>\n", "<page>\n", "</page>\n"].map { Array($0.utf8) }
+    var result: [UInt8] = []
+    result.reserveCapacity(file.count)
+    var rest = file[...]
+    if let version = file.prefix(1_000).firstRange(of: Array(#" version="1.2""#.utf8)) {
+      result += file[..<version.lowerBound] + Array(#" version="1.1""#.utf8)
+      rest = file[version.upperBound...]
+    }
+    while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
+      result += rest[..<start]
+      rest = rest[start...]
+      let tag = tags.first { rest.starts(with: $0) }
+      if tag == nil { result.append(UInt8(ascii: "<")) }
+      rest = rest.dropFirst(tag?.count ?? 1)
+    }
+    return result + rest
+  }
+
+  /// Prepares a picture that is drawn next: cairo would only write it at the end of an SVG file, which cannot be stopped.
+  func add(_ picture: DecodedPicture, by deadline: Deadline) throws(PictureError) {
+    guard let file, picture.surface != nil, pictures[ObjectIdentifier(picture)] == nil else { return }
+    guard picture.cost <= Self.pictureLimit - pictureBytes else {
+      throw .picture("the pictures in the SVG file have more than \(Self.pictureLimit) bytes of pixels")
+    }
+    pictures[ObjectIdentifier(picture)] = picture
+    pictureBytes += picture.cost
+    // Base64 has four letters for three bytes.
+    guard file.reserve(try picture.encode(by: deadline) / 3 * 4) else { throw .tooManyBytes(limit: file.limit) }
   }
 
   /// The colour of a pixel: red, green, blue and alpha, as they are in a PNG file.
@@ -114,8 +176,15 @@ final class Canvas {
   /// The picture as a PNG file.
   ///
   /// - Parameter level: zlib's; 1 is fast, 9 small.
-  func png(level: Int) throws(PictureError) -> [UInt8] {
+  func png(level: Int, by deadline: Deadline = .none) throws(PictureError) -> [UInt8] {
     try check()
+    return try Self.png(surface, isOpaque: isOpaque, level: level, by: deadline)
+  }
+
+  /// The pixels of a surface as a PNG file.
+  static func png(
+    _ surface: OpaquePointer, isOpaque: Bool, level: Int, by deadline: Deadline
+  ) throws(PictureError) -> [UInt8] {
     cairo_surface_flush(surface)
     guard let data = cairo_image_surface_get_data(surface) else { throw .drawing("it has no pixels") }
     let (width, height) = (cairo_image_surface_get_width(surface), cairo_image_surface_get_height(surface))
@@ -134,6 +203,7 @@ final class Canvas {
     defer { deflateEnd(&stream) }
     var chunk = [UInt8](repeating: 0, count: 256 << 10)
     for start in Swift.stride(from: 0, to: Int(height), by: bandHeight) {
+      try deadline.check()
       let rows = min(bandHeight, Int(height) - start)
       let above = start > 0 ? UnsafePointer(data + (start - 1) * stride) : nil
       pk_filter_rows(data + start * stride, width, CInt(rows), stride, !isOpaque, above, &band)
@@ -174,13 +244,40 @@ final class Canvas {
   }
 }
 
+/// The time at which a drawing has to have ended.
+struct Deadline {
+  static let none = Deadline(limit: .zero, end: nil)
+
+  private let limit: Duration
+  private let end: ContinuousClock.Instant?
+
+  /// - Parameter whole: the time that an error names, if this is a part of it.
+  init(within limit: Duration, of whole: Duration? = nil) { self.init(limit: whole ?? limit, end: .now + limit) }
+
+  private init(limit: Duration, end: ContinuousClock.Instant?) { (self.limit, self.end) = (limit, end) }
+
+  var isOver: Bool { end.map { ContinuousClock.now >= $0 } ?? false }
+
+  /// - Throws: ``PictureError/tooSlow(_:)`` if the time is over.
+  func check() throws(PictureError) { if isOver { throw .tooSlow(limit) } }
+}
+
 /// The bytes of a file with a limit.
 private final class GrowingFile {
   let limit: Int
+  var deadline = Deadline.none
   private(set) var bytes: [UInt8] = []
   private(set) var isFull = false
+  /// The bytes that will come for certain.
+  private var reserved = 0
 
   init(limit: Int) { self.limit = limit }
+
+  /// - Returns: `false` if there is no room for so many more bytes.
+  func reserve(_ count: Int) -> Bool {
+    reserved += count
+    return reserved <= limit
+  }
 
   func append(_ more: UnsafeBufferPointer<UInt8>) -> Bool {
     guard !isFull, more.count <= limit - bytes.count else {
@@ -188,6 +285,6 @@ private final class GrowingFile {
       return false
     }
     bytes += more
-    return true
+    return !deadline.isOver
   }
 }

@@ -1,4 +1,5 @@
 import CCairo
+import Containers
 import Foundation
 import PageLayout
 
@@ -7,7 +8,7 @@ import PageLayout
 /// PNG files are decoded by cairo, JPEG by libjpeg-turbo, WebP by libwebp, the first picture of a GIF by giflib, and SVG by
 /// librsvg. Each library is loaded when it is needed first, and a picture whose library is missing cannot be decoded.
 ///
-/// `@unchecked Sendable`: its surface is only read once it was decoded.
+/// `@unchecked Sendable`: its pixels are only read once it was decoded, and what is attached to them is behind a lock.
 package final class DecodedPicture: @unchecked Sendable {
   /// The largest number of bytes of a file that is decoded.
   package static let byteLimit = 32 << 20
@@ -23,8 +24,11 @@ package final class DecodedPicture: @unchecked Sendable {
   package let size: LayoutSize
   /// The bytes of memory that the pixels take.
   package let cost: Int
-  /// cairo's surface, which nothing changes; `nil` for the placeholder.
+  /// cairo's surface, whose pixels nothing changes; `nil` for the placeholder.
   let surface: OpaquePointer?
+  private let lock = NSLock()
+  /// The length of the PNG file that is attached to the surface. Protected by the lock.
+  private var encodedBytes: Int?
 
   private init() { (size, cost, surface) = (LayoutSize(width: 1, height: 1), 0, nil) }
 
@@ -36,7 +40,37 @@ package final class DecodedPicture: @unchecked Sendable {
 
   deinit { if let surface { cairo_surface_destroy(surface) } }
 
-  /// Decodes a file.
+  /// What the process has decoded last, with the files: a page that is drawn again, or scrolls, shows the same pictures. Those
+  /// of more than 12 MB are not kept.
+  private static let kept = LRUCache<Kept, DecodedPicture>(capacity: 48 << 20)
+
+  /// A file, by its bytes, and the size for which it was decoded.
+  private struct Kept: Hashable, Sendable {
+    let bytes: [UInt8]
+    let pixels: LayoutSize?
+
+    static func == (first: Kept, second: Kept) -> Bool {
+      guard first.bytes.count == second.bytes.count, first.pixels == second.pixels else { return false }
+      return first.bytes.withUnsafeBytes { first in
+        second.bytes.withUnsafeBytes { second in
+          guard let start = first.baseAddress, let other = second.baseAddress else { return true }
+          return memcmp(start, other, first.count) == 0
+        }
+      }
+    }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(bytes.count)
+      hasher.combine(pixels)
+      // The end of a picture differs more than its head.
+      bytes.suffix(256).withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+  }
+
+  /// Forgets the pictures that are kept for further drawings.
+  package static func releaseKept() { kept.removeAll() }
+
+  /// Decodes a file, or finds what was decoded of the same bytes before.
   ///
   /// - Parameters:
   ///   - bytes: the file, at most 32 MiB, of at most 24 million pixels.
@@ -49,14 +83,51 @@ package final class DecodedPicture: @unchecked Sendable {
       throw .picture("the picture's file has \(bytes.count) bytes, \(byteLimit) are allowed")
     }
     func starts(_ text: String, at offset: Int = 0) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
-    if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return try png(bytes) }
-    if bytes.starts(with: [0xFF, 0xD8]) { return try jpeg(bytes, pixels) }
-    if starts("GIF8") { return try gif(bytes) }
-    if starts("RIFF"), starts("WEBP", at: 8) { return try webp(bytes) }
-    if String(decoding: bytes.prefix(1_024), as: UTF8.self).contains("<svg") || starts("<?xml") {
-      return try svg(bytes, pixels)
+    let isJPEG = bytes.starts(with: [0xFF, 0xD8])
+    let isRaster =
+      isJPEG || bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) || starts("GIF8")
+      || starts("RIFF") && starts("WEBP", at: 8)
+    let isSVG =
+      !isRaster && (String(decoding: bytes.prefix(1_024), as: UTF8.self).contains("<svg") || starts("<?xml"))
+    // Others are decoded in their own size.
+    let key = Kept(bytes: bytes, pixels: isJPEG || isSVG ? pixels : nil)
+    if let found = kept[key] { return found }
+    let picture: DecodedPicture
+    switch bytes.first {
+    case _ where isSVG: picture = try svg(bytes, pixels)
+    case _ where !isRaster: throw .picture("the picture has a format that cannot be drawn")
+    case _ where isJPEG: picture = try jpeg(bytes, pixels)
+    case UInt8(ascii: "G"): picture = try gif(bytes)
+    case UInt8(ascii: "R"): picture = try webp(bytes)
+    default: picture = try png(bytes)
     }
-    throw .picture("the picture has a format that cannot be drawn")
+    kept.insert(picture, for: key, cost: picture.cost + bytes.count)
+    return picture
+  }
+
+  /// Attaches the picture as a PNG file, which cairo takes for an SVG file instead of writing one itself.
+  ///
+  /// - Returns: the length of the file.
+  /// - Throws: ``PictureError/tooSlow(_:)``.
+  func encode(by deadline: Deadline) throws(PictureError) -> Int {
+    guard let surface else { return 0 }
+    lock.lock()
+    defer { lock.unlock() }
+    if let encodedBytes { return encodedBytes }
+    let format = cairo_image_surface_get_format(surface)
+    // Those of PNG files with more bits are written by cairo.
+    guard [CInt(CAIRO_FORMAT_ARGB32), CInt(CAIRO_FORMAT_RGB24)].contains(format) else { return cost }
+    let file = try Canvas.png(surface, isOpaque: format == CInt(CAIRO_FORMAT_RGB24), level: 1, by: deadline)
+    guard let copy = malloc(file.count) else { throw .picture("there is no memory for the picture") }
+    copy.copyMemory(from: file, byteCount: file.count)
+    let status = cairo_surface_set_mime_data(
+      surface, "image/png", copy.assumingMemoryBound(to: UInt8.self), UInt(file.count), { free($0) }, copy)
+    guard status == 0 else {
+      free(copy)
+      return cost
+    }
+    encodedBytes = file.count
+    return file.count
   }
 
   private static func load(_ decoder: pk_decoder) throws(PictureError) {

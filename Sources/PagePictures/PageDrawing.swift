@@ -62,8 +62,8 @@ package struct PageDrawing {
   /// - Parameter width: the width in pixels, of the area; the height follows from it.
   /// - Throws: ``PictureError``.
   package func png(width: Double) throws(PictureError) -> [UInt8] {
-    let canvas = try draw(width: width)
-    return try canvas.png(level: compressionLevel)
+    let deadline = Deadline(within: timeLimit)
+    return try draw(width: width, by: deadline).png(level: compressionLevel, by: deadline)
   }
 
   /// Draws the page as an SVG file, whose texts are outlines.
@@ -73,15 +73,20 @@ package struct PageDrawing {
   package func svg(width: Double) throws(PictureError) -> [UInt8] {
     let scale = try scale(width)
     let canvas = try Canvas(svgWidth: width, height: area.height * scale, scale: scale, byteLimit: byteLimit)
-    var painter = PagePainter(self, canvas, scale: scale)
+    let deadline = Deadline(within: timeLimit)
+    var painter = PagePainter(self, canvas, scale: scale, by: deadline)
     try painter.paint()
-    return try canvas.svg()
+    return try canvas.svg(by: deadline)
   }
 
   func draw(width: Double) throws(PictureError) -> Canvas {
+    try draw(width: width, by: Deadline(within: timeLimit))
+  }
+
+  private func draw(width: Double, by deadline: Deadline) throws(PictureError) -> Canvas {
     let scale = try scale(width)
     let canvas = try Canvas(width: width, height: area.height * scale, scale: scale, isOpaque: true)
-    var painter = PagePainter(self, canvas, scale: scale)
+    var painter = PagePainter(self, canvas, scale: scale, by: deadline)
     try painter.paint()
     return canvas
   }
@@ -95,6 +100,24 @@ package struct PageDrawing {
     }
     return scale
   }
+}
+
+/// The pixels of groups beside those of the picture itself: as many as the picture has, and four million. All of them are in
+/// memory until their group ends.
+struct PixelRoom: Equatable {
+  private(set) var left: Int
+
+  /// - Parameter pixels: those of the picture.
+  init(picture pixels: Int) { left = pixels + (4 << 20) }
+
+  /// - Returns: `false` if there is no room for a group, which has to do without pixels of its own.
+  mutating func take(_ pixels: Int) -> Bool {
+    guard pixels <= left else { return false }
+    left -= pixels
+    return true
+  }
+
+  mutating func give(_ pixels: Int) { left += pixels }
 }
 
 /// Draws a page's elements, parents before their children.
@@ -111,11 +134,12 @@ private struct PagePainter {
   /// What an element's end restores.
   private struct Ended {
     let clip: LayoutRect
+    let matrix: cairo_matrix_t
     let scale: Double
     let isAligned: Bool
     let fade: Double
-    /// The opacity of the group that ends; `nil` without one.
-    let opacity: Double?
+    /// The opacity and the pixels of the group that ends; `nil` without one.
+    var group: (opacity: Double, pixels: Int)?
   }
 
   /// The slides of the slider that an indicator is in.
@@ -124,14 +148,22 @@ private struct PagePainter {
     let shown: Int
   }
 
+  /// The elements after which a part of an SVG file is written. A long text counts as several.
+  private static let partLimit = 100
+  /// The most elements of a group in an SVG file, which is written as a whole.
+  private static let groupPartLimit = 2_000
   /// The most groups within each other that have a picture of their own.
   private static let groupLimit = 8
+  /// The pixels beyond the picture that cairo's numbers can still take.
+  private static let reach = 1e6
   private static let sliders: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
 
   private let page: PageDrawing
   private let canvas: Canvas
   private let cairo: OpaquePointer
-  private let deadline: ContinuousClock.Instant
+  private let deadline: Deadline
+  /// The reason why the element at hand cannot be drawn.
+  private var failure: PictureError?
   private let pageScale: Double
   /// What is above all others, and drawn last.
   private let fixed: [String]
@@ -139,20 +171,26 @@ private struct PagePainter {
   private var steps: [Step] = []
   /// The part of the page that can be seen, in the coordinates at hand.
   private var clip: LayoutRect
-  /// The pixels of a unit, with the changes at hand.
+  /// The changes at hand, and the pixels of a unit with them where it is drawn largest.
+  private var matrix = cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: 0, y0: 0)
   private var scale: Double
   /// `true` while nothing is turned or scaled: edges are put on whole pixels.
   private var isAligned = true
   /// The opacity of groups that have no picture of their own.
   private var fade = 1.0
   private var groups = 0
+  /// The elements that an SVG file has in its part at hand.
+  private var partSize = 0
+  private var room: PixelRoom
   private var shadows: [ShadowMask.Key: ShadowMask] = [:]
+  /// The bytes of further shadows that are kept.
+  private var shadowRoom = 16 << 20
 
-  /// - Parameter deadline: the end of the time that the drawing has; `nil` for the drawing's own limit.
-  init(_ page: PageDrawing, _ canvas: Canvas, scale: Double, deadline: ContinuousClock.Instant? = nil) {
+  init(_ page: PageDrawing, _ canvas: Canvas, scale: Double, by deadline: Deadline) {
     (self.page, self.canvas, cairo) = (page, canvas, canvas.cairo)
-    self.deadline = deadline ?? .now + page.timeLimit
+    self.deadline = deadline
     (pageScale, self.scale, clip) = (scale, scale, page.area)
+    room = PixelRoom(picture: canvas.pixels)
     fixed = page.layout.visibleBoxes(in: page.area).filter(\.isFixed).map(\.ref)
     isFixed = Set(fixed)
   }
@@ -170,7 +208,7 @@ private struct PagePainter {
   }
 
   /// Draws the page that an element shows, within the element's box.
-  private func paint(_ inner: PageDrawing, in box: LayoutBox, _ paint: ElementPaint) throws(PictureError) {
+  private mutating func paint(_ inner: PageDrawing, in box: LayoutBox, _ paint: ElementPaint) throws(PictureError) {
     // What the page has in one unit of this one.
     let (frame, units) = (box.pageFrame, inner.layout.window.width / box.pageFrame.width)
     guard units.isFinite, units > 0 else { return }
@@ -188,11 +226,14 @@ private struct PagePainter {
     cairo_scale(cairo, 1 / units, 1 / units)
     // So that pixels begin for it where they begin for this one.
     var inner = inner
-    (inner.area, inner.timeLimit) = (within(page.area), page.timeLimit)
-    var painter = PagePainter(inner, canvas, scale: scale / units, deadline: deadline)
+    inner.area = within(page.area)
+    var painter = PagePainter(inner, canvas, scale: scale / units, by: deadline)
     painter.clip = within(clip.intersection(shape.rect))
     (painter.isAligned, painter.fade, painter.groups) = (isAligned, fade, groups)
+    // What is bounded for the picture is so for all pages in it.
+    (painter.room, painter.shadowRoom, painter.partSize) = (room, shadowRoom, partSize)
     try painter.paintElements()
+    (room, shadowRoom, partSize) = (painter.room, painter.shadowRoom, painter.partSize)
   }
 
   private mutating func paint(_ root: String?) throws(PictureError) {
@@ -201,23 +242,42 @@ private struct PagePainter {
     while let step = steps.popLast() {
       switch step {
       case .element(let ref, let slider):
-        guard ContinuousClock.now < deadline else { throw .tooSlow(page.timeLimit) }
+        try deadline.check()
         paintElement(ref, slider, isRoot: ref == root)
+        if let failure { throw failure }
         try canvas.check()
       case .page(let inner, let box, let paint): try self.paint(inner, in: box, paint)
-      case .end(let ended): end(ended)
+        partSize += 1
+        try endPart()
+      case .end(let ended):
+        end(ended)
+        try endPart()
       }
     }
   }
 
+  /// Has an SVG file written as far as it is drawn, so that its end takes no longer than a part.
+  private mutating func endPart() throws(PictureError) {
+    guard canvas.isSVG else { return }
+    if groups == 0, partSize >= Self.partLimit {
+      canvas.endPart()
+      try canvas.check()
+      partSize = 0
+    } else if partSize > Self.groupPartLimit {
+      throw .drawing("an element with an opacity has more than \(Self.groupPartLimit) elements in it, too many for SVG")
+    }
+  }
+
   private mutating func end(_ ended: Ended) {
-    if let opacity = ended.opacity {
+    if let group = ended.group {
       cairo_pop_group_to_source(cairo)
-      cairo_paint_with_alpha(cairo, opacity)
+      cairo_paint_with_alpha(cairo, group.opacity)
       groups -= 1
+      room.give(group.pixels)
     }
     cairo_restore(cairo)
-    (clip, scale, isAligned, fade) = (ended.clip, ended.scale, ended.isAligned, ended.fade)
+    (clip, matrix, scale) = (ended.clip, ended.matrix, ended.scale)
+    (isAligned, fade) = (ended.isAligned, ended.fade)
   }
 
   // MARK: Elements
@@ -281,38 +341,49 @@ private struct PagePainter {
   /// Begins an element that is moved, or that is seen through.
   private mutating func begin(_ box: LayoutBox, _ paint: ElementPaint, isLeaf: Bool) {
     guard paint.opacity < 1 || !paint.transform.isEmpty else { return }
-    let before = (clip, scale, isAligned, fade)
+    var ended = Ended(clip: clip, matrix: matrix, scale: scale, isAligned: isAligned, fade: fade)
     cairo_save(cairo)
     if !paint.transform.isEmpty { transform(box.pageFrame, paint) }
     // A group's picture is not needed where only one thing is painted.
     let isSimple = isLeaf && (paint.background == nil || page.layout.text(of: box.ref) == nil) && paint.shadows.isEmpty
-    var opacity: Double?
     if paint.opacity < 1 {
-      if isSimple || groups >= Self.groupLimit {
+      // No larger than what is in it, with its shadows.
+      let frame = box.pageFrame
+      let margin = paint.shadows.reduce(40) { max($0, $1.blur * 1.5 + $1.spread + max(abs($1.x), abs($1.y)) + 2) }
+      let reach = LayoutRect(
+        x: frame.x - margin, y: frame.y - margin, width: max(frame.width, box.contentSize.width.finite) + 2 * margin,
+        height: max(frame.height, box.contentSize.height.finite) + 2 * margin
+      ).intersection(clip)
+      let pixels = pixels(of: reach)
+      if isSimple || groups >= Self.groupLimit || !room.take(pixels) {
         fade *= paint.opacity
       } else {
-        // No larger than what is in it, with its shadows.
-        let frame = box.pageFrame
-        let margin = paint.shadows.reduce(40) { max($0, $1.blur * 1.5 + $1.spread + max(abs($1.x), abs($1.y)) + 2) }
-        let reach = LayoutRect(
-          x: frame.x - margin, y: frame.y - margin, width: max(frame.width, box.contentSize.width.finite) + 2 * margin,
-          height: max(frame.height, box.contentSize.height.finite) + 2 * margin
-        ).intersection(clip)
         rectangle(reach)
         cairo_clip(cairo)
         cairo_push_group(cairo)
         groups += 1
-        opacity = paint.opacity
+        ended.group = (paint.opacity, pixels)
       }
     }
-    steps.append(
-      .end(Ended(clip: before.0, scale: before.1, isAligned: before.2, fade: before.3, opacity: opacity)))
+    steps.append(.end(ended))
+  }
+
+  /// The most pixels of the picture that a rectangle covers.
+  private func pixels(of rect: LayoutRect) -> Int {
+    // Turned, it may lie across.
+    let (width, height) = isAligned ? (rect.width, rect.height) : (rect.width + rect.height, rect.width + rect.height)
+    let pixels = (width * scale + 2) * (height * scale + 2)
+    return pixels < Double(canvas.pixels) ? Int(pixels) : canvas.pixels
   }
 
   private mutating func transform(_ frame: LayoutRect, _ paint: ElementPaint) {
     var whole = paint.matrix(in: frame)
     let numbers = [whole.xx, whole.yx, whole.xy, whole.yy, whole.x0, whole.y0]
-    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), let inverse = whole.inverse else {
+    var all = matrix
+    all.append(whole)
+    let scale = pageScale * all.stretch
+    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), let inverse = whole.inverse, scale > 1e-6, scale < 1e6
+    else {
       // Nothing of it is seen.
       clip = LayoutRect(x: clip.x, y: clip.y, width: 0, height: 0)
       cairo_new_path(cairo)
@@ -322,13 +393,13 @@ private struct PagePainter {
     }
     cairo_transform(cairo, &whole)
     clip = inverse.bounds(of: clip)
-    scale *= max(hypot(whole.xx, whole.yx), hypot(whole.xy, whole.yy))
+    (matrix, self.scale) = (all, scale)
     isAligned = isAligned && whole.xx == 1 && whole.yy == 1 && whole.xy == 0 && whole.yx == 0
   }
 
   /// Clips what is in an element to the inner edge of its border.
   private mutating func clipChildren(_ box: LayoutBox, _ paint: ElementPaint) {
-    steps.append(.end(Ended(clip: clip, scale: scale, isAligned: isAligned, fade: fade, opacity: nil)))
+    steps.append(.end(Ended(clip: clip, matrix: matrix, scale: scale, isAligned: isAligned, fade: fade)))
     cairo_save(cairo)
     let shape = Shape(box, paint).inset(by: box.border)
     path(shape)
@@ -370,11 +441,9 @@ private struct PagePainter {
   }
 
   private func add(_ shape: Shape) {
+    guard shape.isRounded else { return rectangle(shape.rect.intersection(clip.expanded(by: 100 / scale))) }
+    let shape = shape.cut(to: clip.expanded(by: Self.reach / scale))
     let rect = shape.rect
-    guard shape.isRounded else {
-      let near = LayoutRect(x: clip.x - 100, y: clip.y - 100, width: clip.width + 200, height: clip.height + 200)
-      return rectangle(rect.intersection(near))
-    }
     // The distance of a curve's points for a quarter of a circle.
     let share = 1 - 0.552_284_75
     let (left, top, right, bottom) = (rect.x, rect.y, rect.maxX, rect.maxY)
@@ -500,7 +569,7 @@ private struct PagePainter {
   ) -> Bool {
     let rect = outer.rect
     let longest = 2 * (rect.width + rect.height)
-    guard width * scale > 0.5, longest / width < 8_000 else { return false }
+    guard width * scale > 0.5, longest / width < 8_000, longest * scale < Self.reach else { return false }
     var half = widths
     (half.top, half.right, half.bottom, half.left) = (
       widths.top / 2, widths.right / 2, widths.bottom / 2, widths.left / 2
@@ -569,8 +638,13 @@ private struct PagePainter {
   /// - Returns: `false` if it is not blurred, or too large.
   private mutating func paintMask(_ shape: Shape, blur: Double) -> Bool {
     guard let key = ShadowMask.Key(shape, blur: blur, scale: scale) else { return false }
-    if shadows[key] == nil, shadows.count < 64 { shadows[key] = ShadowMask(key) }
+    // In an SVG file, all of them are kept until its end.
+    if canvas.isSVG, shadows[key] == nil, key.cost > shadowRoom { return false }
     guard let mask = shadows[key] ?? ShadowMask(key) else { return false }
+    if shadows[key] == nil, key.cost <= shadowRoom {
+      shadows[key] = mask
+      shadowRoom -= key.cost
+    }
     var rect = shape.rect
     if isAligned {
       rect.x = ((rect.x - page.area.x) * scale).rounded() / scale + page.area.x
@@ -588,7 +662,8 @@ private struct PagePainter {
     cairo_save(cairo)
     path(shape)
     cairo_clip(cairo)
-    if ShadowMask.Key(hole, blur: shadow.blur, scale: scale) == nil {
+    let pixels = pixels(of: shape.rect.intersection(clip))
+    if ShadowMask.Key(hole, blur: shadow.blur, scale: scale) == nil || !room.take(pixels) {
       set(shadow.color)
       path(Shape(shape.rect.expanded(by: 10)))
       add(hole)
@@ -605,6 +680,7 @@ private struct PagePainter {
       _ = paintMask(hole, blur: shadow.blur)
       cairo_pop_group_to_source(cairo)
       cairo_paint(cairo)
+      room.give(pixels)
     }
     cairo_restore(cairo)
   }
@@ -656,6 +732,7 @@ private struct PagePainter {
         color: (inner.color ?? color).faded(fade), isUnderlined: inner.isUnderlined || own.isUnderlined,
         isStruck: inner.isStruck || own.isStruck)
     }
+    partSize += text.spans.reduce(0) { $0 + $1.text.utf8.count } / 50
     let places = page.texts.draw(
       text, in: content, paints: paints, scale: scale, isSingleLine: box.type == "input", frame: box.pageFrame, cairo)
     for (span, place) in places {
@@ -666,7 +743,7 @@ private struct PagePainter {
     }
   }
 
-  private func paintPicture(_ box: LayoutBox, _ look: PageDrawing.Look, _ paint: ElementPaint) {
+  private mutating func paintPicture(_ box: LayoutBox, _ look: PageDrawing.Look, _ paint: ElementPaint) {
     let content = box.contentFrame
     guard content.width > 0, content.height > 0 else { return }
     let size = LayoutSize(width: min(content.width * scale, 1e5), height: min(content.height * scale, 1e5))
@@ -682,9 +759,13 @@ private struct PagePainter {
   }
 
   /// Paints a picture into a shape: `cover` fills it, `contain` is within it, `stretch` has its sides.
-  private func paint(_ picture: DecodedPicture, _ shape: Shape, _ resize: String) {
+  private mutating func paint(_ picture: DecodedPicture, _ shape: Shape, _ resize: String) {
     let rect = shape.rect
     guard rect.width > 0, rect.height > 0 else { return }
+    do throws(PictureError) { try canvas.add(picture, by: deadline) } catch {
+      failure = error
+      return
+    }
     guard let surface = picture.surface else {
       fill(shape, Color(0xE6E6E6))
       return
@@ -826,6 +907,19 @@ struct Shape: Hashable {
     return inner
   }
 
+  /// The part within a rectangle that is far away. A corner that is cut off is not round.
+  func cut(to far: LayoutRect) -> Shape {
+    let part = rect.intersection(far)
+    guard part != rect else { return self }
+    var shape = self
+    shape.rect = part
+    let (isLeft, isTop) = (part.x == rect.x, part.y == rect.y)
+    let (isRight, isBottom) = (part.maxX == rect.maxX, part.maxY == rect.maxY)
+    let areWhole = [isLeft && isTop, isRight && isTop, isRight && isBottom, isLeft && isBottom]
+    shape.radii = zip(radii, areWhole).map { $1 ? $0 : LayoutSize(width: 0, height: 0) }
+    return shape
+  }
+
   func grown(by length: Double) -> Shape {
     guard length != 0, length.isFinite else { return self }
     var grown = self
@@ -854,6 +948,9 @@ final class ShadowMask {
     let scale: Double
     /// The distance from an edge beyond which the mask does not change, in its pixels.
     fileprivate let edge: Int
+
+    /// The mask's bytes.
+    var cost: Int { (width + 6 * radius) * (height + 6 * radius) }
 
     /// `nil` if nothing is blurred, or the mask would be too large.
     init?(_ shape: Shape, blur: Double, scale: Double) {
@@ -1055,6 +1152,13 @@ extension cairo_matrix_t {
       xx: xx * first.xx + xy * first.yx, yx: yx * first.xx + yy * first.yx, xy: xx * first.xy + xy * first.yy,
       yy: yx * first.xy + yy * first.yy, x0: xx * first.x0 + xy * first.y0 + x0,
       y0: yx * first.x0 + yy * first.y0 + y0)
+  }
+
+  /// The length of the longest vector that one of length 1 becomes: the larger singular value.
+  fileprivate var stretch: Double {
+    let (across, down) = (xx * xx + yx * yx, xy * xy + yy * yy)
+    let both = xx * xy + yx * yy
+    return ((across + down + hypot(across - down, 2 * both)) / 2).squareRoot()
   }
 
   /// `nil` if everything falls onto a line.

@@ -90,7 +90,6 @@ package final class PageTexts: TextMeasuring {
       guard let set = state.set(text, width: width, paints: isPlain ? [] : paints, page: page) else { return [] }
       let largest = text.spans.reduce(0) { max($0, $1.style.fontSize * scale) }
       guard largest < 50_000, largest > 0.05 else { return [] }
-      let isLarge = largest > 400
       var box = box
       if isSingleLine {
         box.y += (box.height - set.size.height) / 2
@@ -104,15 +103,13 @@ package final class PageTexts: TextMeasuring {
         cairo_clip(cairo)
       }
       cairo_set_source_rgba(cairo, first.color.red, first.color.green, first.color.blue, first.color.alpha)
-      for line in set.lines {
-        cairo_move_to(cairo, box.x + line.x, box.y + line.baseline)
-        if isLarge {
-          // A glyph of this size is not worth an image of its own.
-          pango_cairo_layout_line_path(cairo, line.line)
-          cairo_fill(cairo)
-        } else {
-          pango_cairo_show_layout_line(cairo, line.line)
+      // cairo keeps images of some 16,000 glyphs: a large one is not worth an image of its own.
+      if largest > Self.glyphLimit {
+        if !text.hasColours || !drawSmall(set, in: box, first.color, scale, largest, cairo) {
+          show(set, at: box, asPaths: true, cairo)
         }
+      } else {
+        show(set, at: box, asPaths: false, cairo)
       }
       cairo_new_path(cairo)
       return set.pictures.map { picture in
@@ -123,6 +120,56 @@ package final class PageTexts: TextMeasuring {
       }
     }
     return places ?? []
+  }
+
+  /// The largest size in pixels of a glyph that is kept as an image: 16 KB.
+  private static let glyphLimit = 128.0
+
+  private func show(_ set: SetText, at box: LayoutRect, asPaths: Bool, _ cairo: OpaquePointer) {
+    for line in set.lines {
+      cairo_move_to(cairo, box.x + line.x, box.y + line.baseline)
+      if asPaths {
+        pango_cairo_layout_line_path(cairo, line.line)
+        cairo_fill(cairo)
+      } else {
+        pango_cairo_show_layout_line(cairo, line.line)
+      }
+    }
+  }
+
+  /// Draws a large text whose glyphs have colours, and so no paths, as a small picture that is enlarged. Such glyphs are
+  /// small pictures in their font too.
+  ///
+  /// - Returns: `false` if the picture would be too large.
+  private func drawSmall(
+    _ set: SetText, in box: LayoutRect, _ color: Color, _ scale: Double, _ largest: Double, _ cairo: OpaquePointer
+  ) -> Bool {
+    let small = scale * Self.glyphLimit / largest
+    let margin = Self.glyphLimit / 2 / small
+    let place = LayoutRect(
+      x: box.x, y: box.y, width: max(box.width.finite, set.size.width), height: set.size.height
+    ).expanded(by: margin)
+    let (width, height) = (place.width * small, place.height * small)
+    guard width > 0, height > 0, width * height <= 4_000_000,
+      let canvas = try? Canvas(width: width, height: height, scale: small, isOpaque: false)
+    else { return false }
+    cairo_translate(canvas.cairo, -place.x, -place.y)
+    cairo_set_source_rgba(canvas.cairo, color.red, color.green, color.blue, color.alpha)
+    show(set, at: box, asPaths: false, canvas.cairo)
+    cairo_save(cairo)
+    cairo_translate(cairo, place.x, place.y)
+    cairo_scale(cairo, 1 / small, 1 / small)
+    cairo_set_source_surface(cairo, canvas.surface, 0, 0)
+    cairo_paint(cairo)
+    cairo_restore(cairo)
+    return true
+  }
+}
+
+extension LayoutText {
+  /// `true` if it may have glyphs with colours of their own.
+  fileprivate var hasColours: Bool {
+    spans.contains { $0.text.unicodeScalars.contains { $0.properties.isEmojiPresentation || $0.value == 0xFE0F } }
   }
 }
 

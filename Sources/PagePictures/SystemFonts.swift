@@ -11,6 +11,8 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
   case tooLarge(width: Double, height: Double, limit: Int)
   /// Drawing took longer than it may.
   case tooSlow(Duration)
+  /// The process draws one picture at a time, and this one waited for too long, or too many wait: draw it later.
+  case busy(String)
   /// The file would have more bytes than `limit`.
   case tooManyBytes(limit: Int)
   /// cairo's reason.
@@ -27,6 +29,7 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
     case .tooLarge(let width, let height, let limit):
       "a picture of \(Self.text(width)) x \(Self.text(height)) pixels is too large: \(limit) pixels and sides of "
         + "\(Canvas.sideLimit) are allowed"
+    case .busy(let reason): reason
     case .tooSlow(let limit): "drawing the page took longer than \(limit)"
     case .tooManyBytes(let limit): "the picture's file has more than \(limit) bytes"
     case .drawing(let reason): "cairo cannot draw the page: \(reason)"
@@ -58,6 +61,9 @@ package final class SystemFonts: @unchecked Sendable {
     var pages: [Int: PageState] = [:]
     var nextPage = 0
     var nextFont = 0
+    /// The files of the pages' fonts by their numbers.
+    var files: [Int: FontFile] = [:]
+    var budget = FontBudget()
     var metrics: [FontKey: FontMetrics] = [:]
   }
 
@@ -67,6 +73,16 @@ package final class SystemFonts: @unchecked Sendable {
 
   private static let loaded: Result<SystemFonts, PictureError> = Result { () throws(PictureError) in try SystemFonts() }
 
+  /// fontconfig's configuration with the list of fonts, which is read once for a process. It lives as long as that.
+  nonisolated(unsafe) private static let config: Result<OpaquePointer, PictureError> = Result {
+    () throws(PictureError) in
+    if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
+    guard let config = FcInitLoadConfigAndFonts() else {
+      throw .unavailable("pictures of pages cannot be drawn: fontconfig finds no configuration")
+    }
+    return config
+  }
+
   /// The fonts of this process, which are loaded by the first call; that takes some 10 ms.
   ///
   /// - Throws: ``PictureError/unavailable(_:)`` if a library is missing. Later calls throw the same.
@@ -74,10 +90,14 @@ package final class SystemFonts: @unchecked Sendable {
 
   /// Loads the fonts that a process needs that will have no right to open other files, and opens those of usual texts.
   ///
+  /// Pango starts threads: one for each search, which ends by itself, and since 1.51.2 one for each map of fonts, which ends
+  /// with the map. What a process gives up afterwards does not hold for those that run already. So this map is gone when the
+  /// call returns, though its threads may take a moment; ``shared()`` makes another one when it is needed.
+  ///
   /// - Returns: the folders of fonts, from which the process must still be able to read: Pango opens a font when a text needs
   ///   it.
   package static func preload() throws(PictureError) -> [String] {
-    let fonts = try shared()
+    let fonts = try SystemFonts()
     for decoder in [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG] { _ = pk_load_decoder(decoder) }
     let texts = PageTexts(fonts)
     texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
@@ -85,10 +105,10 @@ package final class SystemFonts: @unchecked Sendable {
   }
 
   private init() throws(PictureError) {
-    if let reason = pk_load_cairo() { throw .unavailable(String(cString: reason)) }
-    guard let config = FcInitLoadConfigAndFonts(),
-      let map = pango_cairo_font_map_new_for_font_type(CInt(CAIRO_FONT_TYPE_FT))
-    else { throw .unavailable("pictures of pages cannot be drawn: fontconfig finds no configuration") }
+    let config = try Self.config.get()
+    guard let map = pango_cairo_font_map_new_for_font_type(CInt(CAIRO_FONT_TYPE_FT)) else {
+      throw .unavailable("pictures of pages cannot be drawn: Pango makes no map of fonts")
+    }
     pango_fc_font_map_set_config(map, config)
     func makeContext(_ direction: Int) throws(PictureError) -> OpaquePointer {
       guard let context = pango_font_map_create_context(map), let options = cairo_font_options_create() else {
@@ -110,7 +130,9 @@ package final class SystemFonts: @unchecked Sendable {
       chinese: pango_language_from_string("zh-cn"))
   }
 
-  // It lives as long as the process: Pango's state is not given back.
+  deinit {
+    for object in [state.leftToRight, state.rightToLeft, state.map] { g_object_unref(UnsafeMutableRawPointer(object)) }
+  }
 
   func withState<Result>(_ body: (inout State) throws(PictureError) -> Result) throws(PictureError) -> Result {
     lock.lock()
@@ -147,15 +169,57 @@ struct PageState {
   var fonts: [PageFont] = []
 }
 
-/// A font of a page. Its file is in memory, and known to fontconfig by a name that no other font has.
+/// A font of a page.
 struct PageFont {
   /// The name that the page gave it, in lower case.
   let family: String
-  /// The name that fontconfig knows.
+  /// The name that fontconfig knows, which no other file has.
   let name: String
+  /// The number of its ``FontFile``.
+  let file: Int
+}
+
+/// The file of a font in memory. Pages that bring the same bytes share it.
+struct FontFile {
+  let size: Int
+  /// A hash of the bytes, to find the same ones.
+  let hash: Int
   /// The file, which stays open: Pango opens it again by its path.
   let descriptor: Int32
   let patterns: [OpaquePointer]
+  /// The number of the fonts of pages that are this file.
+  var users = 0
+}
+
+/// What the fonts of all pages of a process may take: their files have descriptors, of which a confined process has 64.
+struct FontBudget {
+  static let countLimit = 24
+  static let byteLimit = 64 << 20
+
+  private(set) var count = 0
+  private(set) var bytes = 0
+
+  mutating func add(_ size: Int) {
+    count += 1
+    bytes += size
+  }
+
+  mutating func remove(_ size: Int) {
+    count -= 1
+    bytes -= size
+  }
+
+  /// The reason why a file of `size` bytes is one too many; `nil` if it is not.
+  ///
+  /// - Parameter replaced: the size of the file that it replaces.
+  func refusal(of size: Int, replacing replaced: Int? = nil) -> String? {
+    var after = self
+    if let replaced { after.remove(replaced) }
+    after.add(size)
+    if after.count > Self.countLimit { return "the open pages have \(Self.countLimit) fonts, which is the limit" }
+    if after.bytes > Self.byteLimit { return "the fonts of the open pages have more than \(Self.byteLimit) bytes" }
+    return nil
+  }
 }
 
 extension SystemFonts.State {
@@ -169,10 +233,36 @@ extension SystemFonts.State {
     func refuse(_ reason: String) -> PictureError { .font(family: family, reason: reason) }
     guard var found = pages[page] else { return }
     let key = family.lowercased()
-    guard found.fonts.count(where: { $0.family != key }) < Self.fontCount else {
+    let former = found.fonts.first { $0.family == key }
+    guard former != nil || found.fonts.count < Self.fontCount else {
       throw refuse("a page may have \(Self.fontCount) fonts")
     }
     guard bytes.count <= Self.fontLimit else { throw refuse("it has more than \(Self.fontLimit) bytes") }
+    let hash = bytes.hashValue
+    let file: Int
+    if let same = files.first(where: { $0.value.hash == hash && $0.value.has(bytes) })?.key {
+      file = same
+    } else {
+      let gone = former.flatMap { files[$0.file] }.flatMap { $0.users == 1 ? $0.size : nil }
+      if let reason = budget.refusal(of: bytes.count, replacing: gone) { throw refuse(reason) }
+      file = try addFile(bytes, hash, refuse)
+    }
+    files[file]?.users += 1
+    found.fonts.removeAll { $0.family == key }
+    found.fonts.append(PageFont(family: key, name: Self.name(of: file), file: file))
+    found.texts.removeAll()
+    pages[page] = found
+    if let former { remove([former]) }
+  }
+
+  private static func name(of file: Int) -> String { "pagekit-font-\(file)" }
+
+  /// Makes a file known to fontconfig.
+  ///
+  /// - Returns: its number.
+  private mutating func addFile(
+    _ bytes: [UInt8], _ hash: Int, _ refuse: (String) -> PictureError
+  ) throws(PictureError) -> Int {
     // The kinds of files that HarfBuzz reads too.
     let kinds: [[UInt8]] = [[0, 1, 0, 0], Array("OTTO".utf8), Array("true".utf8), Array("ttcf".utf8)]
     guard kinds.contains(where: { bytes.starts(with: $0) }) else {
@@ -189,12 +279,11 @@ extension SystemFonts.State {
       path.withMemoryRebound(to: UInt8.self, capacity: 1) { FcFreeTypeQueryAll($0, .max, nil, &count, read) }
     }
     var patterns: [OpaquePointer] = []
-    let name = "pagekit-font-\(nextFont)"
     // Fonts with axes come in many named instances.
     for index in 0..<min(Int(read.pointee.nfont), 64) {
       guard let pattern = read.pointee.fonts[index] else { continue }
       _ = FcPatternDel(pattern, "family")
-      _ = name.withCString { name in
+      _ = Self.name(of: nextFont).withCString { name in
         name.withMemoryRebound(to: UInt8.self, capacity: 1) { FcPatternAddString(pattern, "family", $0) }
       }
       FcPatternReference(pattern)
@@ -204,13 +293,16 @@ extension SystemFonts.State {
       close(descriptor)
       throw refuse("FreeType finds no font in the file")
     }
+    let number = nextFont
     nextFont += 1
-    let former = found.fonts.filter { $0.family == key }
-    found.fonts.removeAll { $0.family == key }
-    found.fonts.append(PageFont(family: key, name: name, descriptor: descriptor, patterns: patterns))
-    found.texts.removeAll()
-    pages[page] = found
-    remove(former)
+    files[number] = FontFile(size: bytes.count, hash: hash, descriptor: descriptor, patterns: patterns)
+    budget.add(bytes.count)
+    changeFonts()
+    return number
+  }
+
+  /// Has Pango search again.
+  private mutating func changeFonts() {
     pango_fc_font_map_config_changed(map)
     metrics = [:]
   }
@@ -226,24 +318,29 @@ extension SystemFonts.State {
   mutating func removePage(_ page: Int) {
     guard var found = pages.removeValue(forKey: page) else { return }
     found.texts.removeAll()
-    guard !found.fonts.isEmpty else { return }
     remove(found.fonts)
-    pango_fc_font_map_config_changed(map)
-    metrics = [:]
   }
 
-  private func remove(_ gone: [PageFont]) {
+  /// Forgets fonts of pages, and files that are no other ones' too.
+  private mutating func remove(_ gone: [PageFont]) {
     guard let fonts = FcConfigGetFonts(config, CInt(FcSetSystem)) else { return }
+    var areFewer = false
     for font in gone {
-      for pattern in font.patterns {
+      files[font.file]?.users -= 1
+      guard let file = files[font.file], file.users == 0 else { continue }
+      files[font.file] = nil
+      budget.remove(file.size)
+      areFewer = true
+      for pattern in file.patterns {
         let count = Int(fonts.pointee.nfont)
         guard let index = (0..<count).last(where: { fonts.pointee.fonts[$0] == pattern }) else { continue }
         for next in (index + 1)..<max(count, index + 1) { fonts.pointee.fonts[next - 1] = fonts.pointee.fonts[next] }
         fonts.pointee.nfont -= 1
         FcPatternDestroy(pattern)
       }
-      close(font.descriptor)
+      close(file.descriptor)
     }
+    if areFewer { changeFonts() }
   }
 
   /// A file in memory, whose path other libraries can open.
@@ -262,5 +359,20 @@ extension SystemFonts.State {
       written += count
     }
     return descriptor
+  }
+}
+
+extension FontFile {
+  /// Compares the file with bytes.
+  func has(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count == size else { return false }
+    var part = [UInt8](repeating: 0, count: min(size, 64 << 10))
+    var offset = 0
+    while offset < size {
+      let count = pread(descriptor, &part, part.count, off_t(offset))
+      guard count > 0, bytes[offset..<(offset + count)].elementsEqual(part[..<count]) else { return false }
+      offset += count
+    }
+    return true
   }
 }

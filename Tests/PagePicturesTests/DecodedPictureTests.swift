@@ -109,6 +109,38 @@ struct DecodedPictureTests {
     }
   }
 
+  @Test("a picture is decoded once for its bytes and its size, and one that has changed is decoded again")
+  func keptPictures() throws {
+    func file(_ green: Double) throws -> [UInt8] {
+      let canvas = try Canvas(width: 40, height: 30, scale: 1, isOpaque: true)
+      cairo_set_source_rgba(canvas.cairo, 0.3, green, 0.7, 1)
+      cairo_paint(canvas.cairo)
+      return try canvas.png(level: 6)
+    }
+    func color(_ picture: DecodedPicture) throws -> [UInt8]? {
+      let canvas = try Canvas(width: 40, height: 30, scale: 1, isOpaque: true)
+      canvas.paint(picture)
+      return canvas.pixel(20, 20)
+    }
+    var bytes = try file(1)
+    let first = try DecodedPicture.decode(bytes)
+    #expect(try DecodedPicture.decode(bytes, for: LayoutSize(width: 9, height: 9)) === first)
+    // Other bytes of the same length, by the same name or in the same array.
+    let other = try file(0)
+    bytes.replaceSubrange(bytes.indices, with: other)
+    let second = try DecodedPicture.decode(bytes)
+    #expect(second !== first)
+    #expect(try color(first)?[1] == 255 && color(second)?[1] == 0)
+    if pk_load_decoder(PK_DECODER_JPEG) == nil {
+      let small = LayoutSize(width: 4, height: 2)
+      #expect(try DecodedPicture.decode(Self.jpeg, for: small) === DecodedPicture.decode(Self.jpeg, for: small))
+      #expect(try DecodedPicture.decode(Self.jpeg, for: small).cost < DecodedPicture.decode(Self.jpeg).cost)
+    }
+    // One of more than 12 MB is not kept.
+    let large = try Canvas(width: 2_000, height: 2_000, scale: 1, isOpaque: true).png(level: 1)
+    #expect(try DecodedPicture.decode(large) !== DecodedPicture.decode(large))
+  }
+
   @Test("a file that is cut or damaged gives an error of one sentence, or a picture")
   func damaged() throws {
     for (name, bytes, _) in try Self.files() {

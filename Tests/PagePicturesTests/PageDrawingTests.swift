@@ -1,3 +1,4 @@
+import CCairo
 import Foundation
 import PageLayout
 import Testing
@@ -49,6 +50,29 @@ struct PageDrawingTests {
     #expect(canvas.color(50, 175) == "white")
   }
 
+  @Test("groups have as many pixels as the picture and four million, and what is left over fades by itself")
+  func groupPixels() throws {
+    var room = PixelRoom(picture: 1_000_000)
+    #expect(!room.take((5 << 20)) && room.take(4 << 20) && room.take(1_000_000) && !room.take(1))
+    room.give(4 << 20)
+    #expect(room.take(4 << 20) && !room.take(1))
+
+    // Two groups of nine million pixels are too many: in the second one blue is seen through red.
+    var page = try TestPage(width: 3_000, height: 3_000)
+    let size = "width:3000;height:3000;"
+    let outer = page.add(size + "opacity:0.999;backgroundColor:white")
+    let inner = page.add(size + "opacity:0.5;backgroundColor:blue", to: outer)
+    page.add(size + "backgroundColor:red", to: inner)
+    let pixel = try #require(try page.draw().pixel(1_500, 1_500))
+    #expect(pixel[2] > 100 && pixel[2] < 220, "\(pixel)")
+    // A small group in it has room.
+    page = try TestPage(width: 3_000, height: 3_000)
+    let other = page.add(size + "opacity:0.999;backgroundColor:white")
+    let small = page.add("width:200;height:200;opacity:0.5;backgroundColor:blue", to: other)
+    page.add("width:200;height:200;backgroundColor:red", to: small)
+    #expect(["255,128,128", "255,127,127"].contains(try page.draw().color(100, 100)))
+  }
+
   @Test("what is outside of a clip is not seen")
   func clips() throws {
     var page = try TestPage()
@@ -81,6 +105,49 @@ struct PageDrawingTests {
     let canvas = try page.draw()
     #expect(canvas.color(inside.0, inside.1) == "red", "\(inside)")
     #expect(canvas.color(outside.0, outside.1) == "white", "\(outside)")
+  }
+
+  @Test(
+    "what is scaled beyond all measure is drawn as it is seen, at no other cost",
+    arguments: [
+      (["scale(0.01)", "scale(100)"], "red"), (["scale(100)", "scale(0.01)"], "red"), (["scale(100000)"], "red"),
+      (["scale(1000000)", "scale(1000000)"], "white"), (["scale(0.001)", "scale(0.001)", "scale(0.001)"], "white"),
+      (Array(repeating: "scale(0.5)", count: 18) + Array(repeating: "scale(2)", count: 18), "red"),
+      (Array(repeating: "skewX(60deg)", count: 12) + Array(repeating: "skewX(-60deg)", count: 12), "red"),
+      (["matrix(1000,0,0,0.001,0,0)", "matrix(0.001,0,0,1000,0,0)"], "red"),
+    ])
+  func nestedScales(_ transforms: [String], _ color: String) throws {
+    let styles = [
+      "borderRadius:80", "boxShadow:0 0 500px black", "borderWidth:3;borderStyle:dotted;borderColor:red",
+      "borderWidth:1;borderRadius:9;borderStyle:dashed;borderColor:red", "opacity:0.999",
+    ]
+    for style in styles {
+      var page = try TestPage()
+      var parent = "_root"
+      for transform in transforms { parent = page.add("width:200;height:200;transform:\(transform)", to: parent) }
+      parent = page.add("width:200;height:200;backgroundColor:red;\(style)", to: parent)
+      page.add("position:absolute;top:0;fontSize:20;color:red", "text", to: parent, ["value": .text("Hello 😀")])
+      var drawing = page.drawing()
+      drawing.timeLimit = .seconds(60)
+      #expect(try drawing.draw(width: 200).color(100, 140) == color, "\(style)")
+      #expect(throws: Never.self) { try drawing.svg(width: 200) }
+    }
+  }
+
+  @Test("large letters are drawn as paths, and large emoji from small pictures")
+  func largeGlyphs() throws {
+    var page = try TestPage(width: 400, height: 800)
+    page.add("height:400;fontSize:300", "text", ["value": .text("中")])
+    page.add("height:400;fontSize:300", "text", ["value": .text("😀")])
+    let canvas = try page.draw()
+    #expect(canvas.inked(0..<400, 0..<400) > 10_000)
+    let yellow = (0..<400).reduce(0) { count, x in
+      count
+        + (400..<800).count { y in
+          canvas.pixel(x, y).map { $0[0] > 200 && $0[1] > 150 && $0[2] < 120 } ?? false
+        }
+    }
+    #expect(yellow > 20_000, "\(yellow)")
   }
 
   @Test("shadows are behind a box, blurred, and not within it")
@@ -231,6 +298,86 @@ struct PageDrawingTests {
     #expect(text.contains(#"width="200" height="200""#))
     drawing.byteLimit = 300
     #expect(throws: PictureError.tooManyBytes(limit: 300)) { try drawing.svg(width: 200) }
+  }
+
+  private static func noise(_ side: Int, _ seed: UInt64) throws -> DecodedPicture {
+    let canvas = try Canvas(width: Double(side), height: Double(side), scale: 1, isOpaque: true)
+    var random = seed
+    for row in 0..<side {
+      random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      let color = (0..<3).map { Double((random >> (33 + 8 * $0)) & 255) / 255 }
+      cairo_set_source_rgba(canvas.cairo, color[0], color[1], color[2], 1)
+      cairo_rectangle(canvas.cairo, 0, Double(row), Double(side), 1)
+      cairo_fill(canvas.cairo)
+    }
+    return try DecodedPicture.decode(try canvas.png(level: 1))
+  }
+
+  @Test("pictures in an SVG file have a bound of bytes, and a picture that is drawn often is in it once")
+  func svgPictures() throws {
+    func drawing(_ pictures: [DecodedPicture], times: Int = 1) throws -> PageDrawing {
+      var page = try TestPage()
+      for picture in pictures {
+        for _ in 0..<times { page.pictures[page.add("width:20;height:20", "image")] = picture }
+      }
+      return page.drawing()
+    }
+    let small = try Self.noise(64, 1)
+    let once = try drawing([small]).svg(width: 200)
+    let often = try drawing([small], times: 5).svg(width: 200)
+    #expect(once.firstRange(of: Array("data:image/png;base64,".utf8)) != nil)
+    #expect(often.count < once.count + 5 * 1_000)
+    // Each has 16 MB of pixels.
+    let large = try (1...5).map { try Self.noise(2_000, $0) }
+    #expect(try drawing(Array(large.prefix(4))).svg(width: 200).count > 4 * 2_000)
+    let error = #expect(throws: PictureError.self) { try drawing(large).svg(width: 200) }
+    #expect(error?.description == "the pictures in the SVG file have more than 67108864 bytes of pixels")
+    // As PNG they are drawn one after the other.
+    #expect(throws: Never.self) { try drawing(large).png(width: 200) }
+    var bounded = try drawing(Array(large.prefix(2)))
+    bounded.byteLimit = 5_000
+    #expect(throws: PictureError.tooManyBytes(limit: 5_000)) { try bounded.svg(width: 200) }
+  }
+
+  @Test("an SVG file of many elements is written in parts, in time or not at all")
+  func svgParts() throws {
+    var page = try TestPage()
+    for index in 0..<950 {
+      page.add("position:absolute;left:\(index % 190);top:0;width:9;height:9;backgroundColor:red")
+    }
+    let text = String(decoding: try page.drawing().svg(width: 200), as: UTF8.self)
+    #expect(text.contains(#"version="1.1""#) && !text.contains("<page") && !text.contains("</page"))
+    #expect(text.replacing(" ", with: "").components(separatedBy: "rgb(100%,0%,0%)").count == 951)
+    #expect(text.components(separatedBy: #"<g id="surface"#).count > 9)
+
+    // What is slow is the writing.
+    page = try TestPage()
+    for index in 0..<3_000 {
+      page.add(
+        "position:absolute;left:\(index % 150);top:0;width:50;height:60;borderRadius:\(index % 20);opacity:0.5;"
+          + "backgroundColor:red;boxShadow:0 0 \(index % 40)px black")
+    }
+    var drawing = page.drawing()
+    drawing.timeLimit = .milliseconds(100)
+    let start = ContinuousClock.now
+    #expect(throws: PictureError.tooSlow(.milliseconds(100))) { try drawing.svg(width: 200) }
+    #expect(drawing.timeLimit * 30 > ContinuousClock.now - start)
+
+    page = try TestPage()
+    let group = page.add("width:200;height:200;opacity:0.5;backgroundColor:red")
+    for _ in 0..<2_001 { page.add("position:absolute;width:9;height:9;backgroundColor:red", to: group) }
+    let error = #expect(throws: PictureError.self) { try page.drawing().svg(width: 200) }
+    #expect(error?.description.contains("too many for SVG") ?? false)
+  }
+
+  @Test("the end of a file counts to the time of its drawing")
+  func slowEnds() throws {
+    var page = try TestPage()
+    let canvas = try Canvas(svgWidth: 200, height: 200, scale: 1, byteLimit: 1 << 20)
+    let over = Deadline(within: .zero, of: .seconds(3))
+    #expect(throws: PictureError.tooSlow(.seconds(3))) { try canvas.svg(by: over) }
+    #expect(throws: PictureError.tooSlow(.seconds(3))) { try page.draw().png(level: 1, by: over) }
+    #expect(throws: PictureError.tooSlow(.seconds(3))) { try Self.noise(64, 99).encode(by: over) }
   }
 
   @Test("a part of a page is drawn, in any number of pixels")

@@ -195,6 +195,50 @@ struct PageTextsTests {
     try texts.addFont(family: "f3", bytes: bytes)
   }
 
+  @Test("pages with the same font share its file, until the last of them has gone")
+  func sharedFonts() throws {
+    let fonts = try SystemFonts.shared()
+    // A file that no other test has.
+    let bytes = try TestFonts.bytes("DejaVuSansMono.ttf") + Array("shared".utf8)
+    func users() throws -> [Int] {
+      try fonts.withState { state throws(PictureError) in
+        state.files.values.filter { $0.size == bytes.count && $0.has(bytes) }.map(\.users)
+      }
+    }
+    func width(_ texts: PageTexts, _ family: String) -> Double {
+      texts.size(of: LayoutText("Hello", style: Self.style { $0.fontFamily = family }), width: .infinity).width
+    }
+    var pages = (0..<30).map { _ in PageTexts(fonts) }
+    for (index, page) in pages.enumerated() { try page.addFont(family: "own\(index)", bytes: bytes) }
+    #expect(try users() == [30])
+    #expect(width(pages[3], "own3") == width(pages[3], "DejaVu Sans Mono"))
+    #expect(width(pages[3], "own4, DejaVu Sans") == width(pages[3], "DejaVu Sans"))
+    try pages[3].addFont(family: "own3", bytes: TestFonts.bytes("DejaVuSans-Bold.ttf"))
+    #expect(try users() == [29])
+    #expect(width(pages[3], "own3") != width(pages[4], "own4"))
+    pages.removeFirst(4)
+    #expect(try users() == [26])
+    #expect(width(pages[0], "own4") == width(pages[0], "DejaVu Sans Mono"))
+    pages = []
+    #expect(try users() == [])
+  }
+
+  @Test(
+    "the fonts of all pages have a bound, and a font that replaces another counts in its place",
+    arguments: [
+      ([], 100, nil, true), (Array(repeating: 1, count: 23), 1, nil, true),
+      (Array(repeating: 1, count: 24), 1, nil, false), (Array(repeating: 1, count: 24), 1, 1, true),
+      ([32 << 20, 31 << 20], 1 << 20, nil, true), ([32 << 20, 31 << 20], (1 << 20) + 1, nil, false),
+      ([32 << 20, 31 << 20], 32 << 20, 31 << 20, true),
+    ] as [([Int], Int, Int?, Bool)])
+  func fontBudget(_ sizes: [Int], _ size: Int, _ replaced: Int?, _ isAllowed: Bool) {
+    var budget = FontBudget()
+    for size in sizes { budget.add(size) }
+    #expect((budget.refusal(of: size, replacing: replaced) == nil) == isAllowed)
+    for size in sizes { budget.remove(size) }
+    #expect(budget.count == 0 && budget.bytes == 0)
+  }
+
   // MARK: What pages may try
 
   @Test("of a long text the beginning is measured, in bounded time")

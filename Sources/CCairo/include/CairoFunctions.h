@@ -10,11 +10,17 @@ FUNCTION(cairo, uint8_t *, cairo_image_surface_get_data, (cairo_surface_t *surfa
 FUNCTION(cairo, int, cairo_image_surface_get_width, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, int, cairo_image_surface_get_height, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, int, cairo_image_surface_get_stride, (cairo_surface_t *surface), (surface))
+FUNCTION(cairo, int, cairo_image_surface_get_format, (cairo_surface_t *surface), (surface))
+FUNCTION(cairo, int, cairo_surface_set_mime_data,
+    (cairo_surface_t *surface, const char *type, const uint8_t *bytes, unsigned long count, void (*destroy)(void *), void *context),
+    (surface, type, bytes, count, destroy, context))
 FUNCTION(cairo, cairo_surface_t *, cairo_image_surface_create_from_png_stream,
     (cairo_read_func_t read, void *closure), (read, closure))
 FUNCTION(cairo, cairo_surface_t *, cairo_svg_surface_create_for_stream,
     (cairo_write_func_t write, void *closure, double width, double height), (write, closure, width, height))
 FUNCTION(cairo, void, cairo_svg_surface_set_document_unit, (cairo_surface_t *surface, int unit), (surface, unit))
+FUNCTION(cairo, void, cairo_svg_surface_restrict_to_version, (cairo_surface_t *surface, int version), (surface, version))
+FUNCTION(cairo, void, cairo_surface_show_page, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, void, cairo_surface_flush, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, void, cairo_surface_mark_dirty, (cairo_surface_t *surface), (surface))
 FUNCTION(cairo, void, cairo_surface_finish, (cairo_surface_t *surface), (surface))

@@ -14,10 +14,12 @@ extension PageInstance {
   /// page that ends meanwhile is drawn as it was.
   ///
   /// - Returns: a PNG or SVG file.
-  /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, or it
-  ///   takes too long; ``PageError/destroyed``.
+  /// - Throws: `PictureError`: a library is missing, the picture has more pixels than ``PictureOptions/pixelLimit``, it takes
+  ///   too long, or too many others are drawn before it; ``PageError/destroyed``; `CancellationError` while it waits for them.
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
     guard phase != .destroyed else { throw PageError.destroyed }
+    let turn = try await DrawingTurns.shared.begin(for: id, within: options.time * 2)
+    defer { DrawingTurns.shared.end(turn) }
     let start = ContinuousClock.now
     let (patience, deadline) = (start + options.time / 2, start + options.time)
     let pages = shownPages.map(\.page)
@@ -285,8 +287,8 @@ private struct PageScene: Sendable {
       area.height = max(window.height, body.contentSize.height, body.frame.height)
     }
     let height = width / area.width * area.height
-    guard width * height <= Double(PictureOptions.pixelLimit) else {
-      throw .tooLarge(width: width, height: height, limit: PictureOptions.pixelLimit)
+    guard width * height <= Double(options.allowedPixels) else {
+      throw .tooLarge(width: width, height: height, limit: options.allowedPixels)
     }
   }
 

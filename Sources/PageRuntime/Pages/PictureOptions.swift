@@ -1,3 +1,35 @@
+import HTTPTransport
+import PagePictures
+
+/// Has pictures drawn one at a time: each may take much memory. The others wait, and pages take turns.
+struct DrawingTurns: Sendable {
+  /// Those of this process.
+  static let shared = DrawingTurns(limit: 16)
+
+  private let gate: FairGate<String>
+
+  /// - Parameter limit: the largest number of pictures that wait.
+  init(limit: Int) { gate = FairGate(width: 1, limit: limit) }
+
+  /// The number of pictures that wait.
+  var waiting: Int { gate.counts.waiting }
+
+  /// Waits until no other picture is drawn.
+  ///
+  /// - Throws: `PictureError.busy` if too many wait, or this one has waited for `patience`; `CancellationError`.
+  func begin(for page: String, within patience: Duration) async throws -> FairGate<String>.Pass {
+    do {
+      return try await gate.enter(for: page, until: .now + patience)
+    } catch FairGate<String>.Refusal.full(let limit) {
+      throw PictureError.busy("\(limit) other pictures wait to be drawn, which is the limit: try again later")
+    } catch FairGate<String>.Refusal.late {
+      throw PictureError.busy("other pictures took longer than \(patience) to be drawn: try again later")
+    }
+  }
+
+  func end(_ turn: FairGate<String>.Pass) { gate.leave(turn) }
+}
+
 /// How a page is drawn.
 public struct PictureOptions: Codable, Hashable, Sendable {
   /// The format of the file.
@@ -49,6 +81,8 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   public var isFull: Bool
   /// The longest time that the picture may take, in seconds. Half of it is the longest wait for pictures and fonts.
   public var timeLimit = 5.0
+  /// The largest number of pixels of this picture, at most ``pixelLimit``.
+  package var allowedPixels = PictureOptions.pixelLimit
 
   /// Makes the options of a picture.
   ///

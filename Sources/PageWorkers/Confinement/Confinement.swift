@@ -133,6 +133,70 @@ enum Confinement {
   static func failure(_ result: Int32) -> String? { result == 0 ? nil : String(cString: strerror(errno)) }
 }
 
+/// The threads of this process. What a thread gives up holds for it and for those that it starts later, but not for others
+/// that run already.
+enum ProcessThreads {
+  enum Decision: Hashable {
+    /// The calling thread is the only one.
+    case alone
+    /// Others may end by themselves.
+    case wait
+    /// Another thread would keep the process's rights; the text names it.
+    case refuse(String)
+  }
+
+  /// - Parameters:
+  ///   - names: the names of all threads by their ids; `nil` if they cannot be listed.
+  ///   - own: the id of the calling thread.
+  ///   - isLate: `true` if others have had their time to end.
+  static func decision(_ names: [Int32: String]?, own: Int32, isLate: Bool) -> Decision {
+    guard let names, names[own] != nil else { return .refuse("the threads of the process cannot be listed") }
+    let others = names.filter { $0.key != own }.values.sorted()
+    guard !others.isEmpty else { return .alone }
+    guard isLate else { return .wait }
+    let list = others.map { "\"\($0)\"" }.joined(separator: ", ")
+    return .refuse("\(others.count == 1 ? "the thread" : "the threads") \(list) would not be confined")
+  }
+
+  /// Waits until the calling thread is the only one of the process.
+  ///
+  /// - Returns: the reason why it is not, after `limit`; `nil` if it is.
+  static func waitForOthers(within limit: Duration = .seconds(5)) -> String? {
+    let own = Int32(pk_syscall3(Int(SYS_gettid), 0, 0, 0))
+    let deadline = ContinuousClock.now + limit
+    while true {
+      switch decision(names, own: own, isLate: ContinuousClock.now >= deadline) {
+      case .alone: return nil
+      case .refuse(let reason): return reason
+      case .wait: usleep(1_000)
+      }
+    }
+  }
+
+  /// The names of the threads by their ids; `nil` if they cannot be listed.
+  static var names: [Int32: String]? {
+    guard let folder = opendir("/proc/self/task") else { return nil }
+    defer { closedir(folder) }
+    var names: [Int32: String] = [:]
+    while let entry = readdir(folder) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      guard let id = Int32(name) else { continue }
+      names[id] = self.name(of: id)
+    }
+    return names
+  }
+
+  /// The name of a thread; its id, if it ends meanwhile.
+  private static func name(of id: Int32) -> String {
+    let file = open("/proc/self/task/\(id)/comm", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return "\(id)" }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(file, &bytes, bytes.count)
+    return String(decoding: bytes.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)
+  }
+}
+
 /// Landlock: the process restricts the files and processes that it can reach. The rights that a kernel can refuse depend
 /// on the version of its Landlock.
 struct Landlock: Hashable {

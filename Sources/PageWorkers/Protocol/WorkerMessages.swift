@@ -300,6 +300,8 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
   case stopped(KillReason)
   /// The page cannot be opened: no framework, not a page, …
   case refused(String)
+  /// The process has too much to do: the call may be tried again.
+  case busy(String)
   case unknownPage
   /// The page has no element of an event's ref, or none that a tap reaches.
   case unknownElement(String)

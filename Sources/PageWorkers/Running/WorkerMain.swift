@@ -12,6 +12,8 @@ package enum WorkerMain {
   static let boardDescriptor: Int32 = 4
   /// The argument behind the parent's of a worker that draws pages.
   static let drawing = "pictures"
+  /// The argument behind the parent's of a worker that cannot draw; the reason follows.
+  private static let notDrawing = "no-pictures"
 
   /// To be called first, before any other thread starts: `renderhost worker PARENT`, or `renderhost worker --check`.
   package static func runOrCheck() -> Never {
@@ -32,16 +34,17 @@ package enum WorkerMain {
     guard let parent = CommandLine.arguments.dropFirst(2).first.flatMap({ pid_t($0) }),
       let board = SharedHeartbeats(descriptor: boardDescriptor, isWritable: true)
     else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }
+    // One malloc arena for each script that runs at a time. The default is eight for each processor, and each arena
+    // keeps the memory of the pages of one thread: 0.6 MB for a page.
+    _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
+    // The libraries that draw pages cannot be loaded after the confinement; and a worker that does not draw is cheaper
+    // without them.
+    let fonts = preloadFonts(CommandLine.arguments.dropFirst(3))
     close(boardDescriptor)
     // The file is opened at the first use; after the confinement it cannot be opened.
     _ = ScriptLimits.residentBytesNow()
     // The engine's library cannot be loaded after the confinement either.
     let engineProblem = ScriptGroup.engineProblem
-    // One malloc arena for each script that runs at a time. The default is eight for each processor, and each arena
-    // keeps the memory of the pages of one thread: 0.6 MB for a page.
-    _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
-    // Nor can the libraries that draw pages; and a worker that does not draw is cheaper without them.
-    let fonts = CommandLine.arguments.dropFirst(3).first == drawing ? Result(catching: SystemFonts.preload) : nil
     let report = Confinement.apply(parent: parent, fonts: try? fonts?.get())
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)
@@ -68,6 +71,23 @@ package enum WorkerMain {
       }
     }
     _exit(0)
+  }
+
+  /// Loads what draws pages, if the arguments say so.
+  ///
+  /// - Parameter arguments: those behind the parent's.
+  /// - Returns: the folders of fonts, or why no page can be drawn; `nil` for a worker that is not to draw.
+  private static func preloadFonts(_ arguments: ArraySlice<String>) -> Result<[String], PictureError>? {
+    if arguments.first == notDrawing { return .failure(.unavailable(arguments.dropFirst().first ?? "")) }
+    guard arguments.first == drawing else { return nil }
+    let fonts = Result(catching: SystemFonts.preload)
+    guard let thread = ProcessThreads.waitForOthers() else { return fonts }
+    // A page that takes over the process could use a thread that keeps all rights, drawing or not: so the process starts
+    // again, without the libraries.
+    let words = CommandLine.arguments.prefix(3) + [notDrawing, "pictures of pages are not drawn: \(thread)"]
+    var pointers = words.map { strdup($0) } + [nil]
+    execv("/proc/self/exe", &pointers)
+    refuse("the worker cannot start again without \(thread): \(String(cString: strerror(errno)))")
   }
 
   private static func refuse(_ reason: String) -> Never {
@@ -120,6 +140,7 @@ extension WorkerPages {
     case .end(let call, let page): await answer(call) { (try await end(page), []) }
     case .releaseMemory:
       await environment.frameworks.releaseMemory()
+      DecodedPicture.releaseKept()
       malloc_trim(0)
     case .channel(let numbers, let name):
       await deliver(payload, toChannel: name, of: numbers)
@@ -167,6 +188,7 @@ extension PageFault {
       self = KillReason(error).map { .stopped($0) } ?? .script(ScriptException(message: error.sentence))
     case let error as EventError: self = .unknownElement("\(error)")
     case let error as ClickError: self = .unknownElement("\(error)")
+    case PictureError.busy(let reason): self = .busy(reason)
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptException(message: "\(error)"))
     default: self = .refused(error.sentence)

@@ -92,6 +92,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .script(let fault): self = .script(url: url, fault)
     case .stopped(let reason): self = .killed(url: url, reason)
     case .refused(let reason): self = .script(url: url, ScriptException(message: reason))
+    case .busy(let reason): self = .busy(reason)
     case .unknownPage: self = .unknownPage(url)
     case .unknownElement(let reason): self = .unknownElement(url: url, reason: reason)
     }

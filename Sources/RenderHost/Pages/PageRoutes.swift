@@ -268,6 +268,10 @@ extension PageRoutes {
     return format
   }
 
+  /// The largest number of pixels of a picture: a worker has room for it beside its pages within 512 MiB, also if the page
+  /// brings the largest pictures, groups and files that it may.
+  static let pixelLimit = 8 << 20
+
   /// - Throws: ``PageFailure``: the host draws no pages, or none of this size.
   func view(_ format: PageView.Format, _ request: Request) throws -> PageView {
     let parameters = request.uri.queryParameters
@@ -276,12 +280,13 @@ extension PageRoutes {
     }
     guard directory.configuration.draws else { throw PageFailure.noPictures }
     var options = PictureOptions(kind, isFull: parameters["full"] != nil)
+    options.allowedPixels = Self.pixelLimit
     if let text = parameters["size"] {
       guard let screen = PictureOptions.Screen(String(text)) else {
         throw PageFailure.badRequest("the parameter size is \"\(text)\": expected a screen such as 375x812@2")
       }
-      guard screen.pixels <= Double(PictureOptions.pixelLimit) else {
-        throw PageFailure.badRequest("a screen of \(screen) has more than \(PictureOptions.pixelLimit) pixels")
+      guard screen.pixels <= Double(options.allowedPixels) else {
+        throw PageFailure.badRequest("a screen of \(screen) has more than \(options.allowedPixels) pixels")
       }
       options.screen = screen
     }

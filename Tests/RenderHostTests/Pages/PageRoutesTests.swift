@@ -58,7 +58,7 @@ import Testing
       #expect(drawing.headers[.contentType] == "image/svg+xml" && drawing.text.contains("<svg"))
       #expect(drawing.headers[.contentSecurityPolicy]?.contains("sandbox") == true)
       for (query, reason) in [
-        ("size=9999x9999@2", "a screen of 9999x9999@2 has more than 33554432 pixels"),
+        ("size=9999x9999@2", "a screen of 9999x9999@2 has more than 8388608 pixels"),
         ("size=big", "the parameter size is \"big\": expected a screen such as 375x812@2"),
         ("format=html", "\"html\" is not the format of a picture: use png or svg"),
       ] {
