@@ -246,7 +246,8 @@ private struct PagePainter {
         paintElement(ref, slider, isRoot: ref == root)
         if let failure { throw failure }
         try canvas.check()
-      case .page(let inner, let box, let paint): try self.paint(inner, in: box, paint)
+      case .page(let inner, let box, let paint):
+        try self.paint(inner, in: box, paint)
         partSize += 1
         try endPart()
       case .end(let ended):
