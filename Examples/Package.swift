@@ -14,5 +14,8 @@ let package = Package(
         .product(name: "PageTesting", package: "PageKit"),
       ],
       path: "CustomHandlers", exclude: ["README.md"]),
+    .executableTarget(
+      name: "kiosk", dependencies: [.product(name: "PageKit", package: "PageKit")], path: "Kiosk",
+      exclude: ["README.md"]),
   ]
 )

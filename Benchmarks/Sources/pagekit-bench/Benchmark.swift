@@ -14,7 +14,7 @@ enum Benchmark {
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
         Data(
-          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|load|growth|gateway-growth]\n"
+          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|layout|load|growth|gateway-growth]\n"
             .utf8
         ))
       exit(64)
@@ -45,6 +45,7 @@ enum Benchmark {
     if isWanted("host") { try host(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("gateway") { try gateway(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs, folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("layout") { try await layout(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("growth") {
       let rounds = max(3, rounds / 2)
       let benchmark = GrowthBenchmark(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds)
@@ -92,6 +93,15 @@ enum Benchmark {
       renderhost: programs + "/renderhost", engine: programs + "/bare-engine", folder: folder, rounds: rounds)
     try benchmark.run(&table)
     table.print()
+  }
+
+  /// The page is one of the samples of the folder in which the benchmark runs.
+  private static func layout(_ programs: String, folder: String, rounds: Int) async throws {
+    var table = Table("pictures of a page of 100 cells, 375x812@2", "PageKit", "Chromium", "ratio")
+    let samples = FileManager.default.currentDirectoryPath + "/bundles"
+    try await LayoutBenchmark(programs: programs, folder: folder, samples: samples, rounds: rounds).run(&table)
+    table.print()
+    print()
   }
 
   private static func load(_ renderhost: String, folder: String, seconds: Int) throws {

@@ -101,7 +101,7 @@ final class LocalServer {
     return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
   }
 
-  private static func proportionalBytes(of pid: Int32) -> Int64 {
+  static func proportionalBytes(of pid: Int32) -> Int64 {
     let rollup = (try? String(contentsOfFile: "/proc/\(pid)/smaps_rollup", encoding: .utf8)) ?? ""
     let line = rollup.split(separator: "\n").first { $0.hasPrefix("Pss:") }
     let own = (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10

@@ -6,10 +6,13 @@ struct RunningHost {
   /// 0 where it has no gateway.
   let gatewayPort: Int
 
-  /// - Parameter keepsStore: `false` for an empty store.
+  /// - Parameters:
+  ///   - keepsStore: `false` for an empty store.
+  ///   - options: more of its options.
   init(
     _ program: String, bundles: String, store: String, keepsStore: Bool = false, workers: Int, cores: String? = nil,
-    gateway: (origin: String, adminToken: String)? = nil, certificate: Certificate? = nil, log: String
+    gateway: (origin: String, adminToken: String)? = nil, certificate: Certificate? = nil,
+    options: [String] = [], log: String
   ) throws {
     if !keepsStore { try? FileManager.default.removeItem(atPath: store) }
     let gatewayPort = try gateway == nil ? 0 : LocalServer.freePort()
@@ -22,7 +25,7 @@ struct RunningHost {
       [
         "--bundles", bundles, "--store", store, "--listen", "127.0.0.1:\(port)", "--workers", "\(workers)",
         "--connections-per-address", "2048", "--max-pages", "2000", "--log-level", "warning",
-      ] + (more ?? []) + tls
+      ] + (more ?? []) + tls + options
     }
     let deadline = ContinuousClock.now + .seconds(20)
     while (try? Measurement.output(["curl", "-skf", server.origin + "/readyz"])) == nil {
