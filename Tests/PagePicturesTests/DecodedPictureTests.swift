@@ -69,11 +69,33 @@ struct DecodedPictureTests {
       ("<svg><filter id='a'/></svg>", false), ("<svg style='filter: blur(9px)'/>", false),
       ("<svg><x:image href='data:,'/></svg>", false), ("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg/>", false),
       ("<svg style='f\\69lter: blur(9px)'/>", false), ("<svg style='&#102;ilter: blur(9px)'/>", false),
-      (#"<?xml version="1.0" encoding="UTF-7"?><svg/>"#, false),
+      (#"<?xml version="1.0" encoding="UTF-7"?><svg/>"#, false), ("<svg><path stroke-dasharray='.01'/></svg>", false),
     ])
   func unboundedDrawings(_ text: String, _ isPlain: Bool) {
     #expect(DecodedPicture.isPlain(Array(text.utf8)) == isPlain)
     #expect(!DecodedPicture.isPlain(text.utf8.flatMap { [0, $0] }))
+  }
+
+  @Test(
+    "the work for a drawing follows from its elements and groups, and from the copies that `use` can make",
+    arguments: [
+      ("<svg><rect/><rect/></svg>", 3), ("<svg><g opacity='.5'><rect/></g></svg>", 13),
+      ("<svg><rect mask='url(#m)'/></svg>", 16), ("<svg><style>*{fill:red}</style><rect/></svg>", 30),
+      ("<svg>" + String(repeating: "<use href='#a'/>", count: 3) + "</svg>", 12),
+      ("<svg>" + String(repeating: "<use href='#a'/>", count: 900) + "</svg>", 500_000),
+    ])
+  func work(_ text: String, _ work: Double) {
+    #expect(abs(DecodedPicture.work(Array(text.utf8)) - work) < 0.001)
+  }
+
+  @Test("a drawing of many groups is drawn in fewer pixels", .decoded(PK_DECODER_SVG))
+  func manyGroups() throws {
+    let group = "<g opacity='.9'><rect width='2000' height='2000'/></g>"
+    let text = "<svg xmlns='http://www.w3.org/2000/svg' width='2000' height='2000'>"
+    let few = try DecodedPicture.decode(Array((text + group + "</svg>").utf8))
+    let many = try DecodedPicture.decode(Array((text + String(repeating: group, count: 12_000) + "</svg>").utf8))
+    #expect(few.size == many.size && few.cost == 2_000 * 2_000 * 4)
+    #expect(many.cost < 80_000 * 4, "\(many.cost)")
   }
 
   @Test("of folders of fonts those count that are within no other one")
