@@ -40,6 +40,7 @@ public struct LayoutTree: Sendable {
   private var names: [(ref: String, type: String)] = []
   private var places: [String: Int32] = [:]
   private var free: [Int32] = []
+  private var order = ChildOrder()
   var texts: [TextEntry] = []
   private var freeTexts: [Int32] = []
   private var columns: [Int32: Columns] = [:]
@@ -116,7 +117,7 @@ public struct LayoutTree: Sendable {
     }
     var index = index
     let former = nodes[Int(place)].parent
-    if former == above, let wanted = index, let position = position(of: place), position < wanted { index = wanted - 1 }
+    if former == above, let wanted = index, position(of: place) < wanted { index = wanted - 1 }
     detach(place)
     markParents(former)
     attach(place, to: above, at: index)
@@ -529,25 +530,12 @@ public struct LayoutTree: Sendable {
     pointAttributes[place] = nil
     styles[place] = nil
     pictures[place] = nil
+    order.removeTree(of: place)
     free.append(place)
   }
 
   private mutating func attach(_ place: Int32, to above: Int32, at index: Int?) {
-    let count = Int(nodes[Int(above)].count)
-    var next: Int32 = -1
-    if let index, index < count {
-      let index = max(0, index)
-      // From the nearest of the ends and the last place of insertion.
-      var from = index <= count / 2 ? (place: nodes[Int(above)].first, 0) : (place: nodes[Int(above)].last, count - 1)
-      let cursor = nodes[Int(above)].cursor
-      if cursor.place >= 0, abs(Int(cursor.position) - index) < abs(from.1 - index) {
-        from = (cursor.place, Int(cursor.position))
-      }
-      next = from.place
-      for _ in 0..<max(0, index - from.1) { next = nodes[Int(next)].next }
-      for _ in 0..<max(0, from.1 - index) { next = nodes[Int(next)].previous }
-      nodes[Int(above)].cursor = (place, Int32(clamping: index))
-    }
+    let next = index.map { child(at: max(0, $0), of: above) } ?? -1
     let previous = next >= 0 ? nodes[Int(next)].previous : nodes[Int(above)].last
     nodes[Int(place)].parent = above
     nodes[Int(place)].next = next
@@ -555,6 +543,7 @@ public struct LayoutTree: Sendable {
     if previous >= 0 { nodes[Int(previous)].next = place } else { nodes[Int(above)].first = place }
     if next >= 0 { nodes[Int(next)].previous = place } else { nodes[Int(above)].last = place }
     nodes[Int(above)].count += 1
+    order.insert(place, between: previous, and: next, in: above)
     if nodes[Int(place)].hasFixed { noteFixed(above) }
   }
 
@@ -571,18 +560,7 @@ public struct LayoutTree: Sendable {
     let (above, previous, next) = (
       nodes[Int(place)].parent, nodes[Int(place)].previous, nodes[Int(place)].next
     )
-    let cursor = nodes[Int(above)].cursor
-    if cursor.place >= 0 {
-      // Far from the cursor it is not worth the way to know on which side of it.
-      let position = position(of: place, within: 64)
-      if place == cursor.place {
-        nodes[Int(above)].cursor = (next, cursor.position)
-      } else if let position, position < cursor.position {
-        nodes[Int(above)].cursor.position -= 1
-      } else if position == nil {
-        nodes[Int(above)].cursor = (-1, 0)
-      }
-    }
+    order.remove(place, from: above)
     if previous >= 0 { nodes[Int(previous)].next = next } else { nodes[Int(above)].first = next }
     if next >= 0 { nodes[Int(next)].previous = previous } else { nodes[Int(above)].last = previous }
     nodes[Int(above)].count -= 1
@@ -591,27 +569,49 @@ public struct LayoutTree: Sendable {
     nodes[Int(place)].next = -1
   }
 
-  /// The place of an element among its siblings, from the nearest of the ends and the last place of insertion.
-  ///
-  /// - Parameter steps: how far these may be; `nil` is returned if they are further.
-  private func position(of place: Int32, within steps: Int = .max) -> Int? {
-    let above = Int(nodes[Int(place)].parent)
-    guard above >= 0 else { return nil }
-    let cursor = nodes[above].cursor
+  /// The number of siblings that are gone over to find a place, before the parent has an order.
+  private static let nearSiblings = 64
+
+  /// The child at a place; −1 beyond the last.
+  private mutating func child(at index: Int, of above: Int32) -> Int32 {
+    let count = Int(nodes[Int(above)].count)
+    guard index < count else { return -1 }
+    if min(index, count - 1 - index) > Self.nearSiblings {
+      buildOrder(above)
+      return order.child(at: index, of: above) ?? -1
+    }
+    let isNearFirst = index <= count / 2
+    var next = isNearFirst ? nodes[Int(above)].first : nodes[Int(above)].last
+    for _ in 0..<(isNearFirst ? index : count - 1 - index) {
+      next = isNearFirst ? nodes[Int(next)].next : nodes[Int(next)].previous
+    }
+    return next
+  }
+
+  /// The place of an element among its siblings.
+  private mutating func position(of place: Int32) -> Int {
+    let above = nodes[Int(place)].parent
     var (before, after) = (place, place)
-    var distance = 0
-    while distance <= steps {
-      if cursor.place >= 0 {
-        if before == cursor.place { return Int(cursor.position) + distance }
-        if after == cursor.place { return Int(cursor.position) - distance }
-      }
+    for distance in 0...Self.nearSiblings {
       before = nodes[Int(before)].previous
       if before < 0 { return distance }
       after = nodes[Int(after)].next
-      if after < 0 { return Int(nodes[above].count) - 1 - distance }
-      distance += 1
+      if after < 0 { return Int(nodes[Int(above)].count) - 1 - distance }
     }
-    return nil
+    buildOrder(above)
+    return order.position(of: place, in: above)
+  }
+
+  /// Makes the order of an element's children, if it has none.
+  private mutating func buildOrder(_ above: Int32) {
+    guard !order.has(above) else { return }
+    var children: [Int32] = []
+    var next = nodes[Int(above)].first
+    while next >= 0 {
+      children.append(next)
+      next = nodes[Int(next)].next
+    }
+    order.build(above, children)
   }
 
   /// Notes for all elements around one that there is something fixed in them.
@@ -1067,8 +1067,6 @@ struct Node {
   var previous: Int32 = -1
   var next: Int32 = -1
   var count: Int32 = 0
-  /// The child that was put between others last, and its place among them; −1 if it is not known.
-  var cursor: (place: Int32, position: Int32) = (-1, 0)
   var depth: Int32 = 0
   /// Its place among the texts; −1 for none.
   var text: Int32 = -1

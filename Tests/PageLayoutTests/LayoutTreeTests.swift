@@ -167,7 +167,10 @@ struct LayoutTreeTests {
 
   @Test(
     "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(1)),
-    arguments: ["rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves"])
+    arguments: [
+      "rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves", "insertions anywhere",
+      "moves anywhere", "removals anywhere",
+    ])
   func linear(_ kind: String) {
     var boxes = Boxes()
     func chain(_ count: Int, type: String = "div") {
@@ -209,6 +212,25 @@ struct LayoutTreeTests {
       for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
       for number in 0..<100_000 { boxes.tree.add("new\(number)", type: "div", to: "body", at: 100_000 + number % 2) }
       #expect(boxes.tree.children(of: "body").count == 300_000)
+    case "insertions anywhere":
+      for number in 0..<100_000 {
+        boxes.tree.add("\(number)", type: "div", to: "body", at: number * 7_919 % (number + 1))
+      }
+      #expect(boxes.tree.children(of: "body").count == 100_000)
+    case "moves anywhere":
+      for number in 0..<100_000 { boxes.add("\(number)", "height: 1") }
+      for number in 0..<100_000 {
+        boxes.tree.move("\(number * 7_919 % 100_000)", to: "body", at: number * 104_729 % 100_000)
+      }
+      #expect(boxes.tree.children(of: "body").count == 100_000)
+    case "removals anywhere":
+      for number in 0..<100_000 { boxes.tree.add("\(number)", type: "div", to: "body", at: number / 2) }
+      for number in 0..<99_000 {
+        boxes.tree.remove("\(number * 7_919 % 100_000)")
+        boxes.tree.add("new\(number)", type: "div", to: "body", at: number % 50_000)
+        boxes.tree.remove("new\(number)")
+      }
+      #expect(boxes.tree.children(of: "body").count == 1_000)
     default:
       for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
       for number in 0..<100_000 {
