@@ -646,15 +646,15 @@ public struct LayoutTree: Sendable {
       if style.width.isNone { style.width = StyleReader.units(51 * window.unitsPerPoint) }
       if style.height.isNone { style.height = StyleReader.units(31 * window.unitsPerPoint) }
     }
-    if kind.isText || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
+    // What is in an `a` within a `richtext` has its font, in both SDKs (`RichTextNode.updateSpans`, `WXRichText.mm`).
+    let hasFont = kind.isText || names[index].type == "a"
+    if hasFont || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
       styles[place] = values
     } else if styles[place] != nil {
       styles[place] = nil
     }
-    if kind.isText {
-      needText(place)
-      mark(place)
-    }
+    if kind.isText { needText(place) }
+    if kind.isText || (hasFont && nodes[index].isInRichText) { mark(place) }
     guard style != former else { return }
     nodes[index].style = style
     nodes[index].isFixed = style.position == .fixed

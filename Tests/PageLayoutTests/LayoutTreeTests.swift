@@ -165,6 +165,31 @@ struct LayoutTreeTests {
     #expect(boxes.tree.text(of: "inner")?.isEmpty == true)
   }
 
+  @Test("the parts of a link in a rich text have its font, also when it changes")
+  func links() {
+    var boxes = Boxes()
+    boxes.add("rich", "fontSize: 20", type: "richtext")
+    boxes.add("link", "fontSize: 40; fontWeight: bold; display: flex", type: "a", to: "rich")
+    boxes.add("own", "fontSize: 10", type: "span", ["value": .text("own")], to: "link")
+    boxes.add("links", type: "span", ["value": .text("link's")], to: "link")
+    boxes.add("outside", type: "span", ["value": .text("outside")], to: "rich")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [10, 40, 20])
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontWeight) == [700, 700, 400])
+    boxes.tree.setStyle(["fontSize": .text("30wx")], of: "link")
+    #expect(boxes.tree.update() == ["rich"])
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [10, 60, 20])
+    boxes.tree.window.unitsPerPoint = 1
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [10, 30, 20])
+    boxes.add("column")
+    boxes.tree.move("link", to: "column")
+    boxes.tree.update()
+    boxes.tree.move("link", to: "rich")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [20, 10, 30])
+  }
+
   @Test(
     "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(1)),
     arguments: [
