@@ -12,8 +12,8 @@
 /// ask what a change would do to a copy.
 ///
 /// Boxes are finite whatever the styles say. Time and memory grow linearly with the number of elements: a layout that asks for
-/// too much, as elements may that are measured in many ways each, takes the last answers for those to come, and its boxes
-/// may then not be the ones that the rules give. Changes that do not fit the tree are ignored: an unknown ref, a ref that
+/// too much, as elements or long texts may that are measured in many ways each, takes the last answers for those to come,
+/// and its boxes may then not be the ones that the rules give. Changes that do not fit the tree are ignored: an unknown ref, a ref that
 /// exists, a second body, a move into itself. Places are those among siblings: one below 0 is 0, one beyond the last is the
 /// end.
 public struct LayoutTree: Sendable {
@@ -982,7 +982,20 @@ struct TextEntry {
     var size: LayoutSize
   }
 
+  /// The layout that measured it last, and how often.
+  private var measured: (number: UInt32, count: Int) = (0, 0)
+
   init() {}
+
+  /// Counts a measurement, and returns the last size in its place when a layout measured the text many times: so a layout
+  /// goes over a text 8 times and, all in all, over a million characters more.
+  mutating func sizeInstead(in layout: UInt32) -> LayoutSize? {
+    if measured.number != layout { measured = (layout, 0) }
+    measured.count += 1
+    guard measured.count > 8, let last = known.one?.size else { return nil }
+    let length = text.spans.reduce(1) { $0 + 1 + $1.text.utf8.count }
+    return measured.count > 8 + 1_000_000 / length ? last : nil
+  }
 
   mutating func setDirection(_ isRightToLeft: Bool) {
     guard text.style.isRightToLeft != isRightToLeft else { return }
