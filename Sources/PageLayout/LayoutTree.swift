@@ -121,10 +121,8 @@ public struct LayoutTree: Sendable {
     detach(place)
     markParents(former)
     attach(place, to: above, at: index)
-    forEach(below: place) { tree, node in
-      tree.placeBelow(node)
-      tree.renew(node)
-    }
+    placeBelow(place)
+    renewBelow(place)
     mark(place)
     markParents(above)
   }
@@ -185,6 +183,7 @@ public struct LayoutTree: Sendable {
     removed = []
     guard isDirty, body >= 0 else { return changed }
     isDirty = false
+    renewWaiting()
     generation &+= 1
     buildTexts()
     let roots = fixed.sorted { (nodes[Int($0)].depth, $0) < (nodes[Int($1)].depth, $1) }
@@ -531,6 +530,7 @@ public struct LayoutTree: Sendable {
     styles[place] = nil
     pictures[place] = nil
     order.removeTree(of: place)
+    nodes[Int(place)].waitsBelow = false
     free.append(place)
   }
 
@@ -668,7 +668,7 @@ public struct LayoutTree: Sendable {
     nodes[index].clips = kind.scrolls || style.overflow != .visible
     nodes[index].isScroller = kind.scrolls || style.overflow == .scroll
     if style.direction != former.direction {
-      forEach(below: place) { tree, node in tree.renew(node) }
+      renewBelow(place)
     }
     mark(place)
   }
@@ -774,6 +774,44 @@ public struct LayoutTree: Sendable {
   private mutating func renew(_ place: Int32) {
     nodes[Int(place)].forget(generation)
     if nodes[Int(place)].kind.isText { needText(place) }
+  }
+
+  /// The elements of which all that is in them is another than it was; `nil` if they are too many to be listed.
+  private var waitingBelow: [Int32]? = []
+
+  /// Renews an element and all below it: at the next layout, so that many changes around many elements are one.
+  private mutating func renewBelow(_ place: Int32) {
+    renew(place)
+    guard nodes[Int(place)].first >= 0, !nodes[Int(place)].waitsBelow else { return }
+    nodes[Int(place)].waitsBelow = true
+    if let count = waitingBelow?.count, count < 8 { waitingBelow?.append(place) } else { waitingBelow = nil }
+  }
+
+  private mutating func renewWaiting() {
+    if let few = waitingBelow {
+      for place in few where nodes[Int(place)].waitsBelow {
+        forEach(below: place) { tree, node in tree.renewPlace(node) }
+      }
+    } else {
+      // Parents come first.
+      forEach(below: body) { tree, node in
+        let item = tree.nodes[Int(node)]
+        guard item.waitsBelow else { return }
+        var next = item.first
+        while next >= 0 {
+          tree.nodes[Int(next)].waitsBelow = true
+          next = tree.nodes[Int(next)].next
+        }
+        tree.renewPlace(node)
+      }
+    }
+    waitingBelow = []
+  }
+
+  private mutating func renewPlace(_ place: Int32) {
+    nodes[Int(place)].waitsBelow = false
+    if place != body { placeBelow(place) }
+    renew(place)
   }
 
   private mutating func needText(_ place: Int32) {
@@ -1063,6 +1101,8 @@ struct Node {
   var clips = false
   var isScroller = false
   var needsText = false
+  /// `true` if it and all below it are renewed at the next layout.
+  var waitsBelow = false
   var isRightToLeft = false
   /// `true` if there is a `richtext` around it.
   var isInRichText = false

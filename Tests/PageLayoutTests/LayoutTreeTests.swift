@@ -194,7 +194,7 @@ struct LayoutTreeTests {
     "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(1)),
     arguments: [
       "rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves", "insertions anywhere",
-      "moves anywhere", "removals anywhere",
+      "moves anywhere", "removals anywhere", "moves of a large part", "nested moves", "directions",
     ])
   func linear(_ kind: String) {
     var boxes = Boxes()
@@ -237,6 +237,24 @@ struct LayoutTreeTests {
       for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
       for number in 0..<100_000 { boxes.tree.add("new\(number)", type: "div", to: "body", at: 100_000 + number % 2) }
       #expect(boxes.tree.children(of: "body").count == 300_000)
+    case "moves of a large part", "directions":
+      for ref in ["a", "b", "part"] { boxes.add(ref) }
+      for number in 0..<100_000 { boxes.add("\(number)", "height: 1", to: "part") }
+      boxes.tree.update()
+      for number in 0..<20_001 {
+        if kind == "directions" {
+          boxes.tree.setStyle(Boxes.style("direction: \(number % 2 == 0 ? "rtl" : "ltr")"), of: "part")
+        } else {
+          boxes.tree.move("part", to: number % 2 == 0 ? "a" : "b")
+        }
+      }
+      #expect(boxes.frames("part", "99999") == ["0 0 750 100000", "0 99999 750 1"])
+    case "nested moves":
+      chain(50_000)
+      boxes.add("other")
+      for level in (1..<50_000).reversed() { boxes.tree.move("\(level)", to: "\(level - 1)") }
+      boxes.tree.move("0", to: "other")
+      #expect(boxes.frames("other", "9998") == ["0 0 750 0", "0 0 750 0"])
     case "insertions anywhere":
       for number in 0..<100_000 {
         boxes.tree.add("\(number)", type: "div", to: "body", at: number * 7_919 % (number + 1))
