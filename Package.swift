@@ -412,7 +412,7 @@ let package = Package(
     .executableTarget(
       name: "Operations",
       dependencies: [
-        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
+        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageLayout", "PageRuntime",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       path: "Benchmarks/Operations", exclude: ["thresholds.json"], swiftSettings: relaxed),

@@ -5,6 +5,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import PageKit
+import PageLayout
 import PageRuntime
 
 /// Something that PageKit does often, without a script: scripts run differently each time.
@@ -23,6 +24,7 @@ struct Operation {
     "decide on a fresh response": 2_000, "decide what to store": 2_000, "read a URL": 2_000,
     "read JSON, 190 KB": 4, "write JSON, 190 KB": 4, "read a manifest of 1,000 bundles": 2,
     "read a tree of 201 elements": 10, "write its HTML": 10,
+    "lay out 1,001 elements": 20, "lay out a change in 1,001 elements": 1_000, "lay out a list of 10,000 cells": 10,
     "hit in memory": 1_000, "hit on disk, 16 KiB": 100, "store a response, 16 KiB": 40,
     "hit on disk, 1 KiB": 100, "store a response, 1 KiB": 100, "pass a response on": 1_000,
     "open a stored bundle": 100, "launch with 100 unchanged bundles": 10,
@@ -34,7 +36,7 @@ struct Operation {
   static func named(_ name: String, in folder: String) async throws -> Operation {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let groups: [() async throws -> [Operation]] = [
-      { decisions() }, texts, trees, { try await responses(in: folder) }, { try await bundles(in: folder) },
+      { decisions() }, texts, trees, layouts, { try await responses(in: folder) }, { try await bundles(in: folder) },
     ]
     for group in groups {
       if let found = try await group().first(where: { $0.name == name }) { return found }
@@ -134,6 +136,56 @@ struct Operation {
         guard HTMLPreview(tree, title: "list").html.utf8.count > 10_000 else {
           throw Failed(description: "the HTML is too short")
         }
+      },
+    ]
+  }
+
+  // MARK: Layouts
+
+  /// Pages with fixed widths of characters. What is laid out first is a copy, so that each run does the same.
+  private static func layouts() -> [Operation] {
+    var page = LayoutTree()
+    page.createBody("_root", type: "div")
+    for row in 0..<200 {
+      page.add(
+        "r\(row)", type: "div", style: ["flexDirection": .text("row"), "padding": .number(20)], to: "_root")
+      page.add("i\(row)", type: "image", style: ["width": .number(120), "height": .number(120)], to: "r\(row)")
+      page.add("c\(row)", type: "div", style: ["flex": .number(1), "marginLeft": .text("20px")], to: "r\(row)")
+      for line in 0..<2 {
+        page.add(
+          "t\(row)-\(line)", type: "text", style: ["fontSize": .text("28px"), "lines": .number(2)],
+          attributes: ["value": .text("line \(line) of item \(row), in some words")],
+          to: "c\(row)")
+      }
+    }
+    var list = LayoutTree()
+    list.createBody("_root", type: "div")
+    list.add("list", type: "list", to: "_root")
+    for cell in 0..<10_000 {
+      list.add("c\(cell)", type: "cell", style: ["height": .number(120), "padding": .number(20)], to: "list")
+    }
+    func height(_ layout: LayoutTree, _ ref: String) -> Double { layout.box(ref)?.contentSize.height ?? 0 }
+    let (first, cells) = (page, list)
+    var changing = page
+    changing.update()
+    var changes = 0
+    return [
+      Operation("lay out 1,001 elements") {
+        var layout = first
+        guard layout.update().count == 1_001, height(layout, "_root") > 10_000 else {
+          throw Failed(description: "elements are missing")
+        }
+      },
+      Operation("lay out a change in 1,001 elements") {
+        changes += 1
+        changing.setAttributes(["value": .text("change \(changes % 10)")], of: "t50-1")
+        _ = changing.update()
+        guard !changing.needsUpdate else { throw Failed(description: "the change is missing") }
+      },
+      Operation("lay out a list of 10,000 cells") {
+        var layout = cells
+        layout.update()
+        guard height(layout, "list") == 1_200_000 else { throw Failed(description: "cells are missing") }
       },
     ]
   }

@@ -313,7 +313,7 @@ struct FlexLayout {
     let isField = nodes[index].kind == .input || nodes[index].kind == .textarea
     if !isField, entry.pointee.text.isEmpty { return .zero }
     let width = isField ? Double.infinity : width
-    if let size = entry.pointee.size(width: width) { return size }
+    if let size = entry.pointee.size(width: width) ?? entry.pointee.sizeInstead(in: number) { return size }
     let measured: LayoutSize
     if isField {
       measured = measurer.size(of: LayoutText("M", style: entry.pointee.text.style), width: width)

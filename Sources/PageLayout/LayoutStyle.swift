@@ -254,9 +254,9 @@ struct StyleReader {
     case .flexDirection: style.flexDirection = Self.flexDirection(text) ?? .column
     case .wrap: style.wrap = Self.wrap(text) ?? .none
     case .flexFlow:
-      for part in text.split(separator: " ") {
-        if let direction = Self.flexDirection(String(part)) { style.flexDirection = direction }
-        if let wrap = Self.wrap(String(part)) { style.wrap = wrap }
+      for case .text(let part) in parts(value) {
+        if let direction = Self.flexDirection(part) { style.flexDirection = direction }
+        if let wrap = Self.wrap(part) { style.wrap = wrap }
       }
     case .justify:
       style.justify =
@@ -492,8 +492,13 @@ struct StyleReader {
       case UInt8(ascii: "+") where offset == 0: break
       case UInt8(ascii: ".") where scale == 0: scale = 1
       case UInt8(ascii: " "), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "-"), UInt8(ascii: "+"):
-        let trimmed = String(decoding: bytes, as: UTF8.self).split(separator: " ")
-        return trimmed.count == 1 ? Double(trimmed[0]).flatMap { $0.isNaN ? nil : $0 } : nil
+        // Not split: a long text of spaces would give many parts.
+        let space = UInt8(ascii: " ")
+        guard let first = bytes.firstIndex(where: { $0 != space }), let last = bytes.lastIndex(where: { $0 != space })
+        else { return nil }
+        let trimmed = bytes[first...last]
+        guard !trimmed.contains(space) else { return nil }
+        return Double(String(decoding: trimmed, as: UTF8.self)).flatMap { $0.isNaN ? nil : $0 }
       default: return nil
       }
       if digits > 15 {

@@ -12,8 +12,8 @@
 /// ask what a change would do to a copy.
 ///
 /// Boxes are finite whatever the styles say. Time and memory grow linearly with the number of elements: a layout that asks for
-/// too much, as elements may that are measured in many ways each, takes the last answers for those to come, and its boxes
-/// may then not be the ones that the rules give. Changes that do not fit the tree are ignored: an unknown ref, a ref that
+/// too much, as elements or long texts may that are measured in many ways each, takes the last answers for those to come,
+/// and its boxes may then not be the ones that the rules give. Changes that do not fit the tree are ignored: an unknown ref, a ref that
 /// exists, a second body, a move into itself. Places are those among siblings: one below 0 is 0, one beyond the last is the
 /// end.
 public struct LayoutTree: Sendable {
@@ -40,6 +40,7 @@ public struct LayoutTree: Sendable {
   private var names: [(ref: String, type: String)] = []
   private var places: [String: Int32] = [:]
   private var free: [Int32] = []
+  private var order = ChildOrder()
   var texts: [TextEntry] = []
   private var freeTexts: [Int32] = []
   private var columns: [Int32: Columns] = [:]
@@ -116,14 +117,12 @@ public struct LayoutTree: Sendable {
     }
     var index = index
     let former = nodes[Int(place)].parent
-    if former == above, let wanted = index, let position = position(of: place), position < wanted { index = wanted - 1 }
+    if former == above, let wanted = index, position(of: place) < wanted { index = wanted - 1 }
     detach(place)
     markParents(former)
     attach(place, to: above, at: index)
-    forEach(below: place) { tree, node in
-      tree.placeBelow(node)
-      tree.renew(node)
-    }
+    placeBelow(place)
+    renewBelow(place)
     mark(place)
     markParents(above)
   }
@@ -184,6 +183,7 @@ public struct LayoutTree: Sendable {
     removed = []
     guard isDirty, body >= 0 else { return changed }
     isDirty = false
+    renewWaiting()
     generation &+= 1
     buildTexts()
     let roots = fixed.sorted { (nodes[Int($0)].depth, $0) < (nodes[Int($1)].depth, $1) }
@@ -529,25 +529,13 @@ public struct LayoutTree: Sendable {
     pointAttributes[place] = nil
     styles[place] = nil
     pictures[place] = nil
+    order.removeTree(of: place)
+    nodes[Int(place)].waitsBelow = false
     free.append(place)
   }
 
   private mutating func attach(_ place: Int32, to above: Int32, at index: Int?) {
-    let count = Int(nodes[Int(above)].count)
-    var next: Int32 = -1
-    if let index, index < count {
-      let index = max(0, index)
-      // From the nearest of the ends and the last place of insertion.
-      var from = index <= count / 2 ? (place: nodes[Int(above)].first, 0) : (place: nodes[Int(above)].last, count - 1)
-      let cursor = nodes[Int(above)].cursor
-      if cursor.place >= 0, abs(Int(cursor.position) - index) < abs(from.1 - index) {
-        from = (cursor.place, Int(cursor.position))
-      }
-      next = from.place
-      for _ in 0..<max(0, index - from.1) { next = nodes[Int(next)].next }
-      for _ in 0..<max(0, from.1 - index) { next = nodes[Int(next)].previous }
-      nodes[Int(above)].cursor = (place, Int32(clamping: index))
-    }
+    let next = index.map { child(at: max(0, $0), of: above) } ?? -1
     let previous = next >= 0 ? nodes[Int(next)].previous : nodes[Int(above)].last
     nodes[Int(place)].parent = above
     nodes[Int(place)].next = next
@@ -555,6 +543,7 @@ public struct LayoutTree: Sendable {
     if previous >= 0 { nodes[Int(previous)].next = place } else { nodes[Int(above)].first = place }
     if next >= 0 { nodes[Int(next)].previous = place } else { nodes[Int(above)].last = place }
     nodes[Int(above)].count += 1
+    order.insert(place, between: previous, and: next, in: above)
     if nodes[Int(place)].hasFixed { noteFixed(above) }
   }
 
@@ -571,18 +560,7 @@ public struct LayoutTree: Sendable {
     let (above, previous, next) = (
       nodes[Int(place)].parent, nodes[Int(place)].previous, nodes[Int(place)].next
     )
-    let cursor = nodes[Int(above)].cursor
-    if cursor.place >= 0 {
-      // Far from the cursor it is not worth the way to know on which side of it.
-      let position = position(of: place, within: 64)
-      if place == cursor.place {
-        nodes[Int(above)].cursor = (next, cursor.position)
-      } else if let position, position < cursor.position {
-        nodes[Int(above)].cursor.position -= 1
-      } else if position == nil {
-        nodes[Int(above)].cursor = (-1, 0)
-      }
-    }
+    order.remove(place, from: above)
     if previous >= 0 { nodes[Int(previous)].next = next } else { nodes[Int(above)].first = next }
     if next >= 0 { nodes[Int(next)].previous = previous } else { nodes[Int(above)].last = previous }
     nodes[Int(above)].count -= 1
@@ -591,27 +569,49 @@ public struct LayoutTree: Sendable {
     nodes[Int(place)].next = -1
   }
 
-  /// The place of an element among its siblings, from the nearest of the ends and the last place of insertion.
-  ///
-  /// - Parameter steps: how far these may be; `nil` is returned if they are further.
-  private func position(of place: Int32, within steps: Int = .max) -> Int? {
-    let above = Int(nodes[Int(place)].parent)
-    guard above >= 0 else { return nil }
-    let cursor = nodes[above].cursor
+  /// The number of siblings that are gone over to find a place, before the parent has an order.
+  private static let nearSiblings = 64
+
+  /// The child at a place; −1 beyond the last.
+  private mutating func child(at index: Int, of above: Int32) -> Int32 {
+    let count = Int(nodes[Int(above)].count)
+    guard index < count else { return -1 }
+    if min(index, count - 1 - index) > Self.nearSiblings {
+      buildOrder(above)
+      return order.child(at: index, of: above) ?? -1
+    }
+    let isNearFirst = index <= count / 2
+    var next = isNearFirst ? nodes[Int(above)].first : nodes[Int(above)].last
+    for _ in 0..<(isNearFirst ? index : count - 1 - index) {
+      next = isNearFirst ? nodes[Int(next)].next : nodes[Int(next)].previous
+    }
+    return next
+  }
+
+  /// The place of an element among its siblings.
+  private mutating func position(of place: Int32) -> Int {
+    let above = nodes[Int(place)].parent
     var (before, after) = (place, place)
-    var distance = 0
-    while distance <= steps {
-      if cursor.place >= 0 {
-        if before == cursor.place { return Int(cursor.position) + distance }
-        if after == cursor.place { return Int(cursor.position) - distance }
-      }
+    for distance in 0...Self.nearSiblings {
       before = nodes[Int(before)].previous
       if before < 0 { return distance }
       after = nodes[Int(after)].next
-      if after < 0 { return Int(nodes[above].count) - 1 - distance }
-      distance += 1
+      if after < 0 { return Int(nodes[Int(above)].count) - 1 - distance }
     }
-    return nil
+    buildOrder(above)
+    return order.position(of: place, in: above)
+  }
+
+  /// Makes the order of an element's children, if it has none.
+  private mutating func buildOrder(_ above: Int32) {
+    guard !order.has(above) else { return }
+    var children: [Int32] = []
+    var next = nodes[Int(above)].first
+    while next >= 0 {
+      children.append(next)
+      next = nodes[Int(next)].next
+    }
+    order.build(above, children)
   }
 
   /// Notes for all elements around one that there is something fixed in them.
@@ -646,15 +646,15 @@ public struct LayoutTree: Sendable {
       if style.width.isNone { style.width = StyleReader.units(51 * window.unitsPerPoint) }
       if style.height.isNone { style.height = StyleReader.units(31 * window.unitsPerPoint) }
     }
-    if kind.isText || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
+    // What is in an `a` within a `richtext` has its font, in both SDKs (`RichTextNode.updateSpans`, `WXRichText.mm`).
+    let hasFont = kind.isText || names[index].type == "a"
+    if hasFont || kind == .toggle || values.contains(where: { $0.value.isInPoints }) {
       styles[place] = values
     } else if styles[place] != nil {
       styles[place] = nil
     }
-    if kind.isText {
-      needText(place)
-      mark(place)
-    }
+    if kind.isText { needText(place) }
+    if kind.isText || (hasFont && nodes[index].isInRichText) { mark(place) }
     guard style != former else { return }
     nodes[index].style = style
     nodes[index].isFixed = style.position == .fixed
@@ -668,7 +668,7 @@ public struct LayoutTree: Sendable {
     nodes[index].clips = kind.scrolls || style.overflow != .visible
     nodes[index].isScroller = kind.scrolls || style.overflow == .scroll
     if style.direction != former.direction {
-      forEach(below: place) { tree, node in tree.renew(node) }
+      renewBelow(place)
     }
     mark(place)
   }
@@ -774,6 +774,44 @@ public struct LayoutTree: Sendable {
   private mutating func renew(_ place: Int32) {
     nodes[Int(place)].forget(generation)
     if nodes[Int(place)].kind.isText { needText(place) }
+  }
+
+  /// The elements of which all that is in them is another than it was; `nil` if they are too many to be listed.
+  private var waitingBelow: [Int32]? = []
+
+  /// Renews an element and all below it: at the next layout, so that many changes around many elements are one.
+  private mutating func renewBelow(_ place: Int32) {
+    renew(place)
+    guard nodes[Int(place)].first >= 0, !nodes[Int(place)].waitsBelow else { return }
+    nodes[Int(place)].waitsBelow = true
+    if let count = waitingBelow?.count, count < 8 { waitingBelow?.append(place) } else { waitingBelow = nil }
+  }
+
+  private mutating func renewWaiting() {
+    if let few = waitingBelow {
+      for place in few where nodes[Int(place)].waitsBelow {
+        forEach(below: place) { tree, node in tree.renewPlace(node) }
+      }
+    } else {
+      // Parents come first.
+      forEach(below: body) { tree, node in
+        let item = tree.nodes[Int(node)]
+        guard item.waitsBelow else { return }
+        var next = item.first
+        while next >= 0 {
+          tree.nodes[Int(next)].waitsBelow = true
+          next = tree.nodes[Int(next)].next
+        }
+        tree.renewPlace(node)
+      }
+    }
+    waitingBelow = []
+  }
+
+  private mutating func renewPlace(_ place: Int32) {
+    nodes[Int(place)].waitsBelow = false
+    if place != body { placeBelow(place) }
+    renew(place)
   }
 
   private mutating func needText(_ place: Int32) {
@@ -884,279 +922,5 @@ extension LayoutRect {
     let (left, top) = (max(x, other.x), max(y, other.y))
     return LayoutRect(
       x: left, y: top, width: max(0, min(maxX, other.maxX) - left), height: max(0, min(maxY, other.maxY) - top))
-  }
-}
-
-// MARK: - What is kept of an element
-
-/// The components that layout tells apart.
-enum Kind: UInt8 {
-  case box, text, richtext, span, image, scroller, list, waterfall, slider, indicator, refresh, header, toggle, input
-  case textarea
-
-  init(_ type: String) {
-    self =
-      switch type {
-      case "text": .text
-      case "richtext": .richtext
-      case "span": .span
-      case "image", "img": .image
-      case "scroller": .scroller
-      case "list", "recycle-list", "recycler", "vlist", "hlist", "simplelist": .list
-      case "waterfall": .waterfall
-      case "slider", "cycleslider", "slider-neighbor": .slider
-      case "indicator": .indicator
-      case "refresh", "loading": .refresh
-      case "header": .header
-      case "switch": .toggle
-      case "input": .input
-      case "textarea": .textarea
-      default: .box
-      }
-  }
-
-  var isText: Bool { self == .text || self == .richtext || self == .span || self == .input || self == .textarea }
-  var scrolls: Bool { self == .scroller || self == .list || self == .waterfall || self == .slider }
-  /// Takes a share of what is left unless it has a size (`RenderScroller::GetDefaultStyle`, `RenderList::GetDefaultStyle`).
-  var fills: Bool { self == .scroller || self == .list || self == .waterfall }
-}
-
-/// The columns of a waterfall.
-struct Columns: Equatable {
-  /// The attributes that are read.
-  static let names: Set<String> = {
-    let names = ["columnCount", "columnWidth", "columnGap", "leftGap", "rightGap"]
-    return Set(names + names.map(StyleReader.kebab))
-  }()
-
-  var count = 0.0
-  var width = 0.0
-  var gap = 32.0
-  var leftGap = 0.0
-  var rightGap = 0.0
-
-  init() {}
-
-  init(_ attributes: [String: LayoutValue], unitsPerPoint: Double) {
-    func number(_ name: String) -> Double? {
-      guard let value = attributes[name] ?? attributes[StyleReader.kebab(name)] else { return nil }
-      let length = StyleReader.length(value, unitsPerPoint: unitsPerPoint)
-      return length.unit == .units && length.value > 0 ? Double(length.value) : nil
-    }
-    count = min((number("columnCount") ?? 0).rounded(.down), 100)
-    width = number("columnWidth") ?? 0
-    switch attributes["columnGap"] ?? attributes["column-gap"] {
-    case nil, .text("normal"), .text(""): break
-    default: gap = number("columnGap") ?? 0
-    }
-    leftGap = number("leftGap") ?? 0
-    rightGap = number("rightGap") ?? 0
-  }
-
-  /// The number and width of the columns in a width, by the SDK's rules (`RenderList::PreCalculateCellWidth`).
-  func resolved(in available: Double) -> (count: Int, width: Double) {
-    let inner = available - leftGap - rightGap
-    func whole(_ count: Double) -> Int { Int(Int32(count, within: 1...100)) }
-    func fit(_ space: Double) -> Double { max(1, ((space + gap) / (width + gap)).rounded(.down)) }
-    switch (count > 0, width > 0) {
-    case (false, false): return (1, max(0, available))
-    case (true, false): return (whole(count), max(0, (inner - (count - 1) * gap) / count))
-    case (false, true):
-      let count = min(fit(available), 100)
-      return (whole(count), max(0, (inner + gap) / count - gap))
-    case (true, true):
-      let count = min(fit(inner), count)
-      return (whole(count), max(0, (inner + gap) / count - gap))
-    }
-  }
-}
-
-/// A text and what a measurer said of it.
-struct TextEntry {
-  var value = ""
-  var text = LayoutText(spans: [])
-  private var known: (one: Known?, two: Known?, three: Known?)
-
-  private struct Known {
-    var width: Double
-    var size: LayoutSize
-  }
-
-  init() {}
-
-  mutating func setDirection(_ isRightToLeft: Bool) {
-    guard text.style.isRightToLeft != isRightToLeft else { return }
-    text.style.isRightToLeft = isRightToLeft
-    for index in text.spans.indices { text.spans[index].style.isRightToLeft = isRightToLeft }
-    forget()
-  }
-
-  mutating func forget() { known = (nil, nil, nil) }
-
-  /// A text that is laid out in a width has the same lines in every width between that of its widest line and this one.
-  func size(width: Double) -> LayoutSize? {
-    if let one = known.one, one.width == width || (one.size.width <= width && width <= one.width) { return one.size }
-    if let two = known.two, two.width == width || (two.size.width <= width && width <= two.width) { return two.size }
-    if let three = known.three, three.width == width || (three.size.width <= width && width <= three.width) {
-      return three.size
-    }
-    return nil
-  }
-
-  mutating func keep(_ size: LayoutSize, width: Double) {
-    known = (Known(width: width, size: size), known.one, known.two)
-  }
-}
-
-/// The sizes between which an element is laid out: a length or not a number if there is none, and its meaning.
-struct Constraint: Equatable {
-  enum Mode: UInt8 { case exact, atMost, open }
-
-  var width = Double.nan
-  var height = Double.nan
-  var widthMode = Mode.open
-  var heightMode = Mode.open
-  /// The inner size of the element around it, for shares.
-  var outerWidth = Double.nan
-  var outerHeight = Double.nan
-  /// `true` if an exact height follows from what is in the element: shares of it are no lengths.
-  var heightFollows = false
-  /// `true` if the element's smallest and largest width do not count.
-  var isFreeWidth = false
-  /// `true` if the element's smallest and largest height do not count.
-  var isFreeHeight = false
-
-  @inline(__always) static func same(_ a: Double, _ b: Double) -> Bool { a == b || (a.isNaN && b.isNaN) }
-
-  @inline(__always) func matches(_ other: Constraint) -> Bool {
-    widthMode == other.widthMode && heightMode == other.heightMode && heightFollows == other.heightFollows
-      && isFreeWidth == other.isFreeWidth
-      && isFreeHeight == other.isFreeHeight
-      && Self.same(width, other.width)
-      && Self.same(height, other.height) && Self.same(outerWidth, other.outerWidth)
-      && Self.same(outerHeight, other.outerHeight)
-  }
-}
-
-/// An element: its style, its neighbours by their places, its box, and what is known of its size.
-struct Node {
-  var style = Style()
-  var kind = Kind.box
-  var isAcross = false
-  var isShown = false
-  var isFixed = false
-  var isSticky = false
-  var hasFixed = false
-  var clips = false
-  var isScroller = false
-  var needsText = false
-  var isRightToLeft = false
-  /// `true` if there is a `richtext` around it.
-  var isInRichText = false
-  /// `true` if it was left out of the last layout.
-  var isRemoved = false
-  /// `true` if it or one around it was left out of the layout of `checked`.
-  var isGone = false
-  /// The layout in which `isGone` was set for something fixed.
-  var checked: UInt32 = 0
-  /// `true` if the box belongs to `laidOut`.
-  var isLaidOut = false
-  var parent: Int32 = -1
-  var first: Int32 = -1
-  var last: Int32 = -1
-  var previous: Int32 = -1
-  var next: Int32 = -1
-  var count: Int32 = 0
-  /// The child that was put between others last, and its place among them; −1 if it is not known.
-  var cursor: (place: Int32, position: Int32) = (-1, 0)
-  var depth: Int32 = 0
-  /// Its place among the texts; −1 for none.
-  var text: Int32 = -1
-  /// The rows of a `textarea`; the page that a `slider` shows; the pages that an `indicator` has dots for.
-  var number: Int32 = 0
-  /// When it was last forgotten.
-  var forgotten: UInt32 = 0
-  var knownCount: UInt8 = 0
-  var knownNext: UInt8 = 0
-
-  // The box.
-  var x = 0.0
-  var y = 0.0
-  var width = 0.0
-  var height = 0.0
-  var contentWidth = 0.0
-  var contentHeight = 0.0
-  /// The extent of what is drawn, from the border box's corner.
-  var inkLeft = 0.0
-  var inkTop = 0.0
-  var inkRight = 0.0
-  var inkBottom = 0.0
-  var outerWidth = 0.0
-  var scrollX = Double.nan
-  var scrollY = Double.nan
-  /// The box when it was last named as changed.
-  var named = (x: 0.0, y: 0.0, width: -1.0, height: 0.0, contentWidth: 0.0, contentHeight: 0.0)
-
-  // What the element around it keeps while it places its children.
-  var marginLeft = 0.0
-  var marginTop = 0.0
-  var marginRight = 0.0
-  var marginBottom = 0.0
-  var basis = 0.0
-  var target = 0.0
-  var cross = 0.0
-  var isFrozen = false
-  /// `true` if the size in the cross axis was measured with that in the main axis.
-  var hasCross = false
-  var isStretched = false
-
-  var laidOut = Constraint()
-  var known: (Known, Known, Known, Known) = (Known(), Known(), Known(), Known())
-
-  struct Known {
-    var constraint = Constraint()
-    var width = 0.0
-    var height = 0.0
-  }
-
-  init() {}
-
-  mutating func forget(_ generation: UInt32) {
-    forgotten = generation
-    forgetSizes()
-  }
-
-  mutating func forgetSizes() {
-    knownCount = 0
-    knownNext = 0
-    isLaidOut = false
-  }
-
-  func size(_ constraint: Constraint) -> LayoutSize? {
-    if knownCount > 0, known.0.constraint.matches(constraint) {
-      return LayoutSize(width: known.0.width, height: known.0.height)
-    }
-    if knownCount > 1, known.1.constraint.matches(constraint) {
-      return LayoutSize(width: known.1.width, height: known.1.height)
-    }
-    if knownCount > 2, known.2.constraint.matches(constraint) {
-      return LayoutSize(width: known.2.width, height: known.2.height)
-    }
-    if knownCount > 3, known.3.constraint.matches(constraint) {
-      return LayoutSize(width: known.3.width, height: known.3.height)
-    }
-    return nil
-  }
-
-  mutating func keep(_ size: LayoutSize, _ constraint: Constraint) {
-    let entry = Known(constraint: constraint, width: size.width, height: size.height)
-    switch knownNext {
-    case 0: known.0 = entry
-    case 1: known.1 = entry
-    case 2: known.2 = entry
-    default: known.3 = entry
-    }
-    knownNext = (knownNext + 1) & 3
-    knownCount = min(4, knownCount + 1)
   }
 }

@@ -152,8 +152,8 @@ public struct FixedAdvances: TextMeasuring {
 
   /// Returns the size of a text in lines that are no wider than a width.
   public func size(of text: LayoutText, width: Double) -> LayoutSize {
-    var lines = Lines(width: width)
-    for span in text.spans {
+    var lines = Lines(width: width, limit: text.style.lines)
+    spans: for span in text.spans {
       let height = text.style.lineHeight ?? span.style.lineHeight ?? span.style.fontSize * lineHeight
       if let picture = span.picture {
         lines.add(width: picture.width, height: max(height, picture.height), breaks: true)
@@ -163,6 +163,7 @@ public struct FixedAdvances: TextMeasuring {
       let wide = max(0, span.style.fontSize * wideAdvance + span.style.letterSpacing)
       let breaks = span.style.wordBreak == .anywhere
       for scalar in span.text.unicodeScalars {
+        if lines.isFull { break spans }
         switch scalar {
         case "\n": lines.end(height)
         case " ", "\t": lines.addSpace(width: narrow, height: height)
@@ -173,7 +174,7 @@ public struct FixedAdvances: TextMeasuring {
         }
       }
     }
-    return lines.size(limit: text.style.lines)
+    return lines.size()
   }
 
   private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
@@ -204,10 +205,18 @@ public struct FixedAdvances: TextMeasuring {
     private var word = 0.0
     private var height = 0.0
     private var isBegun = false
-    /// What the text would be if it ended with a line, for the first lines.
-    private var ends: [(widest: Double, heights: Double)] = []
+    /// The largest number of lines.
+    private let limit: Int
+    /// The size up to the last line that there may be; `nil` before.
+    private var whole: LayoutSize?
 
-    init(width: Double) { self.width = width }
+    init(width: Double, limit: Int?) {
+      self.width = width
+      self.limit = limit ?? .max
+    }
+
+    /// `true` if there are as many lines as there may be: what follows does not count.
+    var isFull: Bool { whole != nil }
 
     mutating func add(width added: Double, height: Double, breaks: Bool) {
       if breaks {
@@ -258,21 +267,18 @@ public struct FixedAdvances: TextMeasuring {
       widest = max(widest, line)
       heights += height
       count += 1
-      if ends.count < 1_000 { ends.append((widest, heights)) }
+      if count == limit { whole = LayoutSize(width: widest, height: heights) }
       line = 0
       spaces = 0
       isBegun = word > 0
     }
 
-    mutating func size(limit: Int?) -> LayoutSize {
+    mutating func size() -> LayoutSize {
       if isBegun {
         commit()
         finish()
       }
-      if let limit, limit > 0, limit < count, limit <= ends.count {
-        return LayoutSize(width: ends[limit - 1].widest, height: ends[limit - 1].heights)
-      }
-      return LayoutSize(width: widest, height: heights)
+      return whole ?? LayoutSize(width: widest, height: heights)
     }
   }
 }

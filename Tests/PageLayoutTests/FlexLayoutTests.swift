@@ -334,4 +334,40 @@ struct FlexLayoutTests {
     #expect(counting.count.withLock { $0 } < 10_000)
     #expect(boxes.tree.box("text")?.isFinite == true)
   }
+  @Test("a long text is measured a few times, however many widths it is asked for", .timeLimit(.minutes(1)))
+  func longText() {
+    var boxes = Boxes()
+    var parent = "body"
+    for level in 0..<40 {
+      boxes.add(
+        "\(level)",
+        "flexDirection: \(level % 2 == 0 ? "row" : "column"); flexShrink: 1; padding: 0.\(level % 9)%; alignItems: center",
+        to: parent)
+      boxes.add("beside \(level)", "width: 10; height: 10", to: parent)
+      parent = "\(level)"
+    }
+    let value = String(repeating: "some words to be broken ", count: 50_000)
+    boxes.add("text", type: "text", ["value": .text(value)], to: parent)
+    let counting = CountingMeasurer()
+    boxes.tree.measurer = counting
+    for round in 1...3 {
+      boxes.tree.setStyle(["padding": .number(Double(round))], of: "1")
+      boxes.tree.update()
+      #expect(counting.count.withLock { $0 } <= 10 * round)
+      #expect(boxes.tree.box("text")?.isFinite == true)
+    }
+  }
+
+  @Test(
+    "a long text is read as a length in a time linear in it", .timeLimit(.minutes(1)),
+    arguments: ["1 ", " ", "e", "row ", "-", "1"])
+  func longValues(_ part: String) {
+    let text = String(repeating: part, count: 5_000_000)
+    var boxes = Boxes()
+    for name in ["width", "padding", "flex", "flexFlow", "border", "aspectRatio", "zIndex", "fontSize", "fontFamily"] {
+      boxes.tree.add(name, type: "text", style: [name: .text(text)], attributes: ["value": .text("a")], to: "body")
+    }
+    boxes.tree.update()
+    #expect(boxes.tree.box("fontSize")?.isFinite == true)
+  }
 }

@@ -20,7 +20,8 @@ struct LayoutTreeTests {
     random.grow(to: 60)
     var known: [String: LayoutBox] = [:]
     for round in 0..<100 {
-      for _ in 0..<(1 + round % 5) { random.change() }
+      // Many moves are followed otherwise than a few.
+      for _ in 0..<(round % 20 == 19 ? 200 : 1 + round % 5) { random.change() }
       let changed = Set(random.tree.update())
       var made = random.made()
       made.update()
@@ -165,9 +166,37 @@ struct LayoutTreeTests {
     #expect(boxes.tree.text(of: "inner")?.isEmpty == true)
   }
 
+  @Test("the parts of a link in a rich text have its font, also when it changes")
+  func links() {
+    var boxes = Boxes()
+    boxes.add("rich", "fontSize: 20", type: "richtext")
+    boxes.add("link", "fontSize: 40; fontWeight: bold; display: flex", type: "a", to: "rich")
+    boxes.add("own", "fontSize: 10", type: "span", ["value": .text("own")], to: "link")
+    boxes.add("links", type: "span", ["value": .text("link's")], to: "link")
+    boxes.add("outside", type: "span", ["value": .text("outside")], to: "rich")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [10, 40, 20])
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontWeight) == [700, 700, 400])
+    boxes.tree.setStyle(["fontSize": .text("30wx")], of: "link")
+    #expect(boxes.tree.update() == ["rich"])
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [10, 60, 20])
+    boxes.tree.window.unitsPerPoint = 1
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [10, 30, 20])
+    boxes.add("column")
+    boxes.tree.move("link", to: "column")
+    boxes.tree.update()
+    boxes.tree.move("link", to: "rich")
+    boxes.tree.update()
+    #expect(boxes.tree.text(of: "rich")?.spans.map(\.style.fontSize) == [20, 10, 30])
+  }
+
   @Test(
     "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(1)),
-    arguments: ["rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves"])
+    arguments: [
+      "rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves", "insertions anywhere",
+      "moves anywhere", "removals anywhere", "moves of a large part", "nested moves", "directions",
+    ])
   func linear(_ kind: String) {
     var boxes = Boxes()
     func chain(_ count: Int, type: String = "div") {
@@ -209,6 +238,43 @@ struct LayoutTreeTests {
       for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
       for number in 0..<100_000 { boxes.tree.add("new\(number)", type: "div", to: "body", at: 100_000 + number % 2) }
       #expect(boxes.tree.children(of: "body").count == 300_000)
+    case "moves of a large part", "directions":
+      for ref in ["a", "b", "part"] { boxes.add(ref) }
+      for number in 0..<100_000 { boxes.add("\(number)", "height: 1", to: "part") }
+      boxes.tree.update()
+      for number in 0..<20_001 {
+        if kind == "directions" {
+          boxes.tree.setStyle(Boxes.style("direction: \(number % 2 == 0 ? "rtl" : "ltr")"), of: "part")
+        } else {
+          boxes.tree.move("part", to: number % 2 == 0 ? "a" : "b")
+        }
+      }
+      #expect(boxes.frames("part", "99999") == ["0 0 750 100000", "0 99999 750 1"])
+    case "nested moves":
+      chain(50_000)
+      boxes.add("other")
+      for level in (1..<50_000).reversed() { boxes.tree.move("\(level)", to: "\(level - 1)") }
+      boxes.tree.move("0", to: "other")
+      #expect(boxes.frames("other", "9998") == ["0 0 750 0", "0 0 750 0"])
+    case "insertions anywhere":
+      for number in 0..<100_000 {
+        boxes.tree.add("\(number)", type: "div", to: "body", at: number * 7_919 % (number + 1))
+      }
+      #expect(boxes.tree.children(of: "body").count == 100_000)
+    case "moves anywhere":
+      for number in 0..<100_000 { boxes.add("\(number)", "height: 1") }
+      for number in 0..<100_000 {
+        boxes.tree.move("\(number * 7_919 % 100_000)", to: "body", at: number * 104_729 % 100_000)
+      }
+      #expect(boxes.tree.children(of: "body").count == 100_000)
+    case "removals anywhere":
+      for number in 0..<100_000 { boxes.tree.add("\(number)", type: "div", to: "body", at: number / 2) }
+      for number in 0..<99_000 {
+        boxes.tree.remove("\(number * 7_919 % 100_000)")
+        boxes.tree.add("new\(number)", type: "div", to: "body", at: number % 50_000)
+        boxes.tree.remove("new\(number)")
+      }
+      #expect(boxes.tree.children(of: "body").count == 1_000)
     default:
       for number in 0..<200_000 { boxes.add("\(number)", "height: 1") }
       for number in 0..<100_000 {

@@ -29,6 +29,9 @@ struct TextMeasuringTests {
   func lines() {
     #expect(Self.size("abc def ghi", width: 30) { $0.lines = 2 } == LayoutSize(width: 30, height: 60))
     #expect(Self.size("abc", width: 30) { $0.lines = 2 } == LayoutSize(width: 30, height: 30))
+    let many = String(repeating: "a\n", count: 5_000)
+    #expect(Self.size(many) { $0.lines = 2_000 } == LayoutSize(width: 10, height: 60_000))
+    #expect(Self.size(many) { $0.lines = 6_000 } == LayoutSize(width: 10, height: 150_000))
   }
 
   @Test("in the width of its widest line a text has the same lines", arguments: 2..<60)
