@@ -81,7 +81,24 @@ package final class SystemFonts: @unchecked Sendable {
     for decoder in [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG] { _ = pk_load_decoder(decoder) }
     let texts = PageTexts(fonts)
     texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
+    awaitThreads()
     return fonts.folders
+  }
+
+  /// Waits until the threads have ended in which Pango has looked for fonts, for two seconds at most: a process of several
+  /// threads is refused namespaces of its own, and threads keep the rights that they have. One that newer Pangos keep
+  /// is not waited for.
+  private static func awaitThreads() {
+    let kept = "[pango] fontcon"
+    let deadline = ContinuousClock.now + .seconds(2)
+    while ContinuousClock.now < deadline {
+      let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+      let names = threads.filter { $0 != String(getpid()) }.compactMap {
+        try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)
+      }
+      if names.allSatisfy({ $0.hasPrefix(kept) }) { return }
+      usleep(1_000)
+    }
   }
 
   private init() throws(PictureError) {
