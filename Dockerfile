@@ -1,7 +1,8 @@
 # Builds the programs with a Swift toolchain, and runs them on a Debian without one:
 #   docker build -t renderhost .
 #   docker run --rm -p 8080:8080 -v "$PWD/dist:/srv/bundles:ro" renderhost
-# deploy/compose.yml runs it with a store that stays, and a gateway.
+# deploy/compose.yml runs it with a store that stays, and a gateway. What draws pages, for --pictures, is in the image of
+#   docker build -t renderhost --build-arg PICTURES=yes .
 FROM swift:6.2-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make git
 WORKDIR /source
@@ -9,8 +10,11 @@ COPY . .
 RUN make release && make install DESTDIR=/installed PREFIX=/usr
 
 FROM debian:bookworm-slim
+ARG PICTURES=
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates curl libbrotli1 libcurl4 \
-    libjavascriptcoregtk-4.1-0 libnats3.4 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g && rm -rf /var/lib/apt/lists/* \
+    libjavascriptcoregtk-4.1-0 libnats3.4 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g \
+    ${PICTURES:+libpangocairo-1.0-0 libturbojpeg0 libwebp7 libgif7 librsvg2-2 fonts-noto-cjk fonts-noto-color-emoji} \
+  && rm -rf /var/lib/apt/lists/* \
   && useradd --system --home-dir /var/lib/renderhost --create-home renderhost
 COPY --from=build /installed/ /
 USER renderhost

@@ -599,7 +599,9 @@ struct FlexLayout {
     {
       return least
     }
-    let told = node.pointee.style.basis.resolved(room.whole(row: row))
+    // `flex: 1` in a scroller has no share to begin from.
+    let isShare = node.pointee.style.basis.unit == .percent && scrolls(parent, row: row)
+    let told = isShare ? .nan : node.pointee.style.basis.resolved(room.whole(row: row))
     if !told.isNaN, isExact || !row { return max(told, least) }
     let own = (row ? node.pointee.style.width : node.pointee.style.height).resolved(room.whole(row: row))
     if !own.isNaN { return max(own, least) }

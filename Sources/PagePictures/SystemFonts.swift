@@ -88,6 +88,14 @@ package final class SystemFonts: @unchecked Sendable {
   /// - Throws: ``PictureError/unavailable(_:)`` if a library is missing. Later calls throw the same.
   package static func shared() throws(PictureError) -> SystemFonts { try loaded.get() }
 
+  private static let decoders = [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG]
+
+  /// What pages cannot be drawn with on this machine, each a sentence with the package to install, the libraries for pages
+  /// themselves first; empty if nothing is missing. This loads them.
+  package static var problems: [String] {
+    ([pk_load_cairo()] + decoders.map { pk_load_decoder($0) }).compactMap { $0.map { String(cString: $0) } }
+  }
+
   /// Loads the fonts that a process needs that will have no right to open other files, and opens those of usual texts.
   ///
   /// Pango starts threads: one for each search, which ends by itself, and since 1.51.2 one for each map of fonts, which ends
@@ -98,7 +106,7 @@ package final class SystemFonts: @unchecked Sendable {
   ///   it.
   package static func preload() throws(PictureError) -> [String] {
     let fonts = try SystemFonts()
-    for decoder in [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG] { _ = pk_load_decoder(decoder) }
+    for decoder in decoders { _ = pk_load_decoder(decoder) }
     let texts = PageTexts(fonts)
     texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
     return fonts.folders

@@ -16,6 +16,19 @@ struct PackageTests {
     }
   }
 
+  @Test("what draws pages is loaded from the packages that scripts, the image and the article name")
+  func pictures() throws {
+    let source = try Self.text("Sources/CCairo/CCairo.c")
+    for library in ["pangocairo", "jpeg", "webp", "gif", "svg"] {
+      let line = try #require(source.split(separator: "\n").first { $0.contains("{\"\(library)\", ") })
+      let package = try #require(line.split(separator: "\"").map(String.init).dropFirst(5).first)
+      #expect(package.hasPrefix("lib"), "\(line)")
+      for path in ["scripts/setup", "scripts/build-deb", "Dockerfile", "\(Document.articles)/Installing.md"] {
+        #expect(try Self.text(path).contains(package), "\(path) does not name \(package)")
+      }
+    }
+  }
+
   @Test("a build is the same whether or not the headers of a library are installed that is loaded at run time")
   func headers() throws {
     for path in try ["CNATS", "CJavaScriptCore"].flatMap({ try Document.paths(in: "Sources/\($0)", ending: "") })

@@ -363,6 +363,17 @@ struct LayoutTreeTests {
     #expect(boxes.tree.element(at: LayoutPoint(x: 10, y: 1_300)) == "foot")
   }
 
+  @Test("a share in a scroller counts for nothing: the element is as high as its height or its content")
+  func sharesInScrollers() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 400", type: "scroller")
+    boxes.add("content", "flex: 1", to: "s")
+    boxes.add("inner", "height: 30", to: "content")
+    boxes.add("sized", "flex: 1; height: 90", to: "s")
+    boxes.add("last", "height: 60", to: "s")
+    #expect(boxes.frames("content", "sized", "last") == ["0 0 750 30", "0 30 750 90", "0 120 750 60"])
+  }
+
   @Test("a scroller across has its items in a row")
   func across() {
     var boxes = Boxes()

@@ -91,4 +91,19 @@ struct EngineLoadingTests {
       #expect(doctor.output.contains("– pages      cannot run here: \(reason)"), "\(doctor.output)")
     }
   }
+
+  @Test("doctor names the packages that pages cannot be drawn without")
+  func noPictures() async throws {
+    try await Site.running { (site: Site) async throws in
+      // The loader finds files that are not libraries.
+      for name in ["libpangocairo-1.0.so.0", "libturbojpeg.so.0"] { try site.write("", to: "libraries/\(name)") }
+      let doctor = try await Command.run(
+        "doctor", "--store", site.store, environment: ["LD_LIBRARY_PATH": site.folder.file("libraries")])
+      #expect(doctor.status == 0)
+      #expect(
+        doctor.output.contains("– pictures   pictures of pages cannot be drawn: install libpangocairo-1.0-0 ("),
+        "\(doctor.output)")
+      #expect(doctor.output.contains("; JPEG pictures cannot be drawn: install libturbojpeg0 ("), "\(doctor.output)")
+    }
+  }
 }

@@ -181,7 +181,7 @@ struct StoreCommandsTests {
       let checks = try #require(try well.json["checks"] as? [[String: Any]])
       #expect(
         checks.map { $0["name"] as? String }
-          == ["store", "space", "server", "manifest", "signed", "clock", "pages", "libraries"])
+          == ["store", "space", "server", "manifest", "signed", "clock", "pages", "pictures", "libraries"])
       #expect((checks.last?["detail"] as? String)?.contains("libcurl") == true)
       try await site.origin.refuseConnections()
       #expect(try await Command.run("doctor", "--store", site.store, "--json").status == 1)

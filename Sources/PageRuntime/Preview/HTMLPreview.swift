@@ -111,17 +111,23 @@ package struct HTMLPreview: Sendable {
     body{margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;font:.32rem \(families);color:#000;background:#fff}
     body.screen{height:100vh}
     body>:not([data-height]),.w-embed>:not([data-height]){flex-grow:1}
-    [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;border:0 solid #000}
+    [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;min-height:0;border:0 solid #000}
     .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
     .w-richtext>*{display:inline}.w-richtext>:is(.w-image,.w-img){display:inline-block;vertical-align:middle}
-    [data-bounded]{min-height:0}[data-bounded=root]{flex-shrink:1}
+    [data-bounded=root]{flex-shrink:1}
     img{contain:size;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
     .w-header{position:sticky;top:0;z-index:1}
-    .w-waterfall{display:block}.columns>*{break-inside:avoid;width:100%}.columns>.w-header{column-span:all}
-    [data-scroll=down]{overflow:hidden auto}[data-scroll=across]{flex-direction:row;overflow:auto hidden}
-    .w-slider,.w-cycleslider,.w-slider-neighbor{overflow:hidden}[data-hidden]{display:none!important}
-    .w-indicator{flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
-    .w-refresh,.w-loading,.w-loading-indicator{display:none}[data-shown]{display:flex}
+    .w-waterfall{display:block}.columns>*{break-inside:avoid;width:100%}
+    .columns>.w-header{column-span:all;width:auto;margin:0 calc(0px - var(--r)) 0 calc(0px - var(--l))}
+    [data-scroll]{flex-wrap:nowrap!important;justify-content:flex-start!important}[data-scroll]>*{flex:0 0 auto!important}
+    [data-scroll=down]{flex-direction:column!important;overflow:hidden auto}
+    [data-scroll=across]{flex-direction:row!important;overflow:auto hidden}
+    [data-slides]{display:grid;grid-template:minmax(0,1fr)/minmax(0,1fr);place-items:stretch!important;overflow:hidden}
+    [data-slides]>:not(.w-indicator){grid-area:1/1;place-self:stretch!important;min-width:100%!important;min-height:100%!important}
+    [data-slides=own]>:not(.w-indicator){height:auto!important}
+    [data-slide=hidden]{visibility:hidden!important}[data-hidden]{display:none!important}
+    .w-indicator{position:absolute;flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
+    .w-refresh,.w-loading{display:none}[data-shown]{display:flex}
     .w-input,.w-textarea{font:inherit;color:inherit;background:none;outline:0;resize:none;line-height:normal}
     .w-input{min-height:.6rem}::placeholder{color:var(--p,#999);opacity:1}
     .w-switch{width:1.02rem;height:.62rem;border-radius:.31rem;background:#ddd}

@@ -30,6 +30,9 @@ enum InlineStyle {
 
   private static func text(_ text: String, for name: String) -> String? {
     if name == "font-family" { return family(text) }
+    // Devices read an unknown word as the initial value, and `flex: 0` as no share of an element that keeps its size.
+    if let known = keywords[name], !known.contains(text) { return nil }
+    if name == "flex", Double(text) == 0 { return "0 0 auto" }
     guard let counts = properties[name], let safe = safe(text) else { return nil }
     return scaled(safe, countsPlainNumbers: counts)
   }
@@ -60,13 +63,27 @@ enum InlineStyle {
     return result
   }
 
+  /// The words of properties that have no other values.
+  private static let keywords: [String: Set<String>] = {
+    let ends: Set<String> = ["flex-start", "start", "flex-end", "end", "center"]
+    let spaces: Set<String> = ["space-between", "space-around", "space-evenly"]
+    return [
+      "align-items": ends.union(["stretch"]), "align-self": ends.union(["stretch"]),
+      "justify-content": ends.union(spaces),
+      "align-content": ends.union(spaces).union(["stretch", "normal"]),
+      "flex-wrap": ["nowrap", "wrap", "wrap-reverse"],
+      "flex-direction": ["row", "row-reverse", "column", "column-reverse"],
+      "position": ["relative", "absolute", "fixed", "sticky"],
+    ]
+  }()
+
   /// The properties of pages; `true` if a number without a unit is a length.
   private static let properties: [String: Bool] = {
     var result: [String: Bool] = [:]
     for name in [
       "width", "height", "min-width", "min-height", "max-width", "max-height", "top", "right", "bottom", "left",
       "margin", "padding", "border", "border-width", "border-radius", "font-size", "line-height", "letter-spacing",
-      "box-shadow", "flex-basis",
+      "box-shadow", "flex-basis", "gap", "row-gap", "column-gap",
     ] { result[name] = true }
     for side in ["top", "right", "bottom", "left"] {
       for name in ["margin", "padding", "border"] { result["\(name)-\(side)"] = true }
@@ -77,7 +94,8 @@ enum InlineStyle {
     for corner in ["top-left", "top-right", "bottom-left", "bottom-right"] { result["border-\(corner)-radius"] = true }
     for name in [
       "flex", "flex-grow", "flex-shrink", "flex-direction", "flex-wrap", "justify-content", "align-items",
-      "align-self", "align-content", "order", "position", "opacity", "visibility", "overflow", "background",
+      "align-self", "align-content", "aspect-ratio", "order", "position", "opacity", "visibility", "overflow",
+      "background",
       "background-color", "background-image", "border-color", "border-style", "color", "font-style", "font-weight",
       "text-decoration", "text-align", "text-overflow", "text-transform", "word-wrap", "word-break", "direction",
       "transform", "transform-origin", "filter",

@@ -33,9 +33,18 @@ struct PreviewElement {
   /// does not fit into further columns beside them.
   private var columns: String? {
     guard element.type == "waterfall" else { return nil }
-    let gap = Double(text("columnGap")).map { ";column-gap:\(InlineStyle.units($0))" } ?? ""
-    let count = min(max(Int(text("columnCount")) ?? 2, 1), 20)
-    return "class=\"columns\" style=\"column-count:\(count)\(gap)\""
+    func length(_ name: String) -> String? {
+      Double(text(name)).flatMap { $0.isFinite && (0...1e6).contains($0) ? InlineStyle.units($0) : nil }
+    }
+    let (count, width) = (Int(text("columnCount")).flatMap { $0 > 0 ? min($0, 100) : nil }, length("columnWidth"))
+    // Without either there is one column, as wide as all of it.
+    let (left, right) = count == nil && width == nil ? (nil, nil) : (length("leftGap"), length("rightGap"))
+    var style = ["column-count:\(count.map(String.init) ?? (width == nil ? "1" : "auto"))"]
+    if let width { style.append("column-width:\(width)") }
+    style.append("column-gap:\(length("columnGap") ?? InlineStyle.units(32))")
+    func gap(_ length: String?) -> String { length.map { $0 == "0" ? "0px" : $0 } ?? "0px" }
+    style += ["--l:\(gap(left))", "--r:\(gap(right))", "padding:0 var(--r) 0 var(--l)"]
+    return "class=\"columns\" style=\"\(style.joined(separator: ";"))\""
   }
 
   private var content: String {
@@ -80,15 +89,17 @@ struct PreviewElement {
     // Other people's pages are named, not run.
     case "web", "embed": add("data-label", text("src"))
     case "refresh", "loading": add("data-shown", text("display") == "show" ? "yes" : nil)
-    case "scroller", "list", "recycle-list", "waterfall", "slider", "cycleslider", "hlist", "vlist", "recycler",
-      "simplelist":
+    case "scroller", "list", "recycle-list", "waterfall", "hlist", "vlist", "recycler", "simplelist":
       add("data-scroll", scrolling)
+    case "slider", "cycleslider", "slider-neighbor":
+      add("data-slides", element.style["height"] == nil ? "yes" : "own")
     default: break
     }
     if isOn("disabled"), element.type == "input" || element.type == "textarea" { add("disabled", "disabled") }
     if element.parent == nil, hasOwnHeight { add("data-height", "own") }
     if screen.bounded.contains(element.ref) { add("data-bounded", element.parent == nil ? "root" : "yes") }
-    if isHiddenSlide { add("data-hidden", "yes") }
+    if isHiddenSlide { add("data-slide", "hidden") }
+    if element.style["display"]?.plainText == "none" { add("data-hidden", "yes") }
     return result
   }
 
@@ -107,11 +118,24 @@ struct PreviewElement {
 
   private var moreStyle: [String] {
     // A list or scroller takes what the others leave of the screen.
-    if screen.scrollers.contains(element.ref), element.style["flex"] == nil, element.style["flexGrow"] == nil {
+    if screen.scrollers.contains(element.ref) || takesWidth, element.style["flex"] == nil,
+      element.style["flexGrow"] == nil
+    {
       return ["flex:1"]
     }
-    return []
+    // Where the height around it follows from what is in there, the height of an element with a share counts.
+    return screen.sized.contains(element.ref) ? ["flex-basis:auto"] : []
   }
+
+  /// `true` for what scrolls across without the size that counts for it (`RenderScroller::GetDefaultStyle`).
+  private var takesWidth: Bool {
+    guard scrolling == "across", element.type != "waterfall", Self.scrollers.contains(element.type) else {
+      return false
+    }
+    return element.style[element.type == "scroller" ? "height" : "width"] == nil
+  }
+
+  private static let scrollers = ScreenLayout.scrollerTypes.union(["hlist"])
 
   /// The direction in which an element scrolls that has a height of its own or one that follows from the screen's; others
   /// scroll with the page.
@@ -123,7 +147,7 @@ struct PreviewElement {
 
   private static let sliders: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
 
-  /// A slider shows one of its children.
+  /// A slider shows one of its children, and is as high as the highest one.
   private var isHiddenSlide: Bool {
     guard element.type != "indicator", let parent = element.parent.flatMap({ tree[$0] }),
       Self.sliders.contains(parent.type)

@@ -9,6 +9,9 @@ struct ScreenLayout {
   private(set) var scrollers: Set<String> = []
   /// These scrollers and the elements around them that may not grow with their contents.
   private(set) var bounded: Set<String> = []
+  /// The elements with a share of a column's height and a height of their own, which counts since the column is as high as
+  /// its elements.
+  private(set) var sized: Set<String> = []
   /// `true` if the body is as high as the window.
   private(set) var isFilled = false
 
@@ -33,6 +36,12 @@ struct ScreenLayout {
       guard element.ref != root, fills(element), let height = heights[element.ref], height != .own else { continue }
       if Self.isScroller(element) { scrollers.insert(element.ref) }
       bind(element, tree, heights)
+    }
+    for element in tree.preorder(from: root) where element.has("height") && element.grows {
+      guard let parent = element.parent.flatMap({ tree[$0] }), !parent.isRow, heights[parent.ref] == nil else {
+        continue
+      }
+      sized.insert(element.ref)
     }
   }
 

@@ -4,8 +4,10 @@ import Foundation
 /// The arguments are harmless if a call is allowed: ignored signals, present limits, and invalid pointers in calls
 /// whose permission is checked first.
 extension ConfinementAttempt {
-  static var all: [ConfinementAttempt] {
-    processes + processFiles + files + network + programs + privileges + kernel + needs
+  /// - Parameter draws: `true` for a worker that draws pages, which needs fonts and files in memory.
+  static func all(draws: Bool = false) -> [ConfinementAttempt] {
+    let common = processes + processFiles + files + network + programs + privileges + kernel + needs
+    return common + [makeMemoryFile(isNeeded: draws)] + (draws ? fonts : [])
   }
 
   private static func call(_ number: Int32, _ arguments: Int...) -> Int {
@@ -312,11 +314,60 @@ extension ConfinementAttempt {
     .init("make a process (clone)") { _ in Int(pk_fork_and_end()) },
     .init("make a process (clone3)") { _ in call(SYS_clone3, nowhere, 64) },
     .init("make a thread in another namespace") { _ in call(SYS_clone, 0x0001_0000 | 0x1000_0000) },
-    .init("make a file in memory") { _ in "worker".withCString { making(call(SYS_memfd_create, Int(bitPattern: $0))) }
-    },
     .init("make memory that the kernel cannot see") { _ in making(call(SYS_memfd_secret)) },
     .init("wait for processes") { _ in call(SYS_wait4, -1, 0, 1, 0) },
   ]
+
+  private static func makeMemoryFile(isNeeded: Bool) -> ConfinementAttempt {
+    .init("make a file in memory", isNeeded: isNeeded) { _ in making(memoryFile()) }
+  }
+
+  private static func memoryFile() -> Int { "worker".withCString { call(SYS_memfd_create, Int(bitPattern: $0)) } }
+
+  // MARK: Fonts
+
+  /// What a worker that draws pages needs besides, and what lies next to it.
+  private static let fonts: [ConfinementAttempt] = [
+    .init("read a font", isNeeded: true) { font($0) { opening($0) } },
+    .init("ask whether it can read a font", isNeeded: true) {
+      font($0) { call(SYS_faccessat, $0) { [here, $0, Int(R_OK)] } }
+    },
+    .init("read a file in memory by its path", isNeeded: true) { _ in
+      let file = memoryFile()
+      defer { close(Int32(file)) }
+      return file < 0 ? file : opening("/proc/self/fd/\(file)")
+    },
+    .init("run a file in memory") { _ in
+      let file = memoryFile()
+      defer { close(Int32(file)) }
+      return file < 0 ? file : call(SYS_execveat, "") { [file, $0, 0, 0, 0x1000] }  // AT_EMPTY_PATH
+    },
+    .init("write a font") { font($0) { opening($0, O_WRONLY) } },
+    .init("list a folder of fonts") { font($0) { opening(folder(of: $0), O_RDONLY | O_DIRECTORY) } },
+    .init("make a file without a name among the fonts") {
+      font($0) { opening(folder(of: $0), O_RDWR | 0o20000000 | O_DIRECTORY) }  // O_TMPFILE
+    },
+    .init("leave the folder of fonts (..)") { target in
+      font(target) { font in
+        let up = String(repeating: "/..", count: font.split(separator: "/").count)
+        return opening(folder(of: font) + up + target.file)
+      }
+    },
+    .init("ask whether it can read a file of its user (faccessat)") {
+      call(SYS_faccessat, $0.file) { [here, $0, Int(R_OK)] }
+    },
+    .init("ask whether it can read a file of its user (access)") { Int(access($0.file, R_OK)) },
+    .init("ask whether it can write a font") { font($0) { call(SYS_faccessat, $0) { [here, $0, Int(W_OK)] } } },
+  ]
+
+  /// Tries something on a font. A machine that has none refuses nothing and offers nothing.
+  private static func font(_ target: ConfinementTarget, _ body: (String) -> Int) -> Int {
+    if let font = target.font { return body(font) }
+    errno = ENOENT
+    return -1
+  }
+
+  private static func folder(of file: String) -> String { (file as NSString).deletingLastPathComponent }
 
   // MARK: Privileges
 

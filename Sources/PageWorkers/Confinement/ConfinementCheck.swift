@@ -2,14 +2,17 @@ import CLinux
 import Foundation
 import HTTPTransport
 import PageKit
+import PagePictures
 
 /// `renderhost worker --check`: a confined process tries what a worker must not be able to do, upon this one.
 struct ConfinementCheck {
-  static let usage = "usage: renderhost worker --check [--json] [--without STEP]..."
+  static let usage = "usage: renderhost worker --check [--pictures] [--json] [--without STEP]..."
 
   /// The steps that the confined process omits, to test the others alone.
   private var omitted: Set<Confinement.Step> = []
   private var isJSON = false
+  /// `true` to try a worker that draws pages.
+  private var draws = false
 
   /// - Returns: `nil` if the arguments are not those of ``usage``.
   init?(_ arguments: some Sequence<String>) {
@@ -17,6 +20,7 @@ struct ConfinementCheck {
     while let argument = arguments.popFirst() {
       switch argument {
       case "--json": isJSON = true
+      case "--pictures": draws = true
       case "--without":
         guard let step = arguments.popFirst().flatMap(Confinement.Step.init) else { return nil }
         omitted.insert(step)
@@ -36,6 +40,8 @@ struct ConfinementCheck {
     var open: [String] = []
     /// Attempts that a worker needs and that failed.
     var missing: [String] = []
+    /// The reason why nothing was tried; `nil` if it was.
+    var problem: String?
 
     var isGood: Bool { open.isEmpty && missing.isEmpty }
 
@@ -97,7 +103,8 @@ struct ConfinementCheck {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/proc/self/exe")
     process.arguments =
-      ["worker", "--attempt", try Self.json(target)] + omitted.map(\.rawValue).sorted()
+      ["worker", "--attempt", try Self.json(target)] + (draws ? [WorkerMain.drawing] : [])
+      + omitted.map(\.rawValue).sorted()
     let output = Pipe()
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
@@ -107,6 +114,7 @@ struct ConfinementCheck {
     guard let result = try? JSONDecoder().decode(Result.self, from: data) else {
       throw DescribedError("the confined process ended with \(process.terminationStatus) and without a result")
     }
+    if let problem = result.problem { throw DescribedError(problem) }
     return result
   }
 
@@ -159,14 +167,34 @@ struct ConfinementCheck {
 
   /// Confines this process, runs all attempts, and prints the results.
   ///
-  /// - Parameter arguments: the targets as JSON, and the omitted steps.
+  /// - Parameter arguments: the targets as JSON, ``WorkerMain/drawing`` for a worker that draws pages, and the omitted
+  ///   steps.
   static func attempt(_ arguments: [String]) -> Never {
     guard
-      let target = arguments.first.flatMap({ try? JSONDecoder().decode(ConfinementTarget.self, from: Data($0.utf8)) })
+      var target = arguments.first.flatMap({ try? JSONDecoder().decode(ConfinementTarget.self, from: Data($0.utf8)) })
     else { exit(64) }
     let omitted = Set(arguments.dropFirst().compactMap(Confinement.Step.init))
-    var result = Result(confinement: Confinement.apply(parent: target.process, omitting: omitted))
-    for attempt in ConfinementAttempt.all {
+    let draws = arguments.dropFirst().contains(WorkerMain.drawing)
+    var fonts: [String]?
+    if draws {
+      do {
+        fonts = try SystemFonts.preload()
+      } catch {
+        print((try? json(Result(confinement: ConfinementReport(), problem: "\(error)"))) ?? "")
+        exit(1)
+      }
+      _ = ProcessThreads.waitForOthers()
+      target.font = fonts?.lazy.compactMap(Self.file(below:)).first
+    }
+    // A worker has loaded it before too.
+    _ = ScriptGroup.engineProblem
+    // Landlock and the filter hold for the thread that asks for them, and for those that it starts.
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 1
+    var result = Result(confinement: Confinement.apply(parent: target.process, fonts: fonts, omitting: omitted))
+    let thread = "use a thread that is not confined"
+    result.attempts[thread] = threads == 1 ? "there is none" : "done"
+    if threads != 1 { result.open.append(thread) }
+    for attempt in ConfinementAttempt.all(draws: draws) {
       let outcome = attempt.outcome(target)
       if attempt.isNeeded {
         result.needs[attempt.name] = outcome.text
@@ -178,6 +206,16 @@ struct ConfinementCheck {
     }
     print((try? json(result)) ?? "")
     exit(0)
+  }
+
+  /// A file in a folder or below it; `nil` if there is none.
+  private static func file(below folder: String) -> String? {
+    let found = FileManager.default.enumerator(
+      at: URL(fileURLWithPath: folder), includingPropertiesForKeys: [.isRegularFileKey])
+    for case let file as URL in found ?? FileManager.DirectoryEnumerator() {
+      if (try? file.resourceValues(forKeys: [.isRegularFileKey]))?.isRegularFile == true { return file.path }
+    }
+    return nil
   }
 }
 
@@ -231,4 +269,6 @@ struct ConfinementTarget: Codable, Sendable {
   let port: UInt16
   /// The name of an abstract socket, without its leading zero byte.
   let abstractSocket: String
+  /// A font of the system, for a worker that draws pages.
+  var font: String?
 }

@@ -31,12 +31,15 @@ extension WorkerPool {
 
   /// Sends a call to a page.
   ///
-  /// - Parameter extra: seconds that the call may take beyond the page's time.
+  /// - Parameters:
+  ///   - extra: seconds that the call may take beyond the page's time.
+  ///   - isInput: `false` for a call that does nothing for the page's caller, so that later failures are the bundle's own.
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func call(
-    _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
+    _ page: UInt64, extra: Double = 0, isInput: Bool = true, _ payload: [UInt8] = [],
+    _ message: @escaping @Sendable (UInt64) -> HostMessage
   ) async throws -> WorkerLink.Reply {
-    if let caller = assignments[page]?.caller {
+    if isInput, let caller = assignments[page]?.caller {
       assignments[page]?.caller = PageCaller(client: caller.client, hasInput: true)
     }
     return try await send(page, extra: extra, payload, message)

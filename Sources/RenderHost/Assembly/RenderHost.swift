@@ -163,8 +163,8 @@ extension HostServer {
     self.init(
       settings: settings.server, report: { live?.report ?? report }, controls: server,
       metrics: metrics, services: services + [history], environment: environment, logger: logger,
-      partRoutes: { [status = controls.status, checks = server.checks] in
-        $0.addStatus(status, checks: checks, history: history)
+      partRoutes: { [status = controls.status, checks = server.checks, draws = settings.pictures] in
+        $0.addStatus(draws: draws, status, checks: checks, history: history)
       },
       otherListeners: { [address = settings.gateway.address] tls in
         guard let gateway, let address else { return [] }

@@ -9,20 +9,24 @@ import ServerKit
 extension ListenerRoutes {
   /// Adds `/`, the dashboard, and `/status`, which it shows.
   ///
-  /// - Parameter status: returns the daemon's status, without checks and traffic.
+  /// - Parameters:
+  ///   - draws: `true` if the host draws pages.
+  ///   - status: returns the daemon's status, without checks and traffic.
   func addStatus(
-    _ status: @escaping @Sendable () async -> HostStatus, checks: [HealthCheck], history: TrafficHistory
+    draws: Bool, _ status: @escaping @Sendable () async -> HostStatus, checks: [HealthCheck], history: TrafficHistory
   ) {
+    // Previews and pictures of pages are shown if the same listener serves them.
+    let (hasPages, tls) = (carries(.pages), tls)
     add(.dashboard) { router in
-      let dashboard = DashboardPage(beside: listener.groups)
+      let dashboard = DashboardPage(beside: listener.groups, hasPictures: draws && hasPages)
       router.get("/") { _, _ in dashboard.response }
     }
-    // Previews of pages are shown if the same listener serves them.
-    let (hasPages, tls) = (carries(.pages), tls)
     add(.status) { router in
       router.get("/status") { _, _ in
         var status = await status()
-        if !hasPages { for index in status.pages.indices { status.pages[index].preview = nil } }
+        if !hasPages {
+          for index in status.pages.indices { (status.pages[index].preview, status.pages[index].picture) = (nil, nil) }
+        }
         status.failures = Array(status.failures.prefix(HostStatus.failureLimit))
         status.checks = await checks.outcomes()
         status.traffic = history.traffic
@@ -37,11 +41,14 @@ extension ListenerRoutes {
 /// The dashboard: one HTML page that contains its style and its script, and loads nothing from elsewhere.
 struct DashboardPage: Sendable {
   let html: String
-  /// The content security policy: only this style and this script run, and frames show only previews of this host.
+  /// The content security policy: only this style and this script run, and frames and pictures show only pages of this
+  /// host.
   let policy: String
 
-  /// - Parameter groups: the other route groups of the same listener.
-  init(beside groups: Set<RouteGroup> = Set(RouteGroup.allCases)) {
+  /// - Parameters:
+  ///   - groups: the other route groups of the same listener.
+  ///   - hasPictures: `true` if pages are shown as pictures.
+  init(beside groups: Set<RouteGroup> = Set(RouteGroup.allCases), hasPictures: Bool = false) {
     let style = String(decoding: PackageResources.dashboard_css, as: UTF8.self)
     let script = String(decoding: PackageResources.dashboard_js, as: UTF8.self)
     html = String(decoding: PackageResources.dashboard_html, as: UTF8.self)
@@ -49,7 +56,8 @@ struct DashboardPage: Sendable {
       .replacing("<!--links-->", with: Self.links(groups))
     policy = [
       "default-src 'none'", "script-src \(Self.source(script))", "style-src \(Self.source(style))",
-      "connect-src 'self'", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
+      "connect-src 'self'", "frame-src 'self'", "img-src \(hasPictures ? "'self' " : "")data:", "base-uri 'none'",
+      "form-action 'none'",
       "frame-ancestors 'none'",
     ].joined(separator: "; ")
   }

@@ -53,9 +53,9 @@ struct TrafficSample: Sendable {
   var bounds: [Double] = []
 
   /// The routes that monitoring and an open dashboard request, which do not count as traffic: the dashboard shows the
-  /// previews of live pages, which load their pictures.
+  /// previews of live pages, which load their pictures, or thumbnails.
   private static let watching: Set<String> = [
-    "/", "/status", "/metrics", "/healthz", "/readyz", "/pages/{id}/preview", "/resources",
+    "/", "/status", "/metrics", "/healthz", "/readyz", "/pages/{id}/preview", "/pages/{id}/thumbnail", "/resources",
   ]
 
   init(_ registry: MetricRegistry) {

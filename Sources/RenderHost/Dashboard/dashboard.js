@@ -353,6 +353,51 @@
       if (frame) frame.style.transform = `scale(${target.clientWidth / 750})`;
     }
   });
+  // Small pictures, of a host that draws pages: only of those that can be seen, one after the other, each after a pause.
+  const PAUSE = 5000, FAILURE_PAUSE = 30000, PATIENCE = 20000;
+  const pictures = new Map();
+  let isLoading = false;
+  const sight = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const picture = pictures.get(target);
+      if (picture) picture.isSeen = isIntersecting;
+    }
+    loadPicture();
+  }, { rootMargin: "100px" });
+  const dropPicture = (box) => { if (pictures.delete(box)) sight.unobserve(box); };
+  const loadPicture = () => {
+    if (isLoading || document.hidden) return;
+    for (const box of [...pictures.keys()]) if (!box.isConnected) dropPicture(box);
+    const next = [...pictures].filter(([, picture]) => picture.isSeen && picture.path !== picture.shown && picture.after <= Date.now())
+      .sort(([, one], [, other]) => one.after - other.after)[0];
+    if (!next) return;
+    const [box, picture] = next, path = picture.path, image = new Image();
+    const end = (isGood) => {
+      clearTimeout(timer);
+      image.onload = image.onerror = null;
+      picture.shown = isGood ? path : null;
+      picture.after = Date.now() + (isGood ? PAUSE : FAILURE_PAUSE);
+      if (pictures.get(box) === picture) box.replaceChildren(isGood ? image : make("p", "nothing", "No picture."));
+      isLoading = false;
+      loadPicture();
+    };
+    isLoading = true;
+    const timer = setTimeout(() => end(false), PATIENCE);
+    image.onload = () => end(true);
+    image.onerror = () => end(false);
+    image.alt = picture.name;
+    image.src = path;
+  };
+  const showPicture = (box, path, name) => {
+    if (!pictures.has(box)) {
+      box.replaceChildren(make("p", "nothing", "Nothing to see yet."));
+      delete box.dataset.stamp;
+      pictures.set(box, { shown: null, after: 0, isSeen: false });
+      sight.observe(box);
+    }
+    Object.assign(pictures.get(box), { path, name });
+  };
+
   const showPages = (pages) => {
     setText(by("pages-count"), pages.length ? number(pages.length) : "");
     by("pages-empty").hidden = pages.length > 0;
@@ -369,9 +414,11 @@
       },
       (item, page) => {
         const preview = item.firstChild, link = item.querySelector("a");
-        const path = own(page.preview);
+        const path = own(page.preview), picture = page.phase !== "failed" ? own(page.picture) : null;
         const stamp = [path, page.phase, page.elements].join(" ");
-        if (preview.dataset.stamp !== stamp) {
+        if (picture) showPicture(preview, picture, "Picture of " + page.url);
+        else dropPicture(preview);
+        if (!picture && preview.dataset.stamp !== stamp) {
           preview.dataset.stamp = stamp;
           if (path && page.phase !== "failed") {
             const old = preview.querySelector("iframe");
@@ -400,6 +447,7 @@
         const wrong = item.querySelector(".wrong");
         setText(wrong, page.error ?? ""); wrong.hidden = !page.error; wrong.title = page.error ?? "";
       });
+    loadPicture();
   };
 
   const showWorkers = (workers) => {

@@ -20,6 +20,7 @@ actor PageDirectory {
   nonisolated let answers: HostAnswers
   nonisolated let numbers = PageNumbers()
   nonisolated let record: HostRecord
+  nonisolated let thumbnails = PageThumbnails()
   let locations: PublicLocations
   let configuration: Configuration
   let logger: Logger
@@ -52,33 +53,44 @@ actor PageDirectory {
   var phases: (opening: Int, open: [String]) { (openingCount, pages.values.map(\.phase)) }
 
   /// - Throws: ``PageFailure``.
-  func page(_ id: String) throws -> OpenedPage {
+  func page(_ id: String, as purpose: Purpose = .view) throws -> OpenedPage {
     guard let page = pages[id] else { throw PageFailure.unknownPage(id) }
-    pages[id]?.lastAsked = configuration.now()
+    if purpose != .glance { pages[id]?.lastAsked = configuration.now() }
     return page
+  }
+
+  /// The purpose of a call of a page.
+  enum Purpose {
+    /// A dashboard shows the page: this neither keeps it open, nor is it what a client does with it.
+    case glance
+    case view
+    /// Its script is entered.
+    case entry
   }
 
   /// Sends a message to a page, and returns the page and its view after it.
   ///
   /// - Parameters:
   ///   - client: the client whose turn is used.
+  ///   - purpose: the purpose of the call.
   ///   - extra: the seconds that it may take beyond the time limit of a page.
   /// - Throws: ``PageFailure``.
   func call(
-    _ id: String, for client: String, extra: Double = 0,
+    _ id: String, for client: String, as purpose: Purpose = .view, extra: Double = 0,
     _ message: @escaping @Sendable (_ call: UInt64, _ page: UInt64) -> HostMessage
   ) async throws -> (OpenedPage, [UInt8], newErrors: Int) {
-    let location = try page(id).location
+    let location = try page(id, as: purpose).location
     return try await failing(location) {
       try await pages[id]?.reopening?.value
-      let number = try page(id).number
+      let number = try page(id, as: purpose).number
+      defer { if purpose == .entry { pages[id]?.entries += 1 } }
       do {
         let (reply, seen) = try await pool.admission.admitted(client) {
-          try await pool.call(number, extra: extra) { message($0, number) }
+          try await pool.call(number, extra: extra, isInput: purpose != .glance) { message($0, number) }
         }
         guard pages[id]?.number == number else { throw PageFault.unknownPage }
         pages[id]?.reply = reply
-        return (try page(id), seen, reply.newErrors)
+        return (try page(id, as: purpose), seen, reply.newErrors)
       } catch PageFault.unknownPage {
         throw PageFailure.unknownPage(id)
       } catch let fault as PageFault {
@@ -99,6 +111,7 @@ actor PageDirectory {
     guard let page = pages.removeValue(forKey: id) else { return }
     page.reopening?.cancel()
     numbers.remove(page.number)
+    thumbnails.remove(id)
     page.log.append(event, JSONValue.object(reason.map { ["reason": .string($0)] } ?? [:]).text)
     page.log.end()
     await pool.close(page.number)
@@ -223,6 +236,8 @@ struct OpenedPage: Sendable {
   /// The page is being reopened in another worker.
   var reopening: Task<Void, any Error>?
   var reopened = 0
+  /// The number of calls that have entered its script.
+  var entries = 0
 
   init(
     id: String, number: UInt64, name: String?, opening: PageOpening, target: PageDirectory.Target, log: EventLog,
@@ -240,6 +255,9 @@ struct OpenedPage: Sendable {
 
   /// The public URL.
   var location: String { target.location }
+
+  /// Another text when the page may look different.
+  var version: String { "\(number)-\(log.lastID)-\(entries)" }
 
   /// The phase that its worker reports; `reopened` while the page is being opened in another worker.
   var phase: String { reopening == nil ? reply.phase : "reopened" }

@@ -27,6 +27,12 @@ struct PageRoutes: Sendable {
     router.get("/pages/:id/picture") { request, context in
       try await answer(context) { try await picture(request, context, try context.parameters.require("id")) }
     }
+    router.get("/pages/:id/thumbnail") { _, context in
+      try await answer(context) {
+        let id = try context.parameters.require("id")
+        return Self.response(picture: try await directory.thumbnail(of: id, for: context.client), .png)
+      }
+    }
     router.get("/pages/:id/events") { request, context in
       try await answer(context) { try await events(request, try context.parameters.require("id")) }
     }
@@ -221,7 +227,7 @@ struct PageRoutes: Sendable {
   ) async throws -> Response {
     let view = PageView(format: .json)
     let began = ContinuousClock.now
-    let (page, tree, newErrors) = try await directory.call(id, for: context.client, extra: extra) {
+    let (page, tree, newErrors) = try await directory.call(id, for: context.client, as: .entry, extra: extra) {
       message($0, $1, view)
     }
     directory.record.entered(kind, seconds: (ContinuousClock.now - began).seconds)

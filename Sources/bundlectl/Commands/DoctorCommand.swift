@@ -10,7 +10,7 @@ struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
     abstract:
-      "Check the requirements of a preload: store, space, releases, server, manifest, clock, script engine, libraries."
+      "Check the requirements of a preload: store, space, releases, server, manifest, clock, script engine, what draws pages, libraries."
   )
   .with(
     examples: "bundlectl doctor --manifest https://pages.example.com/manifest.json",
@@ -40,7 +40,7 @@ struct DoctorCommand: AsyncParsableCommand {
     checks += [manifest, signatures]
     if let releases { checks.append(await checkPublished(releases)) }
     checkClock(serverTime: server, &checks)
-    checks.append(Self.engine)
+    checks += [Self.engine, Self.pictures]
     checks.append(Check(name: "libraries", ok: true, detail: PageHost.libraries.joined(separator: ", ")))
 
     let isWell = !checks.contains { $0.ok == false }
@@ -68,6 +68,15 @@ struct DoctorCommand: AsyncParsableCommand {
     return Check(
       name: "pages", ok: problem == nil ? true : nil,
       detail: problem.map { "cannot run here: \($0)" } ?? "can run: JavaScriptCore is installed")
+  }
+
+  /// Only pictures of pages need these libraries.
+  private static var pictures: Check {
+    let problems = SystemFonts.problems
+    return Check(
+      name: "pictures", ok: problems.isEmpty ? true : nil,
+      detail: problems.isEmpty
+        ? "pages can be drawn, with JPEG, WebP, GIF and SVG pictures in them" : problems.joined(separator: "; "))
   }
 
   struct Check: Sendable {

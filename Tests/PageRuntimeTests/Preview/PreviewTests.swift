@@ -298,6 +298,92 @@ struct PreviewTests {
     #expect(shown["part/row29"]?.isCutAway == true)
   }
 
+  /// `box` adds an element of a height, `el` one of any type.
+  private static let makers = """
+    function el(parent, type, style, attr) { return add(type, { style: style, attr: attr || {} }, parent) }
+    function box(parent, height, more) { return el(parent, 'div', Object.assign({ height: height }, more)) }
+    body.setStyle('height', 1000)
+    var around
+    """
+
+  @Test(
+    "in a browser the elements have the boxes of the page's layout",
+    arguments: [
+      // A share with a height, in an element that is as high as its items, and without.
+      "around = el(body, 'div'); el(around, 'div', { flex: 1, height: 120 }); box(around, 30)",
+      "around = box(body, 400); el(around, 'div', { flex: 1, height: 120 }); box(around, 30)",
+      "around = box(body, 400); el(around, 'div', { flex: 0, height: 120 }); box(around, 30)",
+      // A share is no larger for its content.
+      "around = box(body, 100); box(el(around, 'div', { flex: 1 }), 80); box(around, 70)",
+      // What is in a scroller has no share, and lies at its beginning.
+      "around = el(body, 'scroller', { height: 400 }); box(el(around, 'div', { flex: 1 }), 30); box(around, 60)",
+      "around = el(body, 'scroller', { height: 400 }); el(around, 'div', { flex: 1, height: 90 }); box(around, 60)",
+      "around = el(body, 'scroller', { height: 400, justifyContent: 'center', flexWrap: 'wrap' }); box(around, 60)",
+      """
+      around = el(body, 'scroller', { flexDirection: 'column' }, { scrollDirection: 'horizontal' }); box(body, 30)
+      box(around, 80, { width: 500 }); box(around, 80, { width: 500 })
+      """,
+      // The columns of a waterfall.
+      "around = el(body, 'waterfall', { height: 600 }); box(el(around, 'cell'), 40); box(el(around, 'cell'), 50)",
+      """
+      around = el(body, 'waterfall', { height: 600 }, { columnCount: 2, columnGap: 12, leftGap: 12, rightGap: 20 })
+      box(el(around, 'header'), 60); box(el(around, 'cell'), 40); box(el(around, 'cell'), 40)
+      """,
+      """
+      around = el(body, 'waterfall', { height: 600 }, { columnWidth: 200, columnGap: 10 })
+      for (var i = 0; i < 3; i++) box(el(around, 'cell'), 40)
+      """,
+      // Words that devices do not know, and properties that are read for browsers.
+      "around = box(body, 80, { flexDirection: 'row', alignItems: 'baseline' }); el(around, 'div', { width: 10 })",
+      "around = el(body, 'div', { flexDirection: 'row', gap: 10 }); box(around, 20, { width: 30 }); box(around, 20)",
+      "el(body, 'div', { width: 100, aspectRatio: 2 }); box(body, 20)",
+      """
+      around = el(el(body, 'scroller', { height: 500 }), 'refresh', {}, { display: 'show' })
+      el(around, 'loading-indicator', { width: 40, height: 40 }); box(around, 20)
+      """,
+    ])
+  func boxesOfTheLayout(_ script: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(Self.makers + "\n" + script)
+      let (layout, html) = (await page.layout, await page.preview().html)
+      await page.destroy()
+      let shown = try await Chromium.open(html)
+      #expect(shown.boxes.count > 2)
+      for box in shown.boxes {
+        let frame = try #require(layout.box(box.ref)).pageFrame
+        let differences = [frame.x - box.x, frame.y - box.y, frame.width - box.width, frame.height - box.height]
+        #expect(
+          differences.allSatisfy { abs($0) < 1 },
+          "#\(box.ref): \(frame), in the browser \(box.x) \(box.y) \(box.width) \(box.height)")
+      }
+    }
+  }
+
+  @Test("slides are as large as their slider, which is as high as the highest one; one is shown")
+  func slides() async throws {
+    let slides = { [Self.element("first", "div", ["height": 50]), Self.element("second", "image", ["height": 120])] }
+    for (style, height) in [([:], 120), (["height": 300], 300)] as [([String: ScriptValue], Double)] {
+      let tree = try Self.tree([
+        Self.element("slider", "slider", style, ["index": 1], slides()), Self.element("next", "div", ["height": 30]),
+      ])
+      let shown = try await Chromium.open(HTMLPreview(tree, title: "").html)
+      for ref in ["first", "second", "slider"] {
+        let box = try #require(shown[ref])
+        #expect((box.y, box.width, box.height) == (0, 750, height), "\(ref)")
+      }
+      #expect(shown["first"]?.isShown == false && shown["second"]?.isShown == true && shown["next"]?.y == height)
+    }
+  }
+
+  @Test("an element with display: none is not there")
+  func displayNone() async throws {
+    let tree = try Self.tree([
+      Self.element("gone", "div", ["display": "none", "height": 50]), Self.element("next", "div", ["height": 30]),
+    ])
+    let shown = try await Chromium.open(HTMLPreview(tree, title: "").html)
+    #expect(shown["gone"]?.isShown == false && shown["next"]?.y == 0)
+  }
+
   @Test("a page whose list follows from nothing grows with it")
   func growingLists() async throws {
     for style in [[:], ["position": "absolute", "left": 0, "right": 0]] as [[String: ScriptValue]] {

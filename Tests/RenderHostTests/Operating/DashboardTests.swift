@@ -83,6 +83,63 @@ struct DashboardTests {
     try await host.stop()
   }
 
+  /// A PNG file of one red pixel.
+  private static let pixel = Data(
+    base64Encoded:
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
+
+  @Test("the dashboard of a host that draws shows small pictures, one after the other, and again when a page changes")
+  func thumbnails() async throws {
+    let pixel = try #require(Self.pixel)
+    let (asked, drawn) = (Monitor(0), Monitor((paths: [String](), running: 0, most: 0)))
+    var settings = Settings()
+    settings.pictures = true
+    let host = try await LiveHost(
+      settings,
+      controls: .fake {
+        let count = asked.change { count in
+          count += 1; return count
+        }
+        var status = HostStatus(started: Date())
+        for (id, version) in [("p1", count > 2 ? "2" : "1"), ("p2", "1"), ("p3", "1")] {
+          status.pages.append(
+            .init(
+              id: id, url: "https://a.example/\(id).js", phase: "live", opened: Date(), preview: "/pages/\(id)/preview",
+              picture: "/pages/\(id)/thumbnail?of=\(version)"))
+        }
+        status.pages.append(
+          .init(id: "p4", url: "https://a.example/p4.js", phase: "live", opened: Date(), picture: "//b.example/x.png"))
+        return status
+      }
+    ) { router in
+      router.get("/pages/:id/thumbnail") { request, context in
+        drawn.change {
+          $0.paths.append(request.uri.string)
+          $0.running += 1
+          $0.most = max($0.most, $0.running)
+        }
+        // Two of them would meet here.
+        try await Task.sleep(for: .milliseconds(20))
+        drawn.change { $0.running -= 1 }
+        guard context.parameters.get("id") != "p3" else { return Response(status: .unprocessableContent) }
+        return PageRoutes.response(picture: Array(pixel), .png)
+      }
+    }
+    let (dom, console) = try await open(host, seconds: 14)
+    #expect(!console.contains("Content Security Policy"), "\(console)")
+    let (paths, _, most) = drawn.read { $0 }
+    func count(_ path: String) -> Int { paths.count { $0 == path } }
+    #expect(count("/pages/p1/thumbnail?of=2") == 1 && count("/pages/p2/thumbnail?of=1") == 1)
+    // The one that cannot be drawn is not asked for again at once.
+    #expect(count("/pages/p3/thumbnail?of=1") == 1 && paths.count <= 4 && most == 1)
+    #expect(dom.contains(#"src="/pages/p1/thumbnail?of=2""#) && dom.contains(#"src="/pages/p2/thumbnail?of=1""#))
+    #expect(
+      dom.ranges(of: ">No picture.</p>").count == 1 && !dom.contains("<iframe") && !dom.contains("src=\"//b.example"))
+    #expect(dom.contains(#"href="/pages/p1/preview""#))
+    #expect(TrafficSample(host.metrics.registry).requests == 0)
+    try await host.stop()
+  }
+
   @Test("what an open dashboard requests is no traffic")
   func ownRequests() async throws {
     let script = Script.page(
@@ -139,6 +196,8 @@ struct DashboardTests {
   func contentPolicy() {
     let page = DashboardPage()
     #expect(!page.policy.contains("unsafe") && page.policy.hasPrefix("default-src 'none'; script-src 'sha256-"))
+    #expect(page.policy.contains("img-src data:;"))
+    #expect(DashboardPage(hasPictures: true).policy.contains("img-src 'self' data:;"))
     #expect(
       !page.html.contains("http://")
         || page.html.ranges(of: "http://").count == page.html.ranges(of: "http://www.w3.org/2000/svg").count)

@@ -42,7 +42,7 @@ struct SettingsDocumentTests {
   func articles(_ name: String) throws {
     let known = Set(Settings.table.map(\.key.flag)).union(Self.others)
     // Options of other programs, and of the worker's own command.
-    let foreign: Set<String> = ["--shared", "--check", "--now", "--no-install-recommends"]
+    let foreign: Set<String> = ["--shared", "--check", "--now", "--no-install-recommends", "--build-arg"]
     let options = try Self.text("\(Self.articles)/\(name)").matches(of: /--[a-z][a-z-]+/).map { String($0.0) }
     #expect(!options.isEmpty)
     #expect(Set(options).subtracting(known).subtracting(foreign).isEmpty)

@@ -80,11 +80,59 @@ import Testing
     }
   }
 
+  @Test(
+    "a thumbnail is drawn again when its page changes, and does not keep it open", .enabled(if: DrawnPicture.canDraw))
+  func thumbnails() async throws {
+    let toggling = Script.page(
+      """
+      var box = d.createElement('div', { style: { width: 750, height: 400, backgroundColor: 'red' } })
+      box.addEvent('click', function () { box.setStyle('backgroundColor', 'blue') })
+      b.appendChild(box)
+      """)
+    try await PageFarm.running(["toggling": toggling], workers: 1, change: { $0.pictures = true }) { farm in
+      let id = try await farm.open("toggling")
+      let directory = farm.running.directory
+      let ref = try #require(
+        try await farm.ask(.get, "/pages/\(id)?format=json").json["tree"]["children"].list.first?["ref"].text)
+      let asked = try #require(await directory.pages[id]?.lastAsked)
+      func thumbnail() async throws -> DrawnPicture {
+        let answer = try await farm.ask(.get, "/pages/\(id)/thumbnail")
+        #expect(answer.status == 200 && answer.headers[.contentType] == "image/png", "\(answer.text)")
+        return try DrawnPicture(answer.body)
+      }
+      let first = try await thumbnail()
+      #expect(
+        first.size == "188x406" && first.color(90, 50) == [255, 0, 0] && first.color(90, 300) == [255, 255, 255])
+      #expect(await directory.pages[id]?.lastAsked == asked)
+      // Events of the opening may come late, and have it drawn again.
+      try await farm.until {
+        _ = try await thumbnail()
+        let page = try #require(await directory.pages[id])
+        return directory.thumbnails.thumbnail(of: page, at: .now) != nil
+      }
+      let page = try #require(await directory.pages[id])
+      #expect(try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"\#(ref)","type":"click"}"#).status == 200)
+      #expect(try await thumbnail().color(90, 50) == [0, 0, 255])
+      #expect(try await farm.ask(.delete, "/pages/\(id)").status == 204)
+      #expect(try await farm.ask(.get, "/pages/\(id)/thumbnail").status == 404)
+      #expect(directory.thumbnails.thumbnail(of: page, at: .now) == nil)
+    }
+  }
+
+  @Test("a page that could not be drawn is tried again after a pause, others when they change")
+  func keptThumbnails() {
+    let start = ContinuousClock.now
+    let drawn = PageThumbnails.Thumbnail(version: "1-1-0", file: .success([1]), drawn: start)
+    #expect(drawn.answers("1-1-0", at: start + .seconds(3_600)) && !drawn.answers("1-2-0", at: start))
+    let failed = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.noPictures), drawn: start)
+    #expect(failed.answers("1-2-0", at: start + .seconds(29)) && !failed.answers("1-1-0", at: start + .seconds(30)))
+  }
+
   @Test("a host without --pictures says so")
   func noPictures() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
-      for path in ["/pages/\(id)/picture", "/render?name=counter&format=svg"] {
+      for path in ["/pages/\(id)/picture", "/pages/\(id)/thumbnail", "/render?name=counter&format=svg"] {
         let refused = try await farm.ask(.get, path)
         #expect(refused.status == 501 && refused.text.contains("start it with --pictures"), "\(refused.text)")
       }

@@ -1,6 +1,7 @@
 import Foundation
 import PageKit
 import TestServers
+import TestSupport
 import Testing
 
 @testable import PageWorkers
@@ -11,7 +12,9 @@ import Testing
     let status: Int32
     let result: ConfinementCheck.Result
 
-    init(_ flags: String..., as user: [String] = []) async throws {
+    /// - Parameter draws: `true` to try a worker that draws pages.
+    init(_ flags: String..., draws: Bool = false, as user: [String] = []) async throws {
+      let flags = flags + (draws ? ["--pictures"] : [])
       // The folder for temporary files may belong to root.
       let output = try await Tool.start(
         "env", user + [Daemon.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
@@ -21,22 +24,44 @@ import Testing
     }
   }
 
-  @Test("a worker can do what it needs, and none of the attacks succeeds")
-  func attacks() async throws {
-    let check = try await Check()
-    for attempt in ConfinementAttempt.all {
+  /// A worker, and one that draws pages where this machine can.
+  private static let kinds = DrawnPicture.canDraw ? [false, true] : [false]
+
+  @Test("a worker can do what it needs, and none of the attacks succeeds", arguments: kinds)
+  func attacks(draws: Bool) async throws {
+    let check = try await Check(draws: draws)
+    for attempt in ConfinementAttempt.all(draws: draws) {
       let outcome = attempt.isNeeded ? check.result.needs[attempt.name] : check.result.attempts[attempt.name]
       #expect(outcome != nil && (outcome == "done") == attempt.isNeeded, "\(attempt.name): \(outcome ?? "not tried")")
     }
     #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
-    #expect(check.result.attempts.count >= 160)
+    #expect(check.result.attempts.count >= 164)
     print("\(check.result.attempts.count) attacks on a worker's confinement were refused")
   }
 
-  @Test("a worker of an ordinary user is confined like one of root", .enabled(if: getuid() == 0))
-  func ordinaryUser() async throws {
-    let check = try await Check(as: ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])
-    #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
+  /// Namespaces of its own are refused to a process of several threads, which it must not be then, whatever it has loaded.
+  @Test("a worker of an ordinary user is confined like one of root", .enabled(if: getuid() == 0), arguments: kinds)
+  func ordinaryUser(draws: Bool) async throws {
+    let user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    let plain = try await Check(as: user).result.confinement
+    for _ in 0..<5 {
+      let check = try await Check(draws: draws, as: user)
+      #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
+      #expect(check.result.confinement.dropped == plain.dropped, "\(check.result.confinement.kept)")
+    }
+  }
+
+  @Test(
+    "a worker that draws may make files in memory and read fonts, and nothing next to them",
+    .enabled(if: DrawnPicture.canDraw))
+  func drawing() async throws {
+    let (plain, drawing) = (try await Check().result, try await Check(draws: true).result)
+    #expect(plain.attempts["make a file in memory"] != nil && drawing.needs["make a file in memory"] == "done")
+    #expect(Set(plain.attempts.keys).subtracting(drawing.attempts.keys) == ["make a file in memory"])
+    let unfiltered = try await Check("--without", "files", draws: true)
+    for name in ["leave the folder of fonts (..)", "ask whether it can read a file of its user (faccessat)"] {
+      #expect(unfiltered.result.open.contains(name), "\(name)")
+    }
   }
 
   /// Each layer alone, which also shows the check's output on a kernel that lacks one.
