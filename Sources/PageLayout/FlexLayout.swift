@@ -17,6 +17,8 @@ struct FlexLayout {
   let columns: [Int32: Columns]
   /// The number of elements that may be gone over to measure others and themselves; then what is known is taken.
   var budget: Int
+  /// The number of characters that may still be measured by the measurer; then texts are measured without fonts.
+  private var characters = LayoutTree.characterLimit
   /// The elements whose box changed, parents first.
   private(set) var changed: [Int32] = []
   /// The number of the layout, which no layout before it had.
@@ -317,8 +319,11 @@ struct FlexLayout {
     let measured: LayoutSize
     if isField {
       measured = measurer.size(of: LayoutText("M", style: entry.pointee.text.style), width: width)
-    } else {
+    } else if characters > 0 {
+      characters -= entry.pointee.text.spans.reduce(0) { $0 + $1.text.utf8.count }
       measured = measurer.size(of: entry.pointee.text, width: width)
+    } else {
+      measured = FixedAdvances().size(of: entry.pointee.text, width: width)
     }
     let size = LayoutSize(width: isField ? 0 : measured.width.bounded, height: measured.height.bounded)
     entry.pointee.keep(size, width: width)

@@ -19,6 +19,9 @@
 public struct LayoutTree: Sendable {
   /// Elements with more elements than this above them are not laid out: their boxes are empty.
   public static let depthLimit = 10_000
+  /// The number of bytes of text that ``measurer`` measures in one ``update()``. Texts beyond are measured by
+  /// ``FixedAdvances``, and keep these sizes until they change: a page with more must not have others wait for seconds.
+  public static let characterLimit = 1_000_000
 
   /// The screen. A change lays out all.
   public var window: LayoutWindow {

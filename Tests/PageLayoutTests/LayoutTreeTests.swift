@@ -109,6 +109,25 @@ struct LayoutTreeTests {
     #expect(counting.count.withLock { $0 } == first + 1)
   }
 
+  @Test("a layout asks the measurer for so many characters, and the texts beyond are measured without fonts")
+  func manyTexts() {
+    var boxes = Boxes()
+    let counting = CountingMeasurer()
+    boxes.tree.measurer = counting
+    let value = String(repeating: "word ", count: 2_000)
+    for number in 0..<200 {
+      boxes.tree.add("t\(number)", type: "text", attributes: ["value": .text("\(number) \(value)")], to: "body")
+    }
+    boxes.tree.update()
+    let asked = counting.count.withLock { $0 }
+    #expect((1...LayoutTree.characterLimit / 10_000 + 1).contains(asked), "\(asked)")
+    #expect(boxes.tree.box("t199")?.frame.height ?? 0 > 1_000)
+    // A change is measured as before.
+    boxes.tree.setAttributes(["value": .text("short")], of: "t199")
+    boxes.tree.update()
+    #expect(counting.count.withLock { $0 } == asked + 1)
+  }
+
   @Test("a text is as high as its lines, and no wider than what is around it")
   func texts() {
     var boxes = Boxes()
