@@ -246,14 +246,11 @@ private struct PagePainter {
         paintElement(ref, slider, isRoot: ref == root)
         if let failure { throw failure }
         try canvas.check()
-      case .page(let inner, let box, let paint):
-        try self.paint(inner, in: box, paint)
         partSize += 1
-        try endPart()
-      case .end(let ended):
-        end(ended)
-        try endPart()
+      case .page(let inner, let box, let paint): try self.paint(inner, in: box, paint)
+      case .end(let ended): end(ended)
       }
+      try endPart()
     }
   }
 
