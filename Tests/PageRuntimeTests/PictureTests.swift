@@ -73,6 +73,11 @@ import Testing
         try await huge.picture(PictureOptions(isFull: true))
       }
       await huge.destroy()
+      let long = try await fixture.page("add('div', { style: { width: 750, height: 40000 } })")
+      let error = await #expect(throws: PictureError.self) { try await long.picture(PictureOptions(isFull: true)) }
+      #expect(error == .tooLarge(width: 750, height: 40_000, limit: PictureOptions.pixelLimit))
+      #expect(error?.description == "a picture of 750 x 40000 pixels is too large: sides of 32767 pixels are allowed")
+      await long.destroy()
     }
   }
 

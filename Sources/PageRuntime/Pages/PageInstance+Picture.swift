@@ -287,7 +287,7 @@ private struct PageScene: Sendable {
       area.height = max(window.height, body.contentSize.height, body.frame.height)
     }
     let height = width / area.width * area.height
-    guard width * height <= Double(options.allowedPixels) else {
+    guard width * height <= Double(options.allowedPixels), max(width, height) <= Double(PageDrawing.sideLimit) else {
       throw .tooLarge(width: width, height: height, limit: options.allowedPixels)
     }
   }

@@ -70,7 +70,7 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   }
 
   /// The largest number of pixels of a picture: 128 MB of memory.
-  public static let pixelLimit = 32 << 20
+  public static let pixelLimit = PageDrawing.pixelLimit
 
   /// The format of the file.
   public var format: Format
