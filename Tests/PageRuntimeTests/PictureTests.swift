@@ -324,6 +324,19 @@ import Testing
       #expect(PictureOptions.Screen(text) == nil, "\(text)")
     }
   }
+
+  @Test("a screen is coded as its text, and decoded within the same bounds")
+  func codedScreens() throws {
+    let options = PictureOptions(.svg, screen: PictureOptions.Screen("375x812@1.5"), isFull: true)
+    let coded = try JSONEncoder().encode(options)
+    #expect(String(decoding: coded, as: UTF8.self).contains(#""screen":"375x812@1.5""#))
+    #expect(try JSONDecoder().decode(PictureOptions.self, from: coded) == options)
+    for text in [#""0x1""#, #""375x812@0""#, #"{"width":0,"height":-1,"scale":0}"#] {
+      #expect(throws: DecodingError.self, "\(text)") {
+        try JSONDecoder().decode(PictureOptions.Screen.self, from: Data(text.utf8))
+      }
+    }
+  }
 }
 
 /// Holds the first text that it measures until it is released, for at most 10 s.
