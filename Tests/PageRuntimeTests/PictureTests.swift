@@ -81,6 +81,23 @@ import Testing
     }
   }
 
+  @Test(
+    "a design is at most a million units wide, and drawn in the device's pixels",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func wideDesign() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page(
+        """
+        weex.requireModule('meta').setViewport({ width: 1e308 })
+        add('div', { style: { width: 1000000, height: 500000, backgroundColor: 'red' } })
+        """)
+      #expect(await page.layout.window.width == 1_000_000)
+      let picture = try DrawnPicture(await page.picture())
+      #expect(picture.size == "750x1334" && picture.color(374, 10) == [255, 0, 0])
+      await page.destroy()
+    }
+  }
+
   @Test("pictures of a page are drawn at their places", .enabled(if: DrawnPicture.canDraw, needed))
   func images() async throws {
     try await PageFixture.running { fixture in
