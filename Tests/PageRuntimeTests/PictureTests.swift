@@ -109,6 +109,28 @@ import Testing
     }
   }
 
+  @Test("pictures whose files are too large together are drawn as damaged", .enabled(if: DrawnPicture.canDraw, needed))
+  func largeFiles() async throws {
+    try await PageFixture.running { fixture in
+      // Decoders do not look at what follows a picture.
+      let file = Self.pixel + [UInt8](repeating: 0, count: 24 << 20)
+      let paths = ["/a.png", "/b.png", "/c.png"]
+      for path in paths { fixture.origin.serve(path, file) }
+      let page = try await fixture.page(
+        """
+        for (var src of \(paths)) add('image', { attr: { src: src }, style: { width: 750, height: 100 } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      var options = PictureOptions()
+      options.timeLimit = 60
+      let picture = try DrawnPicture(await page.picture(options))
+      let colors = [50, 150, 250].compactMap { picture.color(374, $0) }
+      #expect(colors.count { $0 == [0, 0, 255] } == 2, "\(colors)")
+      #expect(!colors.contains([255, 255, 255]), "\(colors)")
+      await page.destroy()
+    }
+  }
+
   @Test(
     "a page that is embedded is drawn in its element's box, with its own units and scroll offset",
     .enabled(if: DrawnPicture.canDraw, needed))
