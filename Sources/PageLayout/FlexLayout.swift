@@ -33,7 +33,7 @@ struct FlexLayout {
 
   /// - Parameters:
   ///   - number: a number that no layout of these elements had before.
-  ///   - nodes: the elements, which name each other by their places in it; no one else uses them meanwhile.
+  ///   - nodes: the elements, which name each other by their places in it; nothing else uses them meanwhile.
   ///   - texts: the texts, likewise.
   init(
     window: LayoutWindow, measurer: any TextMeasuring, columns: [Int32: Columns], budget: Int, number: UInt32,
@@ -1272,7 +1272,7 @@ struct FlexLayout {
     return size
   }
 
-  /// Cells in columns, each below the shortest one (`WXMultiColumnLayout`); what is no cell is as wide as all of them.
+  /// Cells in columns, each below the shortest one (`WXMultiColumnLayout`); others are as wide as all columns.
   private mutating func waterfall(_ index: Int, _ constraint: Constraint, performs: Bool) -> LayoutSize {
     let node = nodes + index
     let insets = insets(index, constraint.outerWidth)

@@ -103,7 +103,7 @@ public struct LayoutWindow: Hashable, Sendable {
 
 /// A value of a style or an attribute, as a script wrote it. What a property cannot be is left out, as in the SDKs.
 public enum LayoutValue: Hashable, Sendable {
-  /// A number; a length is in units. NaN is no value.
+  /// A number; a length is in units. NaN counts as no value at all.
   case number(Double)
   /// A text: a keyword, or a number with `px`, `wx` (points) or `%` or without.
   case text(String)

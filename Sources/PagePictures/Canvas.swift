@@ -7,7 +7,7 @@ final class Canvas {
   /// cairo's largest side in pixels.
   static let sideLimit = 32_767
   /// The largest number of pixels of a picture.
-  static let pixelLimit = 64_000_000
+  static let pixelLimit = 32 << 20
   /// The largest number of bytes of the pixels of pictures in an SVG file, which cairo keeps until its end.
   static let pictureLimit = 64 << 20
 

@@ -140,11 +140,12 @@ package final class DecodedPicture: @unchecked Sendable {
     _ fill: (UnsafeMutablePointer<UInt8>, _ stride: Int) -> Bool
   ) throws(PictureError) -> DecodedPicture {
     try check(format, Int(width), Int(height))
-    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_ARGB32), width, height),
-      cairo_surface_status(surface) == 0, let data = cairo_image_surface_get_data(surface)
-    else { throw .picture("there is no memory for the \(format) picture") }
+    let noMemory = PictureError.picture("there is no memory for the \(format) picture")
+    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_ARGB32), width, height) else { throw noMemory }
+    // It destroys the surface.
     let picture = DecodedPicture(
       surface, size: size ?? LayoutSize(width: Double(width), height: Double(height)))
+    guard cairo_surface_status(surface) == 0, let data = cairo_image_surface_get_data(surface) else { throw noMemory }
     cairo_surface_flush(surface)
     guard fill(data, Int(cairo_image_surface_get_stride(surface))) else { throw damaged(format) }
     cairo_surface_mark_dirty(surface)
@@ -266,10 +267,13 @@ package final class DecodedPicture: @unchecked Sendable {
     let most = min(1, (room / max(1, size.width * size.height)).squareRoot(), 8_192 / max(size.width, size.height))
     let (width, height) = (max(1, (size.width * most).rounded(.up)), max(1, (size.height * most).rounded(.up)))
     guard width.isFinite, height.isFinite, width <= 8_193, height <= 8_193 else { throw damaged("SVG") }
-    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_ARGB32), CInt(width), CInt(height)),
-      cairo_surface_status(surface) == 0, let cairo = cairo_create(surface)
-    else { throw .picture("there is no memory for the SVG picture") }
+    let noMemory = PictureError.picture("there is no memory for the SVG picture")
+    guard let surface = cairo_image_surface_create(CInt(CAIRO_FORMAT_ARGB32), CInt(width), CInt(height)) else {
+      throw noMemory
+    }
+    // It destroys the surface.
     let picture = DecodedPicture(surface, size: own)
+    guard cairo_surface_status(surface) == 0, let cairo = cairo_create(surface) else { throw noMemory }
     defer { cairo_destroy(cairo) }
     var box = RsvgRectangle(x: 0, y: 0, width: width, height: height)
     guard rsvg_handle_render_document(handle, cairo, &box, &error) != 0 else { throw damaged("SVG") }

@@ -57,6 +57,9 @@ package struct PageDrawing {
     (self.layout, self.texts, self.look, self.picture) = (layout, texts, look, picture)
   }
 
+  /// The largest number of pixels of a picture, and its largest side in pixels.
+  package static let (pixelLimit, sideLimit) = (Canvas.pixelLimit, Canvas.sideLimit)
+
   /// Draws the page as a PNG file on white.
   ///
   /// - Parameter width: the width in pixels, of the area; the height follows from it.

@@ -27,8 +27,8 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
     switch self {
     case .unavailable(let reason): reason
     case .tooLarge(let width, let height, let limit):
-      "a picture of \(Self.text(width)) x \(Self.text(height)) pixels is too large: \(limit) pixels and sides of "
-        + "\(Canvas.sideLimit) are allowed"
+      "a picture of \(Self.text(width)) x \(Self.text(height)) pixels is too large: "
+        + (width * height > Double(limit) ? "\(limit)" : "sides of \(Canvas.sideLimit)") + " pixels are allowed"
     case .busy(let reason): reason
     case .tooSlow(let limit): "drawing the page took longer than \(limit)"
     case .tooManyBytes(let limit): "the picture's file has more than \(limit) bytes"

@@ -73,6 +73,28 @@ import Testing
         try await huge.picture(PictureOptions(isFull: true))
       }
       await huge.destroy()
+      let long = try await fixture.page("add('div', { style: { width: 750, height: 40000 } })")
+      let error = await #expect(throws: PictureError.self) { try await long.picture(PictureOptions(isFull: true)) }
+      #expect(error == .tooLarge(width: 750, height: 40_000, limit: PictureOptions.pixelLimit))
+      #expect(error?.description == "a picture of 750 x 40000 pixels is too large: sides of 32767 pixels are allowed")
+      await long.destroy()
+    }
+  }
+
+  @Test(
+    "a design is at most a million units wide, and drawn in the device's pixels",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func wideDesign() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page(
+        """
+        weex.requireModule('meta').setViewport({ width: 1e308 })
+        add('div', { style: { width: 1000000, height: 500000, backgroundColor: 'red' } })
+        """)
+      #expect(await page.layout.window.width == 1_000_000)
+      let picture = try DrawnPicture(await page.picture())
+      #expect(picture.size == "750x1334" && picture.color(374, 10) == [255, 0, 0])
+      await page.destroy()
     }
   }
 
@@ -83,6 +105,28 @@ import Testing
         "add('image', { attr: { src: '\(Self.pixelURL)' }, style: { width: 750, height: 100 } })")
       _ = await page.pendingWork(within: .seconds(10), timers: .zero)
       #expect(try DrawnPicture(await page.picture()).color(374, 50) == [0, 0, 255])
+      await page.destroy()
+    }
+  }
+
+  @Test("pictures whose files are too large together are drawn as damaged", .enabled(if: DrawnPicture.canDraw, needed))
+  func largeFiles() async throws {
+    try await PageFixture.running { fixture in
+      // Decoders do not look at what follows a picture.
+      let file = Self.pixel + [UInt8](repeating: 0, count: 24 << 20)
+      let paths = ["/a.png", "/b.png", "/c.png"]
+      for path in paths { fixture.origin.serve(path, file) }
+      let page = try await fixture.page(
+        """
+        for (var src of \(paths)) add('image', { attr: { src: src }, style: { width: 750, height: 100 } })
+        """)
+      #expect(await page.settle(within: .seconds(50)))
+      var options = PictureOptions()
+      options.timeLimit = 60
+      let picture = try DrawnPicture(await page.picture(options))
+      let colors = [50, 150, 250].compactMap { picture.color(374, $0) }
+      #expect(colors.count { $0 == [0, 0, 255] } == 2, "\(colors)")
+      #expect(!colors.contains([255, 255, 255]), "\(colors)")
       await page.destroy()
     }
   }
@@ -317,6 +361,19 @@ import Testing
     #expect(PictureOptions.Screen("375x812@1.5")?.description == "375x812@1.5")
     for text in ["", "375", "375x", "x812", "0x1", "375x812@", "375x812@0", "375x812@nan", "99999x1", "1x2x3", "-1x5"] {
       #expect(PictureOptions.Screen(text) == nil, "\(text)")
+    }
+  }
+
+  @Test("a screen is coded as its text, and decoded within the same bounds")
+  func codedScreens() throws {
+    let options = PictureOptions(.svg, screen: PictureOptions.Screen("375x812@1.5"), isFull: true)
+    let coded = try JSONEncoder().encode(options)
+    #expect(String(decoding: coded, as: UTF8.self).contains(#""screen":"375x812@1.5""#))
+    #expect(try JSONDecoder().decode(PictureOptions.self, from: coded) == options)
+    for text in [#""0x1""#, #""375x812@0""#, #"{"width":0,"height":-1,"scale":0}"#] {
+      #expect(throws: DecodingError.self, "\(text)") {
+        try JSONDecoder().decode(PictureOptions.Screen.self, from: Data(text.utf8))
+      }
     }
   }
 }

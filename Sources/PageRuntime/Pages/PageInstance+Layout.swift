@@ -374,7 +374,7 @@ extension PageInstance {
   }
 
   /// The size of the device of `WXEnvironment` in the units of the page's design: 750 wide, or as wide as
-  /// `meta.setViewport` says.
+  /// `meta.setViewport` says: 1 to 1,000,000.
   private var deviceRect: LayoutRect? {
     let environment = configuration.environment
     guard let deviceWidth = environment["deviceWidth"].size, let deviceHeight = environment["deviceHeight"].size
@@ -387,7 +387,9 @@ extension PageInstance {
       case "device-height": deviceHeight / scale
       default: wanted.size ?? 750
       }
-    return LayoutRect(x: 0, y: 0, width: width, height: width / deviceWidth * deviceHeight)
+    // One that cairo can scale to the device.
+    let bounded = min(max(width, 1), 1_000_000)
+    return LayoutRect(x: 0, y: 0, width: bounded, height: bounded / deviceWidth * deviceHeight)
   }
 }
 

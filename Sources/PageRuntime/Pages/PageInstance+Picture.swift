@@ -155,11 +155,12 @@ extension PageInstance {
   private(set) var bytes: [PageScene.File: [UInt8]] = [:]
   private var room = PageScene.pictureRoom
 
-  /// Adds a file, if there is room for it.
+  /// Adds a file that has come. One for which there is no room is kept as an empty one, which counts as damaged.
   func add(_ file: PageScene.File, _ bytes: [UInt8]?) {
-    guard let bytes, bytes.count <= room else { return }
-    room -= bytes.count
-    self.bytes[file] = bytes
+    guard let bytes else { return }
+    let kept = bytes.count <= room ? bytes : []
+    room -= kept.count
+    self.bytes[file] = kept
   }
 }
 
@@ -287,7 +288,7 @@ private struct PageScene: Sendable {
       area.height = max(window.height, body.contentSize.height, body.frame.height)
     }
     let height = width / area.width * area.height
-    guard width * height <= Double(options.allowedPixels) else {
+    guard width * height <= Double(options.allowedPixels), max(width, height) <= Double(PageDrawing.sideLimit) else {
       throw .tooLarge(width: width, height: height, limit: options.allowedPixels)
     }
   }

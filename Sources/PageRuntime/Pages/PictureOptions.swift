@@ -40,7 +40,7 @@ public struct PictureOptions: Codable, Hashable, Sendable {
     case svg
   }
 
-  /// A screen: its size in points, and the pixels of a point. As a text: `375x812@2`.
+  /// A screen: its size in points, and the pixels of a point. As a text, also of its coding: `375x812@2`.
   public struct Screen: Codable, Hashable, Sendable, LosslessStringConvertible {
     /// The width in points, 1 to 10,000.
     public let width: Int
@@ -65,12 +65,31 @@ public struct PictureOptions: Codable, Hashable, Sendable {
       return "\(width)x\(height)" + (scale == "1" ? "" : "@\(scale)")
     }
 
+    /// Reads the text of a screen.
+    ///
+    /// - Throws: `DecodingError` for texts that ``init(_:)`` does not read.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      let text = try container.decode(String.self)
+      guard let screen = Self(text) else {
+        throw DecodingError.dataCorruptedError(
+          in: container, debugDescription: "\"\(text)\" is not a screen such as 375x812@2")
+      }
+      self = screen
+    }
+
+    /// Writes the text of the screen.
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      try container.encode(description)
+    }
+
     /// The pixels of the screen.
     package var pixels: Double { Double(width) * Double(height) * scale * scale }
   }
 
   /// The largest number of pixels of a picture: 128 MB of memory.
-  public static let pixelLimit = 32 << 20
+  public static let pixelLimit = PageDrawing.pixelLimit
 
   /// The format of the file.
   public var format: Format

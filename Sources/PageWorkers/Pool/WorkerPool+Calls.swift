@@ -168,8 +168,8 @@ extension WorkerPool {
         try await link.send(.answer(question: question, answer), bytes)
       }
       await delegate?.answer(asked, payload, of: page, send)
-      // Also if the answer is no longer wanted: the worker counts the question until then.
-      try? await link.send(.answer(question: question, .end))
+      // Also if the answer is no longer wanted: the worker counts the question until then. A cancelled task sends nothing.
+      await Task { try? await link.send(.answer(question: question, .end)) }.value
       await self?.finish(question, of: id)
     }
   }

@@ -302,6 +302,8 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
   case refused(String)
   /// The process has too much to do: the call may be tried again.
   case busy(String)
+  /// The process cannot draw pages, since a library is missing.
+  case cannotDraw(String)
   case unknownPage
   /// The page has no element of an event's ref, or none that a tap reaches.
   case unknownElement(String)

@@ -189,6 +189,7 @@ extension PageFault {
     case let error as EventError: self = .unknownElement("\(error)")
     case let error as ClickError: self = .unknownElement("\(error)")
     case PictureError.busy(let reason): self = .busy(reason)
+    case PictureError.unavailable(let reason): self = .cannotDraw(reason)
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptException(message: "\(error)"))
     default: self = .refused(error.sentence)

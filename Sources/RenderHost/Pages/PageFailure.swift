@@ -21,6 +21,8 @@ enum PageFailure: Error, CustomStringConvertible {
   case killed(url: String, KillReason)
   /// The host draws no pages.
   case noPictures
+  /// A library for pictures is missing.
+  case cannotDraw(String)
 
   /// The number of seconds after which the client may try again.
   private static let pause = 1
@@ -34,7 +36,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .full, .busy: .serviceUnavailable
     case .script: .unprocessableContent
     case .killed: .gatewayTimeout
-    case .noPictures: .notImplemented
+    case .noPictures, .cannotDraw: .notImplemented
     }
   }
 
@@ -52,6 +54,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .script(let url, let fault): "\(url): \(fault.message)"
     case .killed(let url, let reason): "\(url): \(reason)"
     case .noPictures: "this host draws no pages: start it with --pictures"
+    case .cannotDraw(let reason): reason
     }
   }
 
@@ -93,6 +96,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .stopped(let reason): self = .killed(url: url, reason)
     case .refused(let reason): self = .script(url: url, ScriptException(message: reason))
     case .busy(let reason): self = .busy(reason)
+    case .cannotDraw(let reason): self = .cannotDraw(reason)
     case .unknownPage: self = .unknownPage(url)
     case .unknownElement(let reason): self = .unknownElement(url: url, reason: reason)
     }

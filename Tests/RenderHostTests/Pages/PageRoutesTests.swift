@@ -139,6 +139,33 @@ import Testing
     }
   }
 
+  @Test("a page that has given up more requests than may be unanswered can send others")
+  func droppedRequests() async throws {
+    let asking = Script.page(
+      """
+      var text = d.createElement('text', { attr: { value: 'asking' } }), ended = 0
+      b.appendChild(text)
+      var stream = weex.requireModule('stream')
+      function askMore() {
+        for (var n = 0; n < 100; n++) stream.fetch({ url: '/slow', timeout: 50 }, function () {
+          ended += 1
+          if (ended === 400) {
+            stream.fetch({ url: '/quick' }, function (r) { text.setAttr('value', 'quick: ' + r.status) })
+          } else if (ended % 100 === 0) askMore()
+        })
+      }
+      askMore()
+      """)
+    try await PageFarm.running(["asking": asking], workers: 1) { farm in
+      farm.origin.serve("/quick", Array("quick".utf8))
+      farm.origin.serve("/slow", Array("slow".utf8), headers: [.cacheControl: "no-store"])
+      farm.origin.hold("/slow")
+      defer { farm.origin.release("/slow") }
+      let id = try await farm.open("asking")
+      try await farm.until { try await farm.ask(.get, "/pages/\(id)?format=outline").text.contains("quick: 200") }
+    }
+  }
+
   @Test("pages of one origin hear each other's channels, whichever worker they run in")
   func channels() async throws {
     let listening = Script.page(

@@ -65,4 +65,23 @@ struct EngineLoadingTests {
       #expect(try await daemon.get("/render?name=counter").status == 404)
     }
   }
+
+  @Test("without the library for pictures a host that draws opens pages, and says with 501 what to install")
+  func noPictures() async throws {
+    let folder = try TemporaryDirectory()
+    let bundles = folder.file("bundles")
+    for path in [bundles, folder.file("libraries")] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
+    // The loader finds a file that is not a library.
+    try Data().write(to: URL(fileURLWithPath: folder.file("libraries/libpangocairo-1.0.so.0")))
+    let shell = "export LD_LIBRARY_PATH=\(folder.file("libraries"))"
+    try await Daemon.running(bundles, folder, ["--pictures"], shell: shell) { daemon in
+      #expect(try await daemon.get("/render?name=counter").status == 200)
+      let picture = try await daemon.get("/render?name=counter&format=png")
+      #expect(picture.status == 501 && picture.text.contains("install libpangocairo-1.0-0"), "\(picture.text)")
+      #expect(!picture.text.contains("exception"), "\(picture.text)")
+    }
+  }
 }
