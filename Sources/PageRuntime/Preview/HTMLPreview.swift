@@ -114,6 +114,7 @@ package struct HTMLPreview: Sendable {
     body>:not([data-height]){min-height:100vh}.w-embed>:not([data-height]){min-height:100%}
     [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;min-height:0;border:0 solid #000;font:.32rem \(families);letter-spacing:normal;color:#000;text-align:start;text-transform:none;word-break:normal}
     .w-richtext [data-ref]{font:inherit;line-height:inherit!important;letter-spacing:inherit;color:inherit;text-align:inherit;text-transform:inherit;word-break:inherit}
+    .w-richtext[style*="line-height:"] [data-ref]{line-height:0!important}
     .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
     .w-richtext [data-ref]{display:inline}.w-richtext :is(.w-image,.w-img){display:inline-block;vertical-align:middle}
     [data-bounded=root]{flex-shrink:1}
