@@ -359,8 +359,7 @@ struct PreviewTests {
       around = el(body, 'slider', { width: 690, height: 360 }); box(around, 420, { width: 714 })
       el(around, 'indicator', { position: 'relative', bottom: 0, height: 60, width: 690 })
       """,
-      // The body is as high as the screen, also beside its margin.
-      "body.setStyle('height', ''); body.setStyle('marginTop', 120); box(body, 20)",
+      // The body is as wide as the screen, also beside its margin.
       "body.setStyle('marginLeft', 25); box(body, 20)",
     ])
   func boxesOfTheLayout(_ script: String) async throws {
