@@ -108,14 +108,17 @@ package struct HTMLPreview: Sendable {
   /// The default styles of elements.
   private static let styles = """
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
-    body{margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;font:.32rem \(families);color:#000;background:#fff}
+    body{margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;background:#fff}
     body.screen{height:100vh}
-    body>:not([data-height]),.w-embed>:not([data-height]){flex-grow:1}
-    [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;min-height:0;border:0 solid #000}
+    body>*,.w-embed>*{width:100%}body>:not([data-height]),.w-embed>:not([data-height]){flex-grow:1}
+    body>:not([data-height]){min-height:100vh}.w-embed>:not([data-height]){min-height:100%}
+    [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;min-height:0;border:0 solid #000;font:.32rem \(families);letter-spacing:normal;color:#000;text-align:start;text-transform:none;word-break:normal}
+    .w-richtext [data-ref]{font:inherit;line-height:inherit!important;letter-spacing:inherit;color:inherit;text-align:inherit;text-transform:inherit;word-break:inherit}
+    .w-richtext[style*="line-height:"] [data-ref]{line-height:0!important}
     .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
-    .w-richtext>*{display:inline}.w-richtext>:is(.w-image,.w-img){display:inline-block;vertical-align:middle}
+    .w-richtext [data-ref]{display:inline}.w-richtext :is(.w-image,.w-img){display:inline-block;vertical-align:middle}
     [data-bounded=root]{flex-shrink:1}
-    img{contain:size;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
+    img,video{contain:size}img{object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
     .w-header{position:sticky;top:0;z-index:1}
     .w-waterfall{display:block}.columns>*{break-inside:avoid;width:100%}
     .columns>.w-header{column-span:all;width:auto;margin:0 calc(0px - var(--r)) 0 calc(0px - var(--l))}
@@ -123,12 +126,12 @@ package struct HTMLPreview: Sendable {
     [data-scroll=down]{flex-direction:column!important;overflow:hidden auto}
     [data-scroll=across]{flex-direction:row!important;overflow:auto hidden}
     [data-slides]{display:grid;grid-template:minmax(0,1fr)/minmax(0,1fr);place-items:stretch!important;overflow:hidden}
-    [data-slides]>:not(.w-indicator){grid-area:1/1;place-self:stretch!important;min-width:100%!important;min-height:100%!important}
+    [data-slides]>:not(.w-indicator){grid-area:1/1;place-self:stretch!important;min-width:100%!important;max-width:100%!important;min-height:100%!important}
     [data-slides=own]>:not(.w-indicator){height:auto!important}
     [data-slide=hidden]{visibility:hidden!important}[data-hidden]{display:none!important}
-    .w-indicator{position:absolute;flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
+    [data-slides]>.w-indicator{position:absolute!important}.w-indicator{flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
     .w-refresh,.w-loading{display:none}[data-shown]{display:flex}
-    .w-input,.w-textarea{font:inherit;color:inherit;background:none;outline:0;resize:none;line-height:normal}
+    .w-input,.w-textarea{contain:inline-size;contain-intrinsic-width:0px;background:none;outline:0;resize:none}
     .w-input{min-height:.6rem}::placeholder{color:var(--p,#999);opacity:1}
     .w-switch{width:1.02rem;height:.62rem;border-radius:.31rem;background:#ddd}
     .w-switch::after{content:"";position:absolute;left:.04rem;top:.04rem;width:.54rem;height:.54rem;border-radius:50%;background:#fff;box-shadow:0 .02rem .06rem #0004}
@@ -137,9 +140,10 @@ package struct HTMLPreview: Sendable {
     .w-web::after,.w-embed:empty::after{content:attr(data-label);margin:auto;padding:.2rem;font-size:.24rem;color:#666;overflow-wrap:anywhere}
     """
 
-  /// Devices have fonts for Chinese, Japanese and Korean text; a browser finds one by its name.
+  /// Devices have fonts for Chinese, Japanese and Korean text; a browser finds one by its name. `Sans` is fontconfig's
+  /// default, as in the page's layout; Chromium on Linux passes over a `sans-serif` that others follow.
   private static let families =
-    "'Helvetica Neue',Helvetica,Arial,'PingFang SC','Hiragino Sans GB','Microsoft YaHei','Noto Sans CJK SC',"
+    "Sans,'Helvetica Neue',Helvetica,Arial,'PingFang SC','Hiragino Sans GB','Microsoft YaHei','Noto Sans CJK SC',"
     + "'Noto Sans SC','Source Han Sans SC','WenQuanYi Micro Hei',system-ui,sans-serif"
 }
 

@@ -117,14 +117,38 @@ struct PreviewElement {
   }
 
   private var moreStyle: [String] {
+    var more = ownSize
     // A list or scroller takes what the others leave of the screen.
     if screen.scrollers.contains(element.ref) || takesWidth, element.style["flex"] == nil,
       element.style["flexGrow"] == nil
     {
-      return ["flex:1"]
+      more.append("flex:1")
+    } else if screen.sized.contains(element.ref) {
+      // Where the height around it follows from what is in there, the height of an element with a share counts.
+      more.append("flex-basis:auto")
     }
-    // Where the height around it follows from what is in there, the height of an element with a share counts.
-    return screen.sized.contains(element.ref) ? ["flex-basis:auto"] : []
+    return more
+  }
+
+  /// Sizes that a browser would give to texts, fields and pictures by rules of its own.
+  private var ownSize: [String] {
+    var result: [String] = []
+    switch element.type {
+    case "text", "richtext": if has("width"), !has("maxWidth", "max-width") { result.append("max-width:none") }
+    case "input": if has("height"), !has("minHeight", "min-height") { result.append("min-height:0") }
+    default: break
+    }
+    // An absolute element fills what is between its offsets.
+    if tag != "div", element.style["position"]?.plainText == "absolute", !has("aspectRatio", "aspect-ratio") {
+      if has("left"), has("right"), !has("width") { result.append("width:-webkit-fill-available") }
+      if has("top"), has("bottom"), !has("height") { result.append("height:-webkit-fill-available") }
+    }
+    return result
+  }
+
+  /// `true` if the style has a value for one of the names.
+  private func has(_ names: String...) -> Bool {
+    names.contains { element.style[$0]?.plainText.map { !$0.isEmpty } ?? false }
   }
 
   /// `true` for what scrolls across without the size that counts for it (`RenderScroller::GetDefaultStyle`).

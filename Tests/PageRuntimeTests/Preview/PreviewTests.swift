@@ -193,7 +193,7 @@ struct PreviewTests {
     #expect(shown["unsized"]?.height == 0)
   }
 
-  @Test("a body with a height or a margin of its own keeps it; others fill the window")
+  @Test("a body with a height of its own keeps it; others are as large as the window, also beside a margin")
   func bodySizes() async throws {
     func shown(_ style: [String: ScriptValue]) async throws -> Chromium.Box {
       var tree = ElementTree()
@@ -205,7 +205,7 @@ struct PreviewTests {
     #expect(try await shown(["height": 300]).height == 300)
     #expect(try await shown(["height": "100%"]).height == window)
     let inset = try await shown(["marginTop": 40, "marginBottom": 10, "marginLeft": 25])
-    #expect((inset.y, inset.x, inset.width, inset.height) == (40, 25, 725, window - 50))
+    #expect((inset.y, inset.x, inset.width, inset.height) == (40, 25, 750, window))
     #expect(try await shown(["height": 300, "marginTop": 40]).y == 40)
   }
 
@@ -341,6 +341,26 @@ struct PreviewTests {
       around = el(el(body, 'scroller', { height: 500 }), 'refresh', {}, { display: 'show' })
       el(around, 'loading-indicator', { width: 40, height: 40 }); box(around, 20)
       """,
+      // A text has its own width. Fields have the height of their style, and no width by themselves.
+      "around = el(body, 'div', { width: 180, padding: 15 }); el(around, 'text', { width: 180, height: 30 })",
+      "el(body, 'input', { width: 350, height: 50 }); el(body, 'input', { height: 50, minHeight: 70 })",
+      "around = el(body, 'div', { alignItems: 'flex-start' }); el(around, 'input'); el(around, 'textarea', { height: 90 })",
+      // What is absolute fills the room between its offsets.
+      """
+      around = box(body, 200, { width: 400 })
+      for (var type of ['image', 'input', 'textarea', 'video']) {
+        el(around, type, { position: 'absolute', left: 10, top: 0, right: 20, bottom: 30 }, { src: 'data:image/png;base64,' })
+      }
+      """,
+      // No size of the browser's own.
+      "el(body, 'video', { width: 200 }); box(body, 20)",
+      // Pages of a slider, and what lies over them.
+      """
+      around = el(body, 'slider', { width: 690, height: 360 }); box(around, 420, { width: 714 })
+      el(around, 'indicator', { position: 'relative', bottom: 0, height: 60, width: 690 })
+      """,
+      // The body is as wide as the screen, also beside its margin.
+      "body.setStyle('marginLeft', 25); box(body, 20)",
     ])
   func boxesOfTheLayout(_ script: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
@@ -357,6 +377,36 @@ struct PreviewTests {
           "#\(box.ref): \(frame), in the browser \(box.x) \(box.y) \(box.width) \(box.height)")
       }
     }
+  }
+
+  @Test("a text has the styles of a richtext around it, but its lines' height, and of no other element")
+  func inheritance() async throws {
+    let style: [String: ScriptValue] = ["fontSize": 50, "lineHeight": 90, "color": "#ff0000", "textAlign": "center"]
+    let tree = try Self.tree([
+      Self.element("around", "div", style, [:], [Self.element("text", "text", [:], ["value": "a text"])]),
+      Self.element("field", "div", style, [:], [Self.element("input", "input", [:], ["value": "typed"])]),
+      Self.element(
+        "rich", "richtext", style, [:],
+        [
+          Self.element("span", "span", [:], ["value": "large, "]),
+          Self.element("high", "span", ["lineHeight": 200, "fontSize": 20], ["value": "on a line of 90"]),
+        ]),
+    ])
+    let shown = try await Chromium.open(HTMLPreview(tree, title: "").html)
+    for (ref, size, color) in [("text", "32px", "rgb(0, 0, 0)"), ("input", "32px", "rgb(0, 0, 0)")] {
+      #expect(shown[ref]?.style["fontSize"] == size && shown[ref]?.style["color"] == color, "\(ref)")
+    }
+    #expect(try #require(shown["text"]).height < 60)
+    #expect(shown["span"]?.style["fontSize"] == "50px" && shown["span"]?.style["color"] == "rgb(255, 0, 0)")
+    #expect(shown["high"]?.style["fontSize"] == "20px" && shown["rich"]?.height == 90)
+  }
+
+  @Test("the system's font comes first, and fonts for Chinese text are asked for by name after it")
+  func fonts() async throws {
+    let tree = try Self.tree([Self.element("text", "text", [:], ["value": "Latin 中文"])])
+    let families = try #require(try await Chromium.open(HTMLPreview(tree, title: "").html)["text"]?.style["fontFamily"])
+    let names = families.split(separator: ",").map { $0.filter { !" \"'".contains($0) } }
+    #expect(names.first == "Sans" && names.contains("NotoSansCJKSC") && names.contains("PingFangSC"))
   }
 
   @Test("slides are as large as their slider, which is as high as the highest one; one is shown")
