@@ -45,9 +45,12 @@ package final class DecodedPicture: @unchecked Sendable {
   private static let kept = LRUCache<Kept, DecodedPicture>(capacity: 48 << 20)
 
   /// A file, by its bytes, and the size for which it was decoded.
-  private struct Kept: Hashable, Sendable {
+  struct Kept: Hashable, Sendable {
     let bytes: [UInt8]
     let pixels: LayoutSize?
+
+    /// The memory that the file takes with what was decoded of it: also the smallest pictures take some in cairo and here.
+    func cost(of picture: Int) -> Int { picture + bytes.count + 2_000 }
 
     static func == (first: Kept, second: Kept) -> Bool {
       guard first.bytes.count == second.bytes.count, first.pixels == second.pixels else { return false }
@@ -62,8 +65,9 @@ package final class DecodedPicture: @unchecked Sendable {
     func hash(into hasher: inout Hasher) {
       hasher.combine(bytes.count)
       hasher.combine(pixels)
-      // The end of a picture differs more than its head.
-      bytes.suffix(256).withUnsafeBytes { hasher.combine(bytes: $0) }
+      // Files that only differ elsewhere must not be many; of large ones only some are kept. Their end differs more than
+      // their head.
+      bytes.suffix(bytes.count > 64 << 10 ? 256 : bytes.count).withUnsafeBytes { hasher.combine(bytes: $0) }
     }
   }
 
@@ -101,7 +105,7 @@ package final class DecodedPicture: @unchecked Sendable {
     case UInt8(ascii: "R"): picture = try webp(bytes)
     default: picture = try png(bytes)
     }
-    kept.insert(picture, for: key, cost: picture.cost + bytes.count)
+    kept.insert(picture, for: key, cost: key.cost(of: picture.cost))
     return picture
   }
 

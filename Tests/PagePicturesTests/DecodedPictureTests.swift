@@ -163,6 +163,14 @@ struct DecodedPictureTests {
     #expect(try DecodedPicture.decode(large) !== DecodedPicture.decode(large))
   }
 
+  @Test("small files with the same end are found as fast as others, and only so many are kept as have room")
+  func smallFiles() {
+    let end = [UInt8](repeating: 0, count: 300)
+    let files = (0..<1_000).map { DecodedPicture.Kept(bytes: [UInt8($0 % 256), UInt8($0 / 256)] + end, pixels: nil) }
+    #expect(Set(files.map(\.hashValue)).count > 990)
+    #expect(files.allSatisfy { $0.cost(of: 4) >= 2_000 })
+  }
+
   @Test("a file that is cut or damaged gives an error of one sentence, or a picture")
   func damaged() throws {
     for (name, bytes, _) in try Self.files() {
