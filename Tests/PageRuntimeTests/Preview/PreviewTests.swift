@@ -360,7 +360,7 @@ struct PreviewTests {
       el(around, 'indicator', { position: 'relative', bottom: 0, height: 60, width: 690 })
       """,
       // The body is as wide as the screen, also beside its margin.
-      "body.setStyle('marginLeft', 25); box(body, 20)",
+      "body.setStyle('marginLeft', 25); box(body, 20); box(body, 30)",
     ])
   func boxesOfTheLayout(_ script: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
