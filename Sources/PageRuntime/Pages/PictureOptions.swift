@@ -79,6 +79,8 @@ public struct PictureOptions: Codable, Hashable, Sendable {
     }
 
     /// Writes the text of the screen.
+    ///
+    /// - Throws: `EncodingError`.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.singleValueContainer()
       try container.encode(description)
@@ -98,7 +100,8 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   /// `true` to draw all of the page's content, also what is below the screen. What a scroller on the page has scrolled away
   /// stays so.
   public var isFull: Bool
-  /// The longest time that the picture may take, in seconds. Half of it is the longest wait for pictures and fonts.
+  /// The longest time that the picture may take once it is its turn, in seconds. Half of it is the longest wait for pictures
+  /// and fonts.
   public var timeLimit = 5.0
   /// The largest number of pixels of this picture, at most ``pixelLimit``.
   package var allowedPixels = PictureOptions.pixelLimit
