@@ -40,7 +40,7 @@ package final class DecodedPicture: @unchecked Sendable {
 
   deinit { if let surface { cairo_surface_destroy(surface) } }
 
-  /// What the process has decoded last, with the files: a page that is drawn again, or scrolls, shows the same pictures. Those
+  /// The pictures that the process has decoded last, by their files: a page that is drawn again, or scrolls, shows the same pictures. Those
   /// of more than 12 MB are not kept.
   private static let kept = LRUCache<Kept, DecodedPicture>(capacity: 48 << 20)
 

@@ -212,7 +212,7 @@ private struct PagePainter {
 
   /// Draws the page that an element shows, within the element's box.
   private mutating func paint(_ inner: PageDrawing, in box: LayoutBox, _ paint: ElementPaint) throws(PictureError) {
-    // What the page has in one unit of this one.
+    // The units of the inner page in one unit of this one.
     let (frame, units) = (box.pageFrame, inner.layout.window.width / box.pageFrame.width)
     guard units.isFinite, units > 0 else { return }
     func within(_ rect: LayoutRect) -> LayoutRect {

@@ -90,8 +90,8 @@ package final class SystemFonts: @unchecked Sendable {
 
   private static let decoders = [PK_DECODER_JPEG, PK_DECODER_WEBP, PK_DECODER_GIF, PK_DECODER_SVG]
 
-  /// What pages cannot be drawn with on this machine, each a sentence with the package to install, the libraries for pages
-  /// themselves first; empty if nothing is missing. This loads them.
+  /// The libraries for pictures that this machine lacks, each a sentence with the package to install, those for pages
+  /// themselves first; empty if none is missing. This loads them.
   package static var problems: [String] {
     ([pk_load_cairo()] + decoders.map { pk_load_decoder($0) }).compactMap { $0.map { String(cString: $0) } }
   }
@@ -199,7 +199,7 @@ struct FontFile {
   var users = 0
 }
 
-/// What the fonts of all pages of a process may take: their files have descriptors, of which a confined process has 64.
+/// The room for the fonts of all pages of a process: each file has a descriptor, of which a confined process has 64.
 struct FontBudget {
   static let countLimit = 24
   static let byteLimit = 64 << 20

@@ -189,7 +189,7 @@ private struct PageScene: Sendable {
     var elements: ElementTree { cells ?? tree }
     var layout: ElementLayout
     var window: LayoutWindow
-    /// What the page has in one unit of the page around it.
+    /// The units of the page in one unit of the page around it.
     let units: Double
     /// The elements that can be seen of those that show pictures and pages.
     var seen: Set<String> = []

@@ -326,7 +326,7 @@ extension ConfinementAttempt {
 
   // MARK: Fonts
 
-  /// What a worker that draws pages needs besides, and what lies next to it.
+  /// The further needs of a worker that draws pages, and attempts close to them.
   private static let fonts: [ConfinementAttempt] = [
     .init("read a font", isNeeded: true) { font($0) { opening($0) } },
     .init("ask whether it can read a font", isNeeded: true) {
