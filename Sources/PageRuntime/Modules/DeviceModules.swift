@@ -74,7 +74,7 @@ extension ModuleTable {
 extension ModuleTable {
   static let dom: [String: ModuleMethod] = [
     "addRule": .deferred { call, page in
-      if let kind = call[0].string { await page.addRule(kind, call[1]) }
+      if let kind = call[0].string { try await page.addRule(kind, call[1]) }
     },
     "scrollToElement": .deferred { call, page in
       if let ref = call[0].reference { page.scroll(to: ref, call[1]) }

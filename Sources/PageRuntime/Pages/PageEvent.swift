@@ -114,10 +114,23 @@ package struct PageRule: Hashable, Sendable {
   package let kind: String
   /// The second argument of the call, such as `{fontFamily, src}`.
   package let values: ScriptValue
+  /// The number of bytes of both, as JSON.
+  fileprivate let length: Int
   /// `true` once the font's bytes are in the cache.
   package internal(set) var isLoaded = false
   /// The reason for which the font could not be loaded.
   package internal(set) var failure: String?
+
+  init(kind: String, values: ScriptValue) {
+    self.kind = kind
+    self.values = values
+    length = kind.utf8.count + values.jsonText.utf8.count
+  }
+
+  /// Returns `true` for a rule that another call has added with the same arguments.
+  fileprivate func says(the other: PageRule) -> Bool {
+    length == other.length && kind == other.kind && values == other.values
+  }
 
   /// The reference inside `url(…)`.
   var source: String? {
@@ -137,15 +150,37 @@ package struct PageRule: Hashable, Sendable {
 }
 
 extension PageInstance {
-  /// Adds a rule. The file of a font is loaded as a request of the page.
-  func addRule(_ kind: String, _ values: ScriptValue) async {
-    let rule = PageRule(kind: kind, values: values)
-    rules.append(rule)
+  /// The largest number of rules of a page.
+  private static let ruleLimit = 256
+  /// The largest number of bytes that the rules of a page have together.
+  private static let ruleByteLimit = 4 << 20
+
+  /// Adds a rule. The file of a font is loaded as a request of the page. A rule that the page has already is the last one
+  /// then, and does not count again: pages add the font of a component with each component.
+  ///
+  /// - Throws: `DescribedError` if the page has too many rules, or too many bytes in them.
+  func addRule(_ kind: String, _ values: ScriptValue) async throws {
+    var rule = PageRule(kind: kind, values: values)
+    if let index = rules.firstIndex(where: { $0.says(the: rule) }) {
+      rule = rules.remove(at: index)
+      rules.append(rule)
+      // A font that could not be loaded is asked for again; one that is on its way is not.
+      guard !rule.isLoaded, rule.failure != nil else { return await useFonts() }
+    } else {
+      guard rules.count < Self.ruleLimit else {
+        throw DescribedError("the page has \(rules.count) rules, which is the limit")
+      }
+      let bytes = rules.reduce(rule.length) { $0 + $1.length }
+      guard bytes <= Self.ruleByteLimit else {
+        throw DescribedError("the rules of the page would have \(bytes) bytes; the limit is \(Self.ruleByteLimit)")
+      }
+      rules.append(rule)
+    }
     guard let source = rule.source else { return }
     for await update in counted(for: ResourceRequest(source, type: .font)) {
       change(rule) { rule in
         switch update {
-        case .cached, .network, .notModified: rule.isLoaded = true
+        case .cached, .network, .notModified: if !rule.isLoaded { (rule.isLoaded, rule.failure) = (true, nil) }
         case .failed(let failure) where !rule.isLoaded: rule.failure = failure.description
         case .failed: break
         }

@@ -163,6 +163,64 @@ import Testing
     }
   }
 
+  @Test("a page has a limited number of rules, and those that it has already do not count again")
+  func ruleCount() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var dom = weex.requireModule('dom')
+        for (var n = 0; n < 300; n++) dom.addRule('other', { name: 'rule ' + n })
+        for (var n = 0; n < 300; n++) dom.addRule('other', { name: 'rule 0' })
+        """)
+      await page.settle(within: .seconds(60))
+      let names = await page.rules.map { $0.values["name"].string }
+      #expect(names == (1..<256).map { "rule \($0)" } + ["rule 0"])
+      let exceptions = await page.exceptions
+      #expect(
+        exceptions == Array(repeating: "dom.addRule: the page has 256 rules, which is the limit", count: 44))
+    }
+  }
+
+  @Test("the rules of a page have a limited number of bytes")
+  func ruleBytes() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var dom = weex.requireModule('dom')
+        for (var n = 0; n < 6; n++) dom.addRule('other', { text: n + 'x'.repeat(1 << 20) })
+        dom.addRule('other', { text: 'short' })
+        """)
+      await page.settle(within: .seconds(60))
+      #expect(await page.rules.count == 4)
+      let exceptions = await page.exceptions
+      #expect(
+        exceptions
+          == Array(
+            repeating: "dom.addRule: the rules of the page would have 4194372 bytes; the limit is 4194304", count: 3))
+    }
+  }
+
+  @Test("a font that could not be loaded is asked for again by the same rule")
+  func fontAgain() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/f.ttf", Array("font".utf8))
+      fixture.origin.script("/f.ttf", [.redirect(to: "ftp://fonts.example/f.ttf")])
+      let page = try await fixture.page(
+        """
+        function font() { weex.requireModule('dom').addRule('fontFace', { fontFamily: 'i', src: "url('/f.ttf')" }) }
+        body.addEvent('again', font)
+        font()
+        """)
+      await page.settle(within: .seconds(60))
+      #expect(await page.rules.map(\.isLoaded) == [false])
+      try await page.fireEvent("_root", "again")
+      await page.settle(within: .seconds(60))
+      #expect(await page.rules.map(\.isLoaded) == [true])
+      #expect(await page.rules.map(\.failure) == [nil])
+      await page.destroy()
+    }
+  }
+
   @Test("a font that comes when the page was opened again changes none of the page's new rules")
   func lateFont() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
@@ -170,14 +228,14 @@ import Testing
       fixture.origin.hold("/f.ttf")
       defer { fixture.origin.release("/f.ttf") }
       let page = try await fixture.page("")
-      let late = Task { await page.addRule("fontFace", ["fontFamily": "i", "src": "url('/f.ttf')"]) }
+      let late = Task { try await page.addRule("fontFace", ["fontFamily": "i", "src": "url('/f.ttf')"]) }
       try await eventually("the font is asked for") { fixture.origin.requestCount(path: "/f.ttf") == 1 }
       let url = try #require(await page.url)
       try await page.render(
         "// { \"framework\": \"Vanilla\" }\nweex.requireModule('dom').addRule('other', {})", at: url)
       await page.settle(within: .seconds(50))
       fixture.origin.release("/f.ttf")
-      await late.value
+      try await late.value
       #expect(await page.rules.map(\.kind) == ["other"])
       await page.destroy()
     }
