@@ -53,7 +53,8 @@ public struct LayoutTree: Sendable {
   private var pointAttributes: [Int32: [String: LayoutValue]] = [:]
   private var fixed: Set<Int32> = []
   private var body: Int32 = -1
-  private var deepest: Int32 = 0
+  /// The numbers of elements by the number of elements above them, as of the last time that this was noted; the last is not 0.
+  private var levels: [Int32] = []
   private var generation: UInt32 = 1
   private var isDirty = false
   private var removed: [String] = []
@@ -197,7 +198,7 @@ public struct LayoutTree: Sendable {
           window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, number: generation,
           nodes: first,
           texts: texts.baseAddress)
-        layout.run(body: Int(body), fixed: roots, depth: Int(deepest))
+        layout.run(body: Int(body), fixed: roots, depth: levels.count - 1)
         return layout.changed
       }
     }
@@ -506,6 +507,7 @@ public struct LayoutTree: Sendable {
       names.append((ref, type))
     }
     places[ref] = place
+    enter(0)
     let kind = Kind(type)
     nodes[Int(place)].kind = kind
     nodes[Int(place)].clips = kind.scrolls
@@ -533,6 +535,7 @@ public struct LayoutTree: Sendable {
     styles[place] = nil
     pictures[place] = nil
     order.removeTree(of: place)
+    leave(node.depth)
     nodes[Int(place)].waitsBelow = false
     free.append(place)
   }
@@ -553,10 +556,22 @@ public struct LayoutTree: Sendable {
   /// Notes what follows from the elements around one.
   private mutating func placeBelow(_ place: Int32) {
     let above = Int(nodes[Int(place)].parent)
-    let depth = nodes[above].depth + 1
-    nodes[Int(place)].depth = depth
+    let (former, depth) = (nodes[Int(place)].depth, nodes[above].depth + 1)
     nodes[Int(place)].isInRichText = nodes[above].isInRichText || nodes[above].kind == .richtext
-    deepest = max(deepest, depth)
+    guard depth != former else { return }
+    nodes[Int(place)].depth = depth
+    enter(depth)
+    leave(former)
+  }
+
+  private mutating func enter(_ depth: Int32) {
+    while levels.count <= Int(depth) { levels.append(0) }
+    levels[Int(depth)] += 1
+  }
+
+  private mutating func leave(_ depth: Int32) {
+    levels[Int(depth)] -= 1
+    while levels.last == 0 { levels.removeLast() }
   }
 
   private mutating func detach(_ place: Int32) {

@@ -1,3 +1,4 @@
+import Foundation
 import PageLayout
 import Synchronization
 import Testing
@@ -8,6 +9,17 @@ final class CountingMeasurer: TextMeasuring {
 
   func size(of text: LayoutText, width: Double) -> LayoutSize {
     count.withLock { $0 += 1 }
+    return FixedAdvances().size(of: text, width: width)
+  }
+}
+
+/// A measurer that notes whether it is asked on the thread that made it.
+final class ThreadMeasurer: TextMeasuring, @unchecked Sendable {
+  private let own = pthread_self()
+  let isOnOwn = Mutex<Bool?>(nil)
+
+  func size(of text: LayoutText, width: Double) -> LayoutSize {
+    isOnOwn.withLock { $0 = pthread_equal(own, pthread_self()) != 0 }
     return FixedAdvances().size(of: text, width: width)
   }
 }
@@ -107,6 +119,26 @@ struct LayoutTreeTests {
     boxes.tree.setAttributes(["value": .text("hello!")], of: "a")
     boxes.tree.update()
     #expect(counting.count.withLock { $0 } == first + 1)
+  }
+
+  @Test("a tree has a thread of its own only while it is deep", arguments: ["removed", "moved", "with a deep sibling"])
+  func deepNoMore(_ kind: String) {
+    var boxes = Boxes()
+    let measurer = ThreadMeasurer()
+    boxes.tree.measurer = measurer
+    for level in 0..<100 { boxes.add("\(level)", to: level == 0 ? "body" : "\(level - 1)") }
+    boxes.add("sibling", to: "98")
+    boxes.add("text", type: "text", ["value": .text("deep")])
+    boxes.tree.update()
+    #expect(measurer.isOnOwn.withLock { $0 } == false)
+    switch kind {
+    case "removed": boxes.tree.remove("20")
+    case "moved": for level in [75, 50, 25] { boxes.tree.move("\(level)", to: "body") }
+    default: boxes.tree.remove("99")
+    }
+    boxes.tree.setAttributes(["value": .text("shallow")], of: "text")
+    boxes.tree.update()
+    #expect(measurer.isOnOwn.withLock { $0 } == (kind != "with a deep sibling"))
   }
 
   @Test("a layout asks the measurer for so many characters, and the texts beyond are measured without fonts")
