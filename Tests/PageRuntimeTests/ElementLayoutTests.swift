@@ -88,6 +88,56 @@ struct ElementLayoutTests {
     #expect(tree.count > 20)
   }
 
+  /// A ref that counts how often it is compared and hashed.
+  private struct CountedRef: Hashable {
+    final class Counter { var count = 0 }
+
+    let number: Int
+    let counter: Counter
+
+    static func == (one: CountedRef, other: CountedRef) -> Bool {
+      one.counter.count += 1
+      return one.number == other.number
+    }
+
+    func hash(into hasher: inout Hasher) {
+      counter.count += 1
+      hasher.combine(number)
+    }
+  }
+
+  @Test(
+    "children in another order are put in their places in a time linear in their number",
+    arguments: ["reversed", "first to last", "last to first", "mixed", "new between", "all new", "the same"])
+  func displacedChildren(_ kind: String) {
+    let counter = CountedRef.Counter()
+    let count = 2_000
+    func refs(_ numbers: [Int]) -> [CountedRef] { numbers.map { CountedRef(number: $0, counter: counter) } }
+    let former = Array(0..<count)
+    let children =
+      switch kind {
+      case "reversed": Array(former.reversed())
+      case "first to last": Array(former.dropFirst()) + [0]
+      case "last to first": [count - 1] + former.dropLast()
+      case "mixed": former.map { $0 * 7_919 % count }
+      case "new between": former.flatMap { [$0, count + $0] }
+      case "all new": former.map { $0 + count }
+      default: former
+      }
+    let kept = Set(children).isDisjoint(with: former) ? [] : former
+    let steps = ElementLayout.displaced(from: refs(kept), to: refs(children))
+    // Each is hashed and compared a few times, also as the set of those that have moved grows.
+    #expect(counter.count < 20 * children.count, "\(counter.count)")
+    #expect(["last to first", "the same"].contains(kind) == (steps.count <= 1))
+    guard kind != "all new" else { return }
+    var order = kept
+    for (index, ref) in steps {
+      order.removeAll { $0 == ref.number }
+      order.insert(ref.number, at: index)
+    }
+    #expect(order == children)
+  }
+
   @Test(
     "lengths are units of the design",
     arguments: [(12, 12), ("12", 12), ("12px", 12), ("12wx", 24), ("-3.5px", -3.5)] as [(ScriptValue, Double)])

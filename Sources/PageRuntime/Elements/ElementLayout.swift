@@ -165,17 +165,36 @@ struct ElementLayout: Sendable {
         if !element.events.isDisjoint(with: Self.watchedEvents) { listen(element.ref) }
       }
       guard former?.children != element.children else { continue }
-      var children = former?.children.filter { new[$0] != nil } ?? []
-      for (index, ref) in element.children.enumerated() where index >= children.count || children[index] != ref {
-        if old[ref] == nil {
-          if let child = new[ref] { add(child, at: index) }
-        } else {
+      let kept = former?.children.filter { new[$0] != nil } ?? []
+      for (index, ref) in Self.displaced(from: kept, to: element.children) {
+        if old[ref] != nil {
           boxes.move(ref, to: element.ref, at: index)
-          children.removeAll { $0 == ref }
+        } else if let child = new[ref] {
+          add(child, at: index)
         }
-        children.insert(ref, at: min(index, children.count))
       }
     }
+  }
+
+  /// The children that are new or not where they were, with their places. When each is put in its place in this order, those
+  /// before it are in theirs. It takes a time linear in the number of children.
+  ///
+  /// - Parameter former: the children as they were, without those that are gone.
+  static func displaced<Ref: Hashable>(from former: [Ref], to children: [Ref]) -> [(index: Int, ref: Ref)] {
+    var result: [(index: Int, ref: Ref)] = []
+    // Those of the former children that were put elsewhere.
+    var moved: Set<Ref> = []
+    var next = 0
+    for (index, ref) in children.enumerated() {
+      while next < former.count, moved.remove(former[next]) != nil { next += 1 }
+      if next < former.count, former[next] == ref {
+        next += 1
+      } else {
+        moved.insert(ref)
+        result.append((index, ref))
+      }
+    }
+    return result
   }
 
   /// Adds an element and all below it, parents first, without recursion.
