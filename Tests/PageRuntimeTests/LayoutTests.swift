@@ -575,6 +575,31 @@ import Testing
     }
   }
 
+  @Test("a slider that begins on another page than its first tells it, also if its index is set after it is made")
+  func newSlides() async throws {
+    try await Self.running(
+      """
+      function slider(index, type) {
+        var e = document.createElement('slider', { attr: index === undefined ? {} : { index: index }, style: { height: 100 } })
+        for (var n = 0; n < 3; n++) e.appendChild(document.createElement('div'))
+        e.appendChild(document.createElement('indicator'))
+        e.addEvent(type || 'change', function (event) { say(event.index) })
+        body.appendChild(e)
+        return e
+      }
+      slider(1); slider(0); slider(); slider(3); slider(-1); slider('x'); slider(1, 'click')
+      slider().setAttr('index', 2)
+      body.addEvent('more', function () { slider('1'); slider(2).setAttr('index', 0) })
+      """
+    ) { page, _ in
+      #expect(await Self.said(page) == ["1", "2"])
+      try await page.fireEvent("_root", "more")
+      #expect(await Self.said(page) == ["1", "2", "1"])
+      try await page.fireEvent("_root", "other")
+      #expect(await Self.said(page) == ["1", "2", "1"])
+    }
+  }
+
   @Test("elements whose events bring and take each other end with an error, and the page goes on")
   func endlessAppearances() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -256,6 +256,22 @@ extension PageInstance {
     }
   }
 
+  /// Notes the sliders that an entry has made and that begin on another page than their first: a device fires `change` for
+  /// these too, whether the script made them so or set the index after it (`layoutDidFinish` and `updateAttributes` of
+  /// `WXCycleSliderComponent`). An index that is none of their pages is the first.
+  func noteNewSlides() {
+    let made = newSliders
+    newSliders = []
+    guard registry.handlers.layout == nil else { return }
+    for ref in made {
+      guard let slider = tree[ref], slider.events.contains("change"),
+        let place = slider.attributes["index"]?.units(LayoutWindow()), place >= 1,
+        place < Double(slider.children.count { tree[$0]?.type != "indicator" })
+      else { continue }
+      slides.append((ref, .number(place)))
+    }
+  }
+
   // MARK: Scrolling
 
   /// Brings an element to the beginning of the scroller around it, at once.

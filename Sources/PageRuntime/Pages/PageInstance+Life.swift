@@ -117,7 +117,8 @@ extension PageInstance {
     (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     componentTask = nil
     (tree, messages, missing) = (ElementTree(), [], [])
-    (elementLayout, listensToLayout, layoutTask, listensToSlides, slides) = (nil, false, nil, false, [])
+    (elementLayout, listensToLayout, layoutTask, listensToSlides) = (nil, false, nil, false)
+    (slides, newSliders) = ([], [])
     (ownTexts, usedFonts) = (nil, [:])
     let isSound = hasRendered && failure == nil
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)

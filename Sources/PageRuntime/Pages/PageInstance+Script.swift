@@ -39,6 +39,7 @@ extension PageInstance {
       await Task.yield()
       guard isRunning(in: group) else { return }
     }
+    noteNewSlides()
     if !outcome.componentData.isEmpty { setComponentData(outcome.componentData) }
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
     for part in outcome.missing { record(part) }

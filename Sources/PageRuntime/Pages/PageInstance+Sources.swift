@@ -31,6 +31,7 @@ extension PageInstance {
       if !registry.components.has(next.type) { record(.component(next.type)) }
       if next.attributes["@templateId"] != nil { hasCellComponents = true }
       if !next.events.isEmpty { noteListening(to: next.events, next.type) }
+      if ElementTree.Element.sliderTypes.contains(next.type) { newSliders.append(next.ref) }
       waiting += next.children
     }
   }

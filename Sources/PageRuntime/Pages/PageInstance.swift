@@ -180,7 +180,8 @@ public enum PagePhase: String, Hashable, Sendable {
   var listData: [String: [ScriptValue]] = [:]
 
   // MARK: Its layout
-  // Changed in `PageInstance+Layout.swift`; what asks for it is noted by `followSources` in `PageInstance+Sources.swift`.
+  // Changed in `PageInstance+Layout.swift`; what asks for it, and new sliders, are noted by `followSources` in
+  // `PageInstance+Sources.swift`.
 
   /// The boxes of the elements; `nil` until something asks for them.
   var elementLayout: ElementLayout?
@@ -196,6 +197,8 @@ public enum PagePhase: String, Hashable, Sendable {
   var listensToSlides = false
   /// The sliders that the script has put on another page, and its index.
   var slides: [(ref: String, index: ScriptValue)] = []
+  /// The sliders that the entry at hand has made.
+  var newSliders: [String] = []
 
   // MARK: Its texts
   // Changed in `PageInstance+Picture.swift`.
