@@ -73,6 +73,8 @@ struct Style: Equatable {
   var hasFlex = false
   var hasPadding = false
   var hasMargin = false
+  /// `true` if there is a `transform`, of which only where it is drawn depends.
+  var hasTransform = false
   /// `true` if the size depends on that of the element around it, other than by what it is told to be.
   var readsOuterWidth = false
   var readsOuterHeight = false
@@ -113,7 +115,7 @@ struct StyleReader {
   enum Property: UInt8 {
     case direction, flexDirection, wrap, flexFlow, justify, alignItems, alignSelf, alignContent, position, overflow,
       display
-    case visibility, flex, grow, shrink, basis, aspectRatio, zIndex
+    case visibility, transform, flex, grow, shrink, basis, aspectRatio, zIndex
     case width, height, minWidth, minHeight, maxWidth, maxHeight, gap, rowGap, columnGap
     case left, top, right, bottom
     case margin, marginLeft, marginTop, marginRight, marginBottom
@@ -127,7 +129,8 @@ struct StyleReader {
     let names: [String: Property] = [
       "direction": .direction, "flexDirection": .flexDirection, "flexWrap": .wrap, "flexFlow": .flexFlow,
       "justifyContent": .justify, "alignItems": .alignItems, "alignSelf": .alignSelf, "alignContent": .alignContent,
-      "position": .position, "overflow": .overflow, "display": .display, "visibility": .visibility, "flex": .flex,
+      "position": .position, "overflow": .overflow, "display": .display, "visibility": .visibility,
+      "transform": .transform, "flex": .flex,
       "flexGrow": .grow, "flexShrink": .shrink, "flexBasis": .basis, "aspectRatio": .aspectRatio, "zIndex": .zIndex,
       "width": .width, "height": .height, "minWidth": .minWidth, "minHeight": .minHeight, "maxWidth": .maxWidth,
       "maxHeight": .maxHeight, "gap": .gap, "rowGap": .rowGap, "columnGap": .columnGap, "left": .left, "top": .top,
@@ -230,6 +233,7 @@ struct StyleReader {
     case .borderTopWidth: style.border.top = width(length(value))
     case .borderRightWidth: style.border.right = width(length(value))
     case .borderBottomWidth: style.border.bottom = width(length(value))
+    case .transform: style.hasTransform = true
     case .gap:
       let parts = parts(value)
       gap.row = parts.first.map { positive(length($0)) } ?? .none

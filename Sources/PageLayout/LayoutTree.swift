@@ -51,6 +51,8 @@ public struct LayoutTree: Sendable {
   private var styles: [Int32: [String: LayoutValue]] = [:]
   /// The attributes of waterfalls whose columns are in points.
   private var pointAttributes: [Int32: [String: LayoutValue]] = [:]
+  /// The changes of the elements that have a `transform`.
+  private var transforms: [Int32: LayoutTransform] = [:]
   private var fixed: Set<Int32> = []
   private var body: Int32 = -1
   /// The numbers of elements by the number of elements above them, as of the last time that this was noted; the last is not 0.
@@ -245,29 +247,34 @@ public struct LayoutTree: Sendable {
   }
 
   /// The boxes of all elements that can be seen in a part of the page, in the order in which they are drawn: parents before
-  /// children, by `zIndex` among siblings, fixed ones last.
+  /// children, by `zIndex` among siblings, fixed ones last. An element with a `transform`, or in one that has it, is seen
+  /// where that puts it; its box is as without.
   ///
   /// - Parameter area: the part, in units; `nil` for the window.
   public func visibleBoxes(in area: LayoutRect? = nil) -> [LayoutBox] {
     var result: [LayoutBox] = []
     let area = area ?? LayoutRect(x: 0, y: 0, width: window.width, height: window.height)
-    walk(in: area) { node, origin, isVisible in
+    walk(in: area) { node, origin, isVisible, _ in
       let box = box(node, at: origin, isVisible: isVisible, isRemoved: false)
       if box.isVisible { result.append(box) }
     }
     return result
   }
 
-  /// The element that is drawn last at a place; `nil` if there is none.
-  public func element(at point: LayoutPoint) -> String? {
-    var result: Int32?
+  /// The element that is drawn last at a place, as each `transform` has it; `nil` if there is none.
+  public func element(at point: LayoutPoint) -> String? { hit(at: point)?.ref }
+
+  /// The element that is drawn last at a place, and the place as it would be without each `transform`: that in the
+  /// coordinates of boxes. `nil` if there is none.
+  package func hit(at point: LayoutPoint) -> (ref: String, point: LayoutPoint)? {
+    var result: (node: Int32, point: LayoutPoint)?
     let area = LayoutRect(x: point.x, y: point.y, width: 1e-6, height: 1e-6)
-    walk(in: area) { node, origin, isVisible in
+    walk(in: area, at: point) { node, origin, isVisible, point in
       let item = nodes[Int(node)]
       let frame = LayoutRect(x: origin.x, y: origin.y, width: item.width, height: item.height)
-      if isVisible, frame.contains(x: point.x, y: point.y) { result = node }
+      if isVisible, frame.contains(x: point.x, y: point.y) { result = (node, point) }
     }
-    return result.map { names[Int($0)].ref }
+    return result.map { (names[Int($0.node)].ref, $0.point) }
   }
 
   /// The text of a `text`, `richtext`, `input` or `textarea` as it is measured, to be drawn in its box; `nil` for others. A
@@ -340,19 +347,29 @@ public struct LayoutTree: Sendable {
 
   /// Goes over the elements of an area in the order in which they are drawn.
   ///
-  /// - Parameter visit: takes the element, the place of its border box on the page, and whether it is shown.
-  private func walk(in area: LayoutRect, _ visit: (Int32, LayoutPoint, Bool) -> Void) {
+  /// - Parameters:
+  ///   - point: a place that is looked for.
+  ///   - visit: takes the element, the place of its border box on the page, whether it is shown, and the place that is looked
+  ///     for, as it would be without each `transform`.
+  private func walk(
+    in area: LayoutRect, at point: LayoutPoint = .zero, _ visit: (Int32, LayoutPoint, Bool, LayoutPoint) -> Void
+  ) {
     guard body >= 0 else { return }
     struct Entry {
       var node: Int32
       var origin: LayoutPoint
+      /// The area within all that clips, and the place that is looked for, without the changes of the elements around.
       var clip: LayoutRect
+      var point: LayoutPoint
+      /// `false` if an element around it clips all of the area.
+      var isInside = true
       var scroller: Int32
       var scrollerY: Double
       var isVisible: Bool
     }
+    let changed = aroundTransforms
     var waiting = [
-      Entry(node: body, origin: .zero, clip: area, scroller: -1, scrollerY: 0, isVisible: true)
+      Entry(node: body, origin: .zero, clip: area, point: point, scroller: -1, scrollerY: 0, isVisible: true)
     ]
     var above: [Entry] = []
     while true {
@@ -376,16 +393,27 @@ public struct LayoutTree: Sendable {
       let ink = LayoutRect(
         x: x + item.inkLeft, y: y + item.inkTop, width: item.inkRight - item.inkLeft,
         height: item.inkBottom - item.inkTop)
-      let isSeen = ink.intersects(entry.clip)
-      let point = LayoutPoint(x: x, y: y)
+      let origin = LayoutPoint(x: x, y: y)
       let frame = LayoutRect(x: x, y: y, width: item.width, height: item.height)
-      if isSeen, frame.intersects(entry.clip) { visit(entry.node, point, entry.isVisible) }
-      // What is fixed is not bound to what is around it.
-      guard isSeen || (!fixed.isEmpty && item.hasFixed) else { continue }
+      if !transforms.isEmpty, let transform = transforms[entry.node] {
+        if let inverse = transform.matrix(in: frame).inverse {
+          (entry.clip, entry.point) = (inverse.bounds(of: entry.clip), inverse.place(of: entry.point))
+        } else {
+          entry.isInside = false
+        }
+      }
+      let isSeen = entry.isInside && ink.intersects(entry.clip)
+      if isSeen, frame.intersects(entry.clip) { visit(entry.node, origin, entry.isVisible, entry.point) }
+      // What is fixed is not bound to what is around it, and what a transform moves is not in the ink.
+      guard
+        isSeen || (!fixed.isEmpty && item.hasFixed)
+          || (entry.isInside && !changed.isEmpty && changed.contains(entry.node))
+      else { continue }
       var inner = Entry(
-        node: -1, origin: point, clip: item.clips ? entry.clip.intersection(frame) : entry.clip,
-        scroller: entry.scroller, scrollerY: entry.scrollerY, isVisible: entry.isVisible)
-      var scrolledOrigin = point
+        node: -1, origin: origin, clip: item.clips ? entry.clip.intersection(frame) : entry.clip, point: entry.point,
+        isInside: entry.isInside && (!item.clips || frame.intersects(entry.clip)), scroller: entry.scroller,
+        scrollerY: entry.scrollerY, isVisible: entry.isVisible)
+      var scrolledOrigin = origin
       if item.isScroller {
         let scrolled = scrollOffset(entry.node)
         inner.scroller = entry.node
@@ -399,11 +427,12 @@ public struct LayoutTree: Sendable {
       while next >= 0 {
         let child = nodes[Int(next)]
         inner.node = next
-        inner.origin = liesOver(next, entry.node) ? point : scrolledOrigin
+        inner.origin = liesOver(next, entry.node) ? origin : scrolledOrigin
         if child.isFixed {
           above.append(
             Entry(
-              node: next, origin: .zero, clip: area, scroller: -1, scrollerY: 0, isVisible: entry.isVisible))
+              node: next, origin: .zero, clip: area, point: point, scroller: -1, scrollerY: 0,
+              isVisible: entry.isVisible))
         } else {
           if child.style.zIndex != 0 || child.isSticky { hasOrder = true }
           waiting.append(inner)
@@ -420,6 +449,16 @@ public struct LayoutTree: Sendable {
         waiting.replaceSubrange(begin..., with: ordered.map(\.element))
       }
     }
+  }
+
+  /// The elements that have a `transform`, and all around them.
+  private var aroundTransforms: Set<Int32> {
+    var found: Set<Int32> = []
+    for place in transforms.keys {
+      var next = place
+      while next >= 0, found.insert(next).inserted { next = nodes[Int(next)].parent }
+    }
+    return found
   }
 
   /// `true` for what lies over the pages of a slider, and does not move with them.
@@ -534,6 +573,7 @@ public struct LayoutTree: Sendable {
     pointAttributes[place] = nil
     styles[place] = nil
     pictures[place] = nil
+    if !transforms.isEmpty { transforms[place] = nil }
     order.removeTree(of: place)
     leave(node.depth)
     nodes[Int(place)].waitsBelow = false
@@ -659,6 +699,7 @@ public struct LayoutTree: Sendable {
     let index = Int(place)
     let former = nodes[index].style
     let kind = nodes[index].kind
+    setTransform(style.hasTransform ? values : [:], at: place)
     if kind == .toggle {
       // `WXSwitchComponent` gives itself the size of a UISwitch in points.
       if style.width.isNone { style.width = StyleReader.units(51 * window.unitsPerPoint) }
@@ -689,6 +730,26 @@ public struct LayoutTree: Sendable {
       renewBelow(place)
     }
     mark(place)
+  }
+
+  private mutating func setTransform(_ values: [String: LayoutValue], at place: Int32) {
+    guard !values.isEmpty else {
+      if !transforms.isEmpty { transforms[place] = nil }
+      return
+    }
+    func text(_ value: LayoutValue?) -> String? {
+      guard case .text(let text)? = value, text.utf8.count <= 2_000 else { return nil }
+      return text
+    }
+    let transform = text(values["transform"]).map {
+      LayoutTransform(
+        $0, origin: text(values["transformOrigin"] ?? values["transform-origin"]), unitsPerPoint: window.unitsPerPoint)
+    }
+    if let transform, !transform.isEmpty {
+      transforms[place] = transform
+    } else if !transforms.isEmpty {
+      transforms[place] = nil
+    }
   }
 
   /// Reads what layout needs of an element's attributes.

@@ -120,45 +120,6 @@ struct Color: Hashable {
   }()
 }
 
-/// A function of a style's value, such as `rgb(0, 0, 0)`.
-struct CSSFunction {
-  /// In lower case.
-  let name: String
-  /// What stands between commas, without the spaces around it.
-  let arguments: [String]
-
-  /// - Parameter text: a function and nothing else.
-  init?(_ text: some StringProtocol) {
-    guard let open = text.firstIndex(of: "("), text.hasSuffix(")") else { return nil }
-    name = text[..<open].trimmed.lowercased()
-    guard !name.isEmpty, !name.contains(" ") else { return nil }
-    arguments = Self.split(text[text.index(after: open)...].dropLast(), at: ",")
-  }
-
-  /// Splits a text where a separator stands outside of parentheses.
-  static func split(_ text: some StringProtocol, at separator: Character) -> [String] {
-    var parts: [String] = []
-    var part = ""
-    var depth = 0
-    for character in text.prefix(2_000) {
-      if character == "(" { depth += 1 }
-      if character == ")" { depth -= 1 }
-      if character == separator, depth == 0 {
-        parts.append(part.trimmed)
-        part = ""
-      } else {
-        part.append(character)
-      }
-    }
-    return (parts + [part.trimmed]).filter { !$0.isEmpty }
-  }
-
-  /// The functions of a list, such as that of `transform`.
-  static func list(_ text: String) -> [CSSFunction] {
-    split(text.replacing(") ", with: "),").replacing(")", with: ")"), at: ",").prefix(20).compactMap { CSSFunction($0) }
-  }
-}
-
 extension StringProtocol {
   fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }
@@ -198,28 +159,8 @@ struct ElementPaint: Equatable {
     var line = Line.solid
   }
 
-  /// A function of `transform`.
-  enum Change: Equatable {
-    case translate(x: Length, y: Length)
-    case scale(x: Double, y: Double)
-    /// Clockwise, in radians.
-    case rotate(Double)
-    case skew(x: Double, y: Double)
-    case matrix([Double])
-  }
-
   /// A number of units, or a share of a side.
-  enum Length: Hashable {
-    case units(Double)
-    case share(Double)
-
-    func value(of side: Double) -> Double {
-      switch self {
-      case .units(let value): value
-      case .share(let share): share * side
-      }
-    }
-  }
+  typealias Length = LayoutTransform.Length
 
   var background: Color?
   var gradient: Gradient?
@@ -229,8 +170,7 @@ struct ElementPaint: Equatable {
   /// Of the top left, top right, bottom right and bottom left.
   var radii = [Length](repeating: .units(0), count: 4)
   var shadows: [Shadow] = []
-  var transform: [Change] = []
-  var origin: (x: Length, y: Length) = (.share(0.5), .share(0.5))
+  var transform = LayoutTransform()
   /// The text's colour.
   var color: Color?
   var isUnderlined = false
@@ -241,7 +181,7 @@ struct ElementPaint: Equatable {
   static func == (first: ElementPaint, second: ElementPaint) -> Bool {
     first.background == second.background && first.gradient == second.gradient && first.opacity == second.opacity
       && first.borders == second.borders && first.radii == second.radii && first.shadows == second.shadows
-      && first.transform == second.transform && first.origin == second.origin && first.color == second.color
+      && first.transform == second.transform && first.color == second.color
       && first.isUnderlined == second.isUnderlined && first.isStruck == second.isStruck
   }
 
@@ -255,8 +195,8 @@ struct ElementPaint: Equatable {
     readBorders(reader)
     if let value = reader.number("opacity") { opacity = min(max(value, 0), 1) }
     if let text = reader.text("boxShadow") { shadows = reader.shadows(text) }
-    if let text = reader.text("transform") { transform = reader.changes(text) }
-    if let text = reader.text("transformOrigin") { origin = reader.origin(text) }
+    transform = LayoutTransform(
+      reader.text("transform"), origin: reader.text("transformOrigin"), unitsPerPoint: unitsPerPoint)
     color = reader.text("color").flatMap { Color($0) }
     if let text = reader.text("textDecoration") ?? reader.text("textDecorationLine") {
       isUnderlined = text.contains("underline")
@@ -355,31 +295,13 @@ struct StyleReader {
     return text(name).flatMap { Double($0.trimmed) }.flatMap { $0.isFinite ? $0 : nil }
   }
 
-  /// A number of units, of pixels, which are units, of `wx`, or a share in percent.
   func length(_ text: String) -> ElementPaint.Length? {
-    let text = text.trimmed.lowercased()
-    func number(_ count: Int) -> Double? {
-      Double(text.dropLast(count)).flatMap { $0.isFinite && abs($0) <= 1e6 ? $0 : nil }
-    }
-    if text.hasSuffix("%") { return number(1).map { .share($0 / 100) } }
-    if text.hasSuffix("px") { return number(2).map { .units($0) } }
-    if text.hasSuffix("wx") { return number(2).map { .units($0 * unitsPerPoint) } }
-    return number(0).map { .units($0) }
+    ElementPaint.Length(text, unitsPerPoint: unitsPerPoint)
   }
 
   private func units(_ text: String) -> Double? {
     if case .units(let value)? = length(text) { return value }
     return nil
-  }
-
-  /// An angle in radians.
-  private func angle(_ text: String) -> Double? {
-    let text = text.trimmed.lowercased()
-    for (unit, factor) in [("deg", Double.pi / 180), ("grad", Double.pi / 200), ("rad", 1), ("turn", 2 * Double.pi)]
-    where text.hasSuffix(unit) {
-      return Double(text.dropLast(unit.count)).flatMap { $0.isFinite ? $0 * factor : nil }
-    }
-    return Double(text).flatMap { $0.isFinite ? $0 * .pi / 180 : nil }
   }
 
   func shadows(_ text: String) -> [ElementPaint.Shadow] {
@@ -418,7 +340,9 @@ struct StyleReader {
         )
         gradient.direction = x != 0 && y != 0 ? .corner(x: x, y: y) : .angle(x != 0 ? x * .pi / 2 : y < 0 ? 0 : .pi)
         arguments = arguments.dropFirst()
-      } else if Color(first.prefix { $0 != " " }) == nil, CSSFunction(first) == nil, let angle = angle(first) {
+      } else if Color(first.prefix { $0 != " " }) == nil, CSSFunction(first) == nil,
+        let angle = LayoutTransform.angle(first)
+      {
         gradient.direction = .angle(angle)
         arguments = arguments.dropFirst()
       }
@@ -462,57 +386,5 @@ struct StyleReader {
       last = index
     }
     return zip(places, stops).map { ($0 ?? 0, $1.color) }
-  }
-
-  func changes(_ text: String) -> [ElementPaint.Change] {
-    CSSFunction.list(text.trimmed).compactMap { function in
-      let arguments = function.arguments
-      func length(_ index: Int) -> ElementPaint.Length {
-        arguments.indices.contains(index) ? self.length(arguments[index]) ?? .units(0) : .units(0)
-      }
-      func number(_ index: Int) -> Double? {
-        arguments.indices.contains(index)
-          ? Double(arguments[index]).flatMap { $0.isFinite && abs($0) <= 1e6 ? $0 : nil } : nil
-      }
-      func angle(_ index: Int) -> Double {
-        arguments.indices.contains(index) ? self.angle(arguments[index]) ?? 0 : 0
-      }
-      switch function.name {
-      case "translate", "translate3d": return .translate(x: length(0), y: length(1))
-      case "translatex": return .translate(x: length(0), y: .units(0))
-      case "translatey": return .translate(x: .units(0), y: length(0))
-      case "scale", "scale3d": return .scale(x: number(0) ?? 1, y: number(1) ?? number(0) ?? 1)
-      case "scalex": return .scale(x: number(0) ?? 1, y: 1)
-      case "scaley": return .scale(x: 1, y: number(0) ?? 1)
-      case "rotate", "rotatez": return .rotate(angle(0))
-      // Without perspective, a turn out of the plane is a narrower picture.
-      case "rotatex": return .scale(x: 1, y: cos(angle(0)))
-      case "rotatey": return .scale(x: cos(angle(0)), y: 1)
-      case "skew": return .skew(x: angle(0), y: angle(1))
-      case "skewx": return .skew(x: angle(0), y: 0)
-      case "skewy": return .skew(x: 0, y: angle(0))
-      case "matrix":
-        let numbers = (0..<6).compactMap { number($0) }
-        return numbers.count == 6 ? .matrix(numbers) : nil
-      default: return nil
-      }
-    }
-  }
-
-  func origin(_ text: String) -> (x: ElementPaint.Length, y: ElementPaint.Length) {
-    var origin: (x: ElementPaint.Length, y: ElementPaint.Length) = (.share(0.5), .share(0.5))
-    for (index, word) in text.lowercased().split(separator: " ").prefix(2).enumerated() {
-      switch word {
-      case "left": origin.x = .share(0)
-      case "right": origin.x = .share(1)
-      case "top": origin.y = .share(0)
-      case "bottom": origin.y = .share(1)
-      case "center": break
-      default:
-        guard let length = length(String(word)) else { continue }
-        if index == 0 { origin.x = length } else { origin.y = length }
-      }
-    }
-    return origin
   }
 }

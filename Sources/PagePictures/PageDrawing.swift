@@ -137,7 +137,7 @@ private struct PagePainter {
   /// What an element's end restores.
   private struct Ended {
     let clip: LayoutRect
-    let matrix: cairo_matrix_t
+    let matrix: LayoutMatrix
     let scale: Double
     let isAligned: Bool
     let fade: Double
@@ -175,7 +175,7 @@ private struct PagePainter {
   /// The part of the page that can be seen, in the coordinates at hand.
   private var clip: LayoutRect
   /// The changes at hand, and the pixels of a unit with them where it is drawn largest.
-  private var matrix = cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: 0, y0: 0)
+  private var matrix = LayoutMatrix()
   private var scale: Double
   /// `true` while nothing is turned or scaled: edges are put on whole pixels.
   private var isAligned = true
@@ -378,13 +378,11 @@ private struct PagePainter {
   }
 
   private mutating func transform(_ frame: LayoutRect, _ paint: ElementPaint) {
-    var whole = paint.matrix(in: frame)
-    let numbers = [whole.xx, whole.yx, whole.xy, whole.yy, whole.x0, whole.y0]
+    let whole = paint.transform.matrix(in: frame)
     var all = matrix
     all.append(whole)
     let scale = pageScale * all.stretch
-    guard numbers.allSatisfy({ $0.isFinite && abs($0) < 1e9 }), let inverse = whole.inverse, scale > 1e-6, scale < 1e6
-    else {
+    guard let inverse = whole.inverse, scale > 1e-6, scale < 1e6 else {
       // Nothing of it is seen.
       clip = LayoutRect(x: clip.x, y: clip.y, width: 0, height: 0)
       cairo_new_path(cairo)
@@ -392,7 +390,8 @@ private struct PagePainter {
       cairo_clip(cairo)
       return
     }
-    cairo_transform(cairo, &whole)
+    var change = whole.cairo
+    cairo_transform(cairo, &change)
     clip = inverse.bounds(of: clip)
     (matrix, self.scale) = (all, scale)
     isAligned = isAligned && whole.xx == 1 && whole.yy == 1 && whole.xy == 0 && whole.yx == 0
@@ -1121,64 +1120,6 @@ extension LayoutRect {
   }
 }
 
-extension ElementPaint {
-  /// The changes of `transform`, around the origin of a frame.
-  fileprivate func matrix(in frame: LayoutRect) -> cairo_matrix_t {
-    let (x, y) = (frame.x + origin.x.value(of: frame.width), frame.y + origin.y.value(of: frame.height))
-    var whole = cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: x, y0: y)
-    for change in transform {
-      switch change {
-      case .translate(let x, let y):
-        whole.append(
-          cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: x.value(of: frame.width), y0: y.value(of: frame.height)))
-      case .scale(let x, let y): whole.append(cairo_matrix_t(xx: x, yx: 0, xy: 0, yy: y, x0: 0, y0: 0))
-      case .rotate(let angle):
-        whole.append(cairo_matrix_t(xx: cos(angle), yx: sin(angle), xy: -sin(angle), yy: cos(angle), x0: 0, y0: 0))
-      case .skew(let x, let y): whole.append(cairo_matrix_t(xx: 1, yx: tan(y), xy: tan(x), yy: 1, x0: 0, y0: 0))
-      case .matrix(let numbers):
-        whole.append(
-          cairo_matrix_t(
-            xx: numbers[0], yx: numbers[1], xy: numbers[2], yy: numbers[3], x0: numbers[4], y0: numbers[5]))
-      }
-    }
-    whole.append(cairo_matrix_t(xx: 1, yx: 0, xy: 0, yy: 1, x0: -x, y0: -y))
-    return whole
-  }
-}
-
-extension cairo_matrix_t {
-  /// Puts a change before this one.
-  fileprivate mutating func append(_ first: cairo_matrix_t) {
-    self = cairo_matrix_t(
-      xx: xx * first.xx + xy * first.yx, yx: yx * first.xx + yy * first.yx, xy: xx * first.xy + xy * first.yy,
-      yy: yx * first.xy + yy * first.yy, x0: xx * first.x0 + xy * first.y0 + x0,
-      y0: yx * first.x0 + yy * first.y0 + y0)
-  }
-
-  /// The length of the longest vector that one of length 1 becomes: the larger singular value.
-  fileprivate var stretch: Double {
-    let (across, down) = (xx * xx + yx * yx, xy * xy + yy * yy)
-    let both = xx * xy + yx * yy
-    return ((across + down + hypot(across - down, 2 * both)) / 2).squareRoot()
-  }
-
-  /// `nil` if everything falls onto a line.
-  fileprivate var inverse: cairo_matrix_t? {
-    let determinant = xx * yy - xy * yx
-    guard abs(determinant) > 1e-9, determinant.isFinite else { return nil }
-    return cairo_matrix_t(
-      xx: yy / determinant, yx: -yx / determinant, xy: -xy / determinant, yy: xx / determinant,
-      x0: (xy * y0 - yy * x0) / determinant, y0: (yx * x0 - xx * y0) / determinant)
-  }
-
-  /// The smallest rectangle around a changed one.
-  fileprivate func bounds(of rect: LayoutRect) -> LayoutRect {
-    let corners = [(rect.x, rect.y), (rect.maxX, rect.y), (rect.x, rect.maxY), (rect.maxX, rect.maxY)].map {
-      (x: xx * $0.0 + xy * $0.1 + x0, y: yx * $0.0 + yy * $0.1 + y0)
-    }
-    let (left, right) = (corners.map(\.x).min() ?? 0, corners.map(\.x).max() ?? 0)
-    let (top, bottom) = (corners.map(\.y).min() ?? 0, corners.map(\.y).max() ?? 0)
-    guard left.isFinite, right.isFinite, top.isFinite, bottom.isFinite else { return .zero }
-    return LayoutRect(x: left, y: top, width: right - left, height: bottom - top)
-  }
+extension LayoutMatrix {
+  fileprivate var cairo: cairo_matrix_t { cairo_matrix_t(xx: xx, yx: yx, xy: xy, yy: yy, x0: x0, y0: y0) }
 }

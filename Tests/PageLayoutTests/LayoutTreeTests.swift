@@ -581,4 +581,69 @@ struct LayoutTreeTests {
     #expect(boxes.tree.visibleBoxes().map(\.ref) == ["body", "b", "c", "a", "fixed"])
     #expect(boxes.tree.element(at: LayoutPoint(x: 1, y: 1)) == "fixed")
   }
+
+  /// The element at a place, with the place in the coordinates of boxes: `a 50 25`.
+  private static func hit(_ boxes: inout Boxes, _ x: Double, _ y: Double) -> String {
+    boxes.tree.update()
+    guard let hit = boxes.tree.hit(at: LayoutPoint(x: x, y: y)) else { return "none" }
+    return "\(hit.ref) \(Boxes.number(hit.point.x)) \(Boxes.number(hit.point.y))"
+  }
+
+  @Test(
+    "an element is found where its transform puts it",
+    arguments: [
+      ("transform: translate(200px, 50px)", 250, 75, "a 50 25"),
+      ("transform: translate(200px, 50px)", 50, 25, "body 50 25"),
+      ("transform: translateX(50%)", 120, 50, "a 70 50"), ("transform: translate(100wx)", 250, 50, "a 50 50"),
+      ("transform: scale(2)", 140, 140, "a 95 95"),
+      ("transform: scale(2); transformOrigin: left top", 190, 10, "a 95 5"),
+      ("transform: scale(2); transform-origin: 100% 0", 10, 190, "a 55 95"),
+      ("transform: rotate(45deg)", 50, 119, "a 98.79 98.79"), ("transform: rotate(45deg)", 2, 2, "body 2 2"),
+      ("transform: rotateY(90deg)", 40, 50, "body 40 50"), ("transform: scale(0)", 50, 50, "body 50 50"),
+      ("transform: matrix(1, 0, 0, 1, 30, 0)", 120, 50, "a 90 50"),
+      ("transform: translate(20px) scale(2)", 168, 50, "a 99 50"), ("transform: nothing(2)", 50, 50, "a 50 50"),
+      ("transform: scale(1e300)", 50, 50, "a 50 50"), ("transform: translate(1e6px)", 50, 50, "body 50 50"),
+    ] as [(String, Double, Double, String)])
+  func transforms(_ style: String, _ x: Double, _ y: Double, _ expected: String) {
+    var boxes = Boxes()
+    boxes.add("a", "width: 100; height: 100; " + style)
+    #expect(Self.hit(&boxes, x, y) == expected)
+    // The box stays, and the transform goes with the style.
+    #expect(boxes.pages("a") == ["0 0 100 100"])
+    boxes.tree.setStyle(Boxes.style("width: 100; height: 100"), of: "a")
+    #expect(Self.hit(&boxes, 50, 50) == "a 50 50")
+  }
+
+  @Test("a transform moves all that is in an element, within what clips around it, but nothing fixed")
+  func nestedTransforms() {
+    var boxes = Boxes()
+    boxes.add("moved", "width: 200; height: 200; transform: translate(300px, 300px)")
+    boxes.add("in", "width: 50; height: 50; transform: rotate(90deg); transformOrigin: left top", to: "moved")
+    boxes.add("fixed", "position: fixed; left: 0; top: 0; width: 20; height: 20", to: "moved")
+    boxes.add("clip", "width: 100; height: 100; overflow: hidden")
+    boxes.add("out", "width: 100; height: 100; transform: translate(60px)", to: "clip")
+    #expect(Self.hit(&boxes, 320, 320) == "moved 20 20")
+    #expect(Self.hit(&boxes, 270, 340) == "in 40 30")
+    #expect(Self.hit(&boxes, 10, 10) == "fixed 10 10")
+    #expect(Self.hit(&boxes, 310, 310) == "moved 10 10")
+    #expect(Self.hit(&boxes, 90, 250) == "out 30 250")
+    #expect(Self.hit(&boxes, 130, 250) == "body 130 250")
+    #expect(Self.hit(&boxes, 30, 250) == "clip 30 250")
+    let seen = boxes.tree.visibleBoxes(in: LayoutRect(x: 255, y: 305, width: 10, height: 10)).map(\.ref)
+    #expect(seen == ["body", "in"])
+    boxes.tree.remove("moved")
+    boxes.add("new", "width: 200; height: 200")
+    #expect(Self.hit(&boxes, 10, 110) == "new 10 110")
+  }
+
+  @Test("what a scroller clips is not found beside it, also if something fixed is in the scroller")
+  func clippedAway() {
+    var boxes = Boxes()
+    boxes.add("s", "height: 100", type: "scroller")
+    boxes.add("tall", "height: 300", to: "s")
+    boxes.add("fixed", "position: fixed; left: 0; top: 0; width: 10; height: 10", to: "s")
+    #expect(Self.hit(&boxes, 50, 50) == "tall 50 50")
+    #expect(Self.hit(&boxes, 50, 150) == "body 50 150")
+    #expect(Self.hit(&boxes, 5, 5) == "fixed 5 5")
+  }
 }

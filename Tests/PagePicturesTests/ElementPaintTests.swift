@@ -69,11 +69,11 @@ struct ElementPaintTests {
     #expect(shadows.map(\.isInset) == [false, true])
     #expect(shadows.last?.spread == -2)
     #expect(paint(["boxShadow": .text("none")]).shadows.isEmpty)
-    let changes = paint(["transform": .text("translate(10px, 50%) rotate(90deg) scaleX(2)")]).transform
+    let changes = paint(["transform": .text("translate(10px, 50%) rotate(90deg) scaleX(2)")]).transform.changes
     #expect(changes == [.translate(x: .units(10), y: .share(0.5)), .rotate(.pi / 2), .scale(x: 2, y: 1)])
     #expect(paint(["transform": .text("none")]).transform.isEmpty)
-    let origin = paint(["transformOrigin": .text("right 10px")]).origin
-    #expect(origin.x == .share(1) && origin.y == .units(10))
+    let origin = paint(["transformOrigin": .text("right 10px")]).transform
+    #expect(origin.originX == .share(1) && origin.originY == .units(10))
   }
 
   @Test(

@@ -678,6 +678,22 @@ import Testing
     }
   }
 
+  @Test("a tap reaches what an animation has moved where it is drawn")
+  func tapsOfMoved() async throws {
+    try await Self.running(
+      """
+      var e = add('div', { style: { width: 100, height: 100 } })
+      e.addEvent('click', function () { say('tapped') })
+      module('animation').transition(e, { styles: { transform: 'translate(200px, 300px) scale(2)' } }, function () {})
+      """
+    ) { page, _ in
+      _ = await Self.said(page)
+      try await page.tap(x: 340, y: 440)
+      #expect(await Self.said(page) == ["tapped"])
+      await #expect(throws: ClickError.notClickable(.ref("_root"))) { try await page.tap(x: 50, y: 50) }
+    }
+  }
+
   @Test("a reader of changes gets all boxes first, and then those that have changed")
   func layoutChanges() async throws {
     try await Self.running(

@@ -33,8 +33,8 @@ extension PageInstance {
     return AsyncStream { await reader.next() }
   }
 
-  /// Taps the page at a place, as a user does: the event `click` goes to the element that is seen there, or to the nearest
-  /// around it that listens, with the element's place as `position`. In an `embed` the page that it shows is tapped, and this
+  /// Taps the page at a place, as a user does: the event `click` goes to the element that is seen there, as each `transform`
+  /// has it, or to the nearest around it that listens, with the element's place without a `transform` as `position`. In an `embed` the page that it shows is tapped, and this
   /// one if nothing listens there.
   ///
   ///     try await page.tap(x: 375, y: 100)
@@ -46,12 +46,12 @@ extension PageInstance {
   ///   ``EventError`` if the element is gone by then.
   public func tap(x: Double, y: Double) async throws {
     let layout = layout
-    guard let ref = layout.element(at: LayoutPoint(x: x, y: y)) else { throw ClickError.nothingAt(x: x, y: y) }
+    guard let (ref, place) = layout.hit(at: LayoutPoint(x: x, y: y)) else { throw ClickError.nothingAt(x: x, y: y) }
     var refusal: ClickError?
     if let page = embedded[ref], let frame = layout.box(ref)?.pageFrame {
       let scale = page.unitsPerUnitAround
       do {
-        return try await page.tap(x: (x - frame.x) * scale, y: (y - frame.y) * scale)
+        return try await page.tap(x: (place.x - frame.x) * scale, y: (place.y - frame.y) * scale)
       } catch let error as ClickError {
         // Its views are within those of this page, and do not keep a touch from them that they do not listen to.
         refusal = error
