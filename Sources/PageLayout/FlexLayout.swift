@@ -296,11 +296,15 @@ struct FlexLayout {
     }
     let insets = insets(index, constraint.outerWidth)
     let sides = insets.left + insets.right
-    let isAtMost = constraint.widthMode == .atMost
     let available = constraint.width.isNaN ? Double.infinity : max(0, constraint.width - sides)
-    var content = lines(index, available)
-    // A character that is wider than its line stands out of it.
-    if isAtMost { content.width = min(content.width, available) }
+    var content: LayoutSize
+    if constraint.widthMode == .atMost {
+      content = lines(index, .infinity)
+      // A text that wraps takes the room that it has (`getTextWidth` of Android's SDK, CSS Sizing 3 §5.1).
+      if content.width > available { content = LayoutSize(width: available, height: lines(index, available).height) }
+    } else {
+      content = lines(index, available)
+    }
     switch nodes[index].kind {
     case .input: content.height = max(content.height, 60 - insets.top - insets.bottom)
     case .textarea: content.height *= Double(nodes[index].number)

@@ -126,7 +126,28 @@ struct FlexLayoutTests {
     boxes.add("c", "width: 400; height: 10", to: "b")
     boxes.add(
       "d", "fontSize: 20; lineHeight: 30", type: "text", ["value": .text("0123456789 0123456789 0123456789")], to: "a")
-    #expect(boxes.frames("b", "d") == ["-50 0 400 10", "45 10 210 60"])
+    #expect(boxes.frames("b", "d") == ["-50 0 400 10", "0 10 300 60"])
+  }
+
+  @Test(
+    "a text that wraps takes the room it has, and others are as wide as they are",
+    arguments: [
+      ("0123456789 0123456789", "alignItems: center", "0 0 200 60"),
+      ("0123456789", "alignItems: center", "50 0 100 30"),
+      ("0123456789\n012", "alignItems: center", "50 0 100 60"),
+      ("0123456789 0123456789", "flexDirection: row", "0 0 200 60"),
+      ("012345678901234567890", "alignItems: flex-end", "0 0 200 60"),
+      ("01234567890123456789", "alignItems: flex-end", "0 0 200 30"),
+      ("0123456789 0123456789", "flexDirection: row; paddingRight: 50", "0 0 150 60"),
+    ])
+  func wrapping(_ text: String, _ style: String, _ frame: String) {
+    var boxes = Boxes()
+    boxes.add("a", "width: 200; \(style)")
+    boxes.add("b", "fontSize: 20; lineHeight: 30", type: "text", ["value": .text(text)], to: "a")
+    #expect(boxes.frames("b") == [frame])
+    boxes.tree.setStyle(Boxes.style("fontSize: 20; lineHeight: 30; maxWidth: 90; padding: 10"), of: "b")
+    #expect(boxes.tree.update() == ["a", "b"])
+    #expect(boxes.tree.box("b")?.frame.width == 90)
   }
 
   @Test("margins do not collapse")

@@ -176,7 +176,7 @@ import Testing
     // { "framework": "Vanilla" }
     var d = weex.document, b = d.createBody('div'), dom = weex.requireModule('dom'), said = []
     d.documentElement.appendChild(b)
-    var t = d.createElement('text', { style: { position: 'fixed', bottom: 0 } })
+    var t = d.createElement('text', { style: { position: 'fixed', bottom: 0, width: 10, height: 10 } })
     var part = d.createElement('div', { style: { height: 100 } })
     b.appendChild(t); b.appendChild(part)
     function say(v) { said.push(v); t.setAttr('value', JSON.stringify(said)) }
