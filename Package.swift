@@ -325,7 +325,7 @@ let package = Package(
     .testTarget(
       name: "PageWorkersTests",
       dependencies: [
-        "PageWorkers", "PageKit",
+        "PageWorkers", "PageKit", "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),

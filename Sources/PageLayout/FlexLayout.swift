@@ -60,16 +60,18 @@ struct FlexLayout {
   /// - Parameters:
   ///   - fixed: the elements with `position: fixed`, the outer ones first.
   ///   - depth: the largest number of elements above one.
-  mutating func run(body: Int, fixed: [Int32], depth: Int) {
+  ///   - otherThread: called when another thread goes on.
+  mutating func run(body: Int, fixed: [Int32], depth: Int, otherThread: (@Sendable () -> Void)?) {
     if depth <= Self.shallow {
       run(body, fixed)
       return
     }
     // A deep tree has a stack of its own.
-    let work = DeepWork(layout: self, body: body, fixed: fixed)
+    let work = DeepWork(layout: self, body: body, fixed: fixed, begins: otherThread)
     let stack = (min(depth, LayoutTree.depthLimit) + 200) * Self.frameSize
     if work.run(stack: stack) {
       self = work.layout
+      otherThread?()
     } else {
       depthLimit = Int32(Self.shallow)
       run(body, fixed)
@@ -1345,11 +1347,14 @@ private final class DeepWork {
   var layout: FlexLayout
   private let body: Int
   private let fixed: [Int32]
+  private let begins: (@Sendable () -> Void)?
 
-  init(layout: FlexLayout, body: Int, fixed: [Int32]) {
+  /// - Parameter begins: called on the thread before the layout.
+  init(layout: FlexLayout, body: Int, fixed: [Int32], begins: (@Sendable () -> Void)?) {
     self.layout = layout
     self.body = body
     self.fixed = fixed
+    self.begins = begins
   }
 
   /// - Parameter stack: the size of the stack in bytes.
@@ -1373,7 +1378,10 @@ private final class DeepWork {
     return true
   }
 
-  fileprivate func work() { layout.run(body, fixed) }
+  fileprivate func work() {
+    begins?()
+    layout.run(body, fixed)
+  }
 }
 
 private func runDeep(_ work: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {

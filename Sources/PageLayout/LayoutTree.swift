@@ -39,6 +39,9 @@ public struct LayoutTree: Sendable {
     }
   }
 
+  /// Called on the thread on which a deep tree is laid out, before that, and on the one of ``update()`` when it goes on.
+  package var otherThread: (@Sendable () -> Void)?
+
   var nodes: [Node] = []
   private var names: [(ref: String, type: String)] = []
   private var places: [String: Int32] = [:]
@@ -200,7 +203,7 @@ public struct LayoutTree: Sendable {
           window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, number: generation,
           nodes: first,
           texts: texts.baseAddress)
-        layout.run(body: Int(body), fixed: roots, depth: levels.count - 1)
+        layout.run(body: Int(body), fixed: roots, depth: levels.count - 1, otherThread: otherThread)
         return layout.changed
       }
     }

@@ -3,6 +3,7 @@ import HTTPTransport
 import PageLayout
 import PageTesting
 import ScriptEngine
+import Synchronization
 import Testing
 
 @testable import PageRuntime
@@ -617,6 +618,41 @@ import Testing
       #expect(await Self.said(page) == rounds)
       let exceptions = await page.exceptions
       #expect(exceptions.count == 2 && exceptions.allSatisfy { $0.contains("appear follow each other without end") })
+    }
+  }
+
+  /// The work of pages, as an observer hears of it.
+  private final class HeardWork: Sendable {
+    private let heard = Mutex<[(page: String, work: PageWork, moment: PageWork.Moment)]>([])
+
+    func hear(_ page: String, _ work: PageWork, _ moment: PageWork.Moment) {
+      heard.withLock { $0.append((page, work, moment)) }
+    }
+
+    func moments(_ work: PageWork, of page: String) -> [PageWork.Moment] {
+      heard.withLock { $0.filter { $0.page == page && $0.work == work }.map(\.moment) }
+    }
+  }
+
+  @Test("a layout is known as its page's work while it runs, also in the thread of a deep page", arguments: [10, 100])
+  func knownWork(_ depth: Int) async throws {
+    let heard = HeardWork()
+    try await PageFixture.running(observer: { heard.hear($0, $1, $2) }) { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        Self.start + """
+          var e = body
+          for (var n = 0; n < \(depth); n++) e = add('div', { style: { height: 10 } }, e)
+          rect(e)
+          """)
+      #expect(await Self.said(page) == ["[750,10,0,750,0,10]"])
+      let moments = heard.moments(.elements, of: page.id)
+      #expect(moments.first == .begin && moments.last == .end)
+      #expect(moments.count { $0 == .begin } == moments.count { $0 == .end })
+      // There and back.
+      let others = moments.indices.filter { moments[$0] == .otherThread }
+      #expect(others.isEmpty == (depth < 48) && others.count % 2 == 0)
+      #expect(others.allSatisfy { [.begin, .otherThread].contains(moments[$0 - 1]) })
+      await page.destroy()
     }
   }
 

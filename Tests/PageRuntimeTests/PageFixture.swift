@@ -19,11 +19,11 @@ struct PageFixture {
 
   static func running<Result>(
     limits: ScriptLimits = ScriptLimits(), rules: [ResourceRule] = [], frameworks: [BundleType: String] = [:],
-    preludes: [BundleType: String] = [:], _ body: (PageFixture) async throws -> Result
+    preludes: [BundleType: String] = [:], observer: WorkObserver? = nil, _ body: (PageFixture) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
     do {
-      let result = try await body(try PageFixture(origin, limits, rules, frameworks, preludes))
+      let result = try await body(try PageFixture(origin, limits, rules, frameworks, preludes, observer))
       try await origin.stop()
       return result
     } catch {
@@ -34,7 +34,7 @@ struct PageFixture {
 
   private init(
     _ origin: FaultOrigin, _ limits: ScriptLimits, _ rules: [ResourceRule], _ frameworks: [BundleType: String],
-    _ preludes: [BundleType: String]
+    _ preludes: [BundleType: String], _ observer: WorkObserver?
   ) throws {
     self.origin = origin
     folder = try TemporaryDirectory()
@@ -54,6 +54,7 @@ struct PageFixture {
     scripts.limits = limits
     scripts.frameworks = frameworks
     scripts.preludes = preludes
+    scripts.observer = observer
     environment = PageEnvironment(
       resources: loader, bundles: nil, registry: registry, configuration: DefaultConfiguration(),
       frameworks: FrameworkPool(scripts))

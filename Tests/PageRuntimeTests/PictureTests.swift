@@ -32,6 +32,27 @@ import Testing
       """.utf8)
   }
 
+  @Test("the layout for a picture is known as its page's work", .enabled(if: DrawnPicture.canDraw, needed))
+  func knownWork() async throws {
+    let moments = MomentList()
+    try await PageFixture.running(observer: { moments.add($0, $1, $2) }) { (fixture: PageFixture) async throws in
+      let page = try await fixture.page("add('div', { style: { height: 100 } })")
+      _ = try await page.picture()
+      #expect(moments.all == ["\(page.id) begin", "\(page.id) end"])
+      await page.destroy()
+    }
+  }
+
+  /// The moments of work on pictures, with their pages.
+  private final class MomentList: Sendable {
+    private let texts = Mutex<[String]>([])
+    var all: [String] { texts.withLock { $0 } }
+
+    func add(_ page: String, _ work: PageWork, _ moment: PageWork.Moment) {
+      if work == .picture { texts.withLock { $0.append("\(page) \(moment)") } }
+    }
+  }
+
   @Test("a page is drawn in the pixels of the screen", .enabled(if: DrawnPicture.canDraw, needed))
   func drawing() async throws {
     try await PageFixture.running { fixture in

@@ -80,6 +80,25 @@ import Testing
     #expect(verdict { $0.running = [Self.running(1, 81, processor: 0.1)] } == .kill(.silence, culprits: [1]))
   }
 
+  @Test("a page whose elements are laid out for too long is to blame, and a large page has its time")
+  func layoutTime() {
+    func layout(_ page: UInt64, _ seconds: Double) -> Watchdog.Running {
+      Watchdog.Running(page: page, work: .elements, seconds: 20, processorSeconds: seconds)
+    }
+    #expect(verdict { $0.running = [Self.running(1, 1), layout(2, 2)] } == .fine)
+    #expect(
+      verdict { ($0.running, $0.overdueCall) = ([Self.running(1, 1), layout(2, 6)], 0.1) }
+        == .kill(.layout(took: 6, limit: 5), culprits: [2]))
+    let short = Watchdog.Limits(time: 0.1, memory: 100)
+    #expect(Watchdog.verdict(Watchdog.Sample(running: [layout(2, 2)]), short) == .fine)
+    #expect(Watchdog.verdict(Watchdog.Sample(running: [layout(2, 3)]), short) == .suspicious)
+    // Memory that a layout takes is its page's.
+    let large = Watchdog.Running(page: 2, work: .elements, seconds: 1, growth: 60)
+    #expect(
+      verdict { ($0.residentBytes, $0.running) = (101, [Self.running(1, 1, growth: 5), large]) }
+        == .kill(.memory(found: 101, limit: 100), culprits: [2]))
+  }
+
   @Test("the page with a large share of the memory is to blame, and no page if all shares are small")
   func memoryCulprits() {
     let kill = KillReason.memory(found: 101, limit: 100)

@@ -89,6 +89,12 @@ struct ElementLayout: Sendable {
     boxes.setPictureSize(image?.layoutSize, of: ref)
   }
 
+  /// - Parameter observer: hears when another thread goes on with a layout; `nil` for nothing.
+  mutating func observeThreads(_ observer: (@Sendable (PageWork.Moment) -> Void)?) {
+    boxes.otherThread = nil
+    if let observer { boxes.otherThread = { observer(.otherThread) } }
+  }
+
   mutating func setWindow(_ window: LayoutWindow) { boxes.window = window }
 
   /// `true` if there is more to lay out for a window than cells that have changed.
@@ -134,6 +140,7 @@ struct ElementLayout: Sendable {
   private mutating func build(_ elements: ElementTree) {
     let former = boxes
     boxes = LayoutTree(window: former.window, measurer: former.measurer)
+    boxes.otherThread = former.otherThread
     guard let root = elements.root else { return }
     for element in elements.preorder(from: root) {
       add(element, at: nil)

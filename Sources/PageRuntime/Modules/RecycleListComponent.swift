@@ -143,7 +143,7 @@ extension PageInstance {
   var expandedTree: (tree: ElementTree, components: [CellComponent]) {
     if let expansion { return expansion }
     // A tree without cells is not kept: its next change would copy it.
-    guard let made = tree.expansion else { return (tree, []) }
+    guard let made = working({ tree.expansion }) else { return (tree, []) }
     (expansion, expansionCount) = (made, expansionCount + 1)
     return made
   }

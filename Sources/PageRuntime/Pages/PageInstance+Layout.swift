@@ -120,16 +120,33 @@ extension PageInstance {
       // An app that lays pages out fires the events that follow from places itself.
       elementLayout = ElementLayout(
         window: layoutWindow, measurer: measurer, firesEvents: registry.handlers.layout == nil)
+      elementLayout?.observeThreads(observer(of: .elements))
     } else if embedder != nil {
       renewLayoutWindow()
     }
-    let hasChanged = elementLayout?.update(tree) {
-      _ = expandedTree
-      return expansion?.tree
+    let hasChanged = working {
+      elementLayout?.update(tree) {
+        _ = expandedTree
+        return expansion?.tree
+      }
     }
     guard hasChanged == true else { return }
     if isLayoutFollowed { layoutFeed.send(()) }
     for page in embedded.values where page.elementLayout != nil { page.followLayout() }
+  }
+
+  /// Does work on the page's elements, while all other pages wait: so whoever watches the process knows whose work it is.
+  func working<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let observer = environment.frameworks.observer
+    observer?(id, .elements, .begin)
+    defer { observer?(id, .elements, .end) }
+    return try body()
+  }
+
+  /// Hears of work for the page; `nil` if nothing listens.
+  func observer(of work: PageWork) -> (@Sendable (PageWork.Moment) -> Void)? {
+    guard let observer = environment.frameworks.observer else { return nil }
+    return { [id] moment in observer(id, work, moment) }
   }
 
   /// Takes over another viewport, or another size of the element that the page is embedded in.

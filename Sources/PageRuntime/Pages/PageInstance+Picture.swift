@@ -234,6 +234,8 @@ private struct PageScene: Sendable {
   private let options: PictureOptions
   private var pages: [Page]
   private let deviceWidth: Double?
+  /// Hears of the layout.
+  private let observer: (@Sendable (PageWork.Moment) -> Void)?
   /// The part of the outermost page that is drawn.
   private var area = LayoutRect.zero
   /// The pictures that can be seen, with the pages that load them.
@@ -243,7 +245,9 @@ private struct PageScene: Sendable {
   @PageActor init(_ shown: [Shown], _ options: PictureOptions) throws(PictureError) {
     self.options = options
     pages = []
+    observer = shown.first?.page.observer(of: .picture)
     for one in shown { pages.append(try Page(one)) }
+    for index in pages.indices { pages[index].layout.observeThreads(observer) }
     deviceWidth = shown.first?.page.configuration.environment["deviceWidth"].number
     guard let screen = options.screen, !pages.isEmpty else { return }
     pages[0].window.height = pages[0].window.width / Double(screen.width) * Double(screen.height)
@@ -261,6 +265,8 @@ private struct PageScene: Sendable {
   @concurrent nonisolated func laidOut(until deadline: ContinuousClock.Instant) async throws(PictureError) -> PageScene
   {
     var scene = self
+    observer?(.begin)
+    defer { observer?(.end) }
     for index in pages.indices {
       if let (outer, ref) = pages[index].element {
         guard scene.enter(index, by: ref, of: outer) else { continue }

@@ -60,6 +60,24 @@ extension PageInstance {
 
   func apply(_ commands: [RenderCommand]) {
     guard !commands.isEmpty else { return }
+    let applied = working { changeElements(by: commands) }
+    if snapshot == nil { feed.send(.commands(applied)) }
+    followSources(applied)
+    for command in applied {
+      switch command {
+      case .createFinish: finishCreation()
+      case .refreshFinish: feed.send(.refreshed)
+      default: break
+      }
+    }
+    // A bundle may make its body after it has waited for something.
+    if phase == .empty { finishCreation() }
+  }
+
+  /// Changes the elements, and those of the layout.
+  ///
+  /// - Returns: the commands that fit the tree.
+  private func changeElements(by commands: [RenderCommand]) -> [RenderCommand] {
     let insertions = commands.reduce(0) { $0 + $1.insertions }
     // A change of the tree, and be it of its room, drops its expansion.
     if insertions > 0 { tree.reserve(insertions) }
@@ -78,17 +96,7 @@ extension PageInstance {
       report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements are invalid"))
     }
     elementLayout?.follow(applied, in: tree)
-    if snapshot == nil { feed.send(.commands(applied)) }
-    followSources(applied)
-    for command in applied {
-      switch command {
-      case .createFinish: finishCreation()
-      case .refreshFinish: feed.send(.refreshed)
-      default: break
-      }
-    }
-    // A bundle may make its body after it has waited for something.
-    if phase == .empty { finishCreation() }
+    return applied
   }
 
   func setImage(_ state: ImageState?, of ref: String) {

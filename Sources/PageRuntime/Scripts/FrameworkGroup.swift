@@ -9,7 +9,7 @@ final class FrameworkGroup: Sendable {
   let framework: Int
   /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
-  private let observer: EntryObserver?
+  private let observer: WorkObserver?
   private let turns: FairGate<String>
   /// The modules and components that the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
@@ -21,7 +21,7 @@ final class FrameworkGroup: Sendable {
 
   private init(
     group: ScriptGroup, framework: Int, isReusable: Bool, turns: FairGate<String>,
-    observer: EntryObserver?
+    observer: WorkObserver?
   ) {
     self.group = group
     self.framework = framework
@@ -40,7 +40,7 @@ final class FrameworkGroup: Sendable {
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
     isReusable: Bool = true, limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>,
-    observer: EntryObserver? = nil
+    observer: WorkObserver? = nil
   ) async throws -> FrameworkGroup {
     // Before there is an engine, which takes the memory.
     let turn = await turns.enter(for: "")
@@ -268,9 +268,9 @@ final class FrameworkGroup: Sendable {
   ) async throws -> Result {
     let turn = await turns.enter(for: id)
     return try await group.perform { [turns, observer] group in
-      observer?(id, true)
+      observer?(id, .entry, .begin)
       defer {
-        observer?(id, false)
+        observer?(id, .entry, .end)
         // On the script's thread, so that the next entry does not wait for this one's caller.
         turns.leave(turn)
       }

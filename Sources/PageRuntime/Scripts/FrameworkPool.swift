@@ -34,16 +34,34 @@ public struct ScriptConfiguration: Sendable {
   /// The `WXEnvironment` that frameworks see. `__enable_native_promise__` is added if it is missing. A host sets it from
   /// its device.
   package var environment: ScriptValue = [:]
-  /// Hears of every entry into a page's script, on the script's thread.
-  package var observer: EntryObserver?
+  /// Hears of all that takes a thread for a page.
+  package var observer: WorkObserver?
 
   /// The defaults.
   public init() {}
 }
 
-/// Hears when a page's script is entered (`true`) and left, on the script's thread: before and after everything that the
-/// script does.
-package typealias EntryObserver = @Sendable (_ page: String, _ isEntered: Bool) -> Void
+/// What takes a thread for a page.
+package enum PageWork: Hashable, Sendable {
+  /// An entry into its script, on the script's thread: everything that the script does.
+  case entry
+  /// Changes of its elements and their layout, while all other pages wait.
+  case elements
+  /// The layout for a picture of it, beside other pages. A process draws one picture at a time.
+  case picture
+
+  /// A moment at which an observer hears of work.
+  package enum Moment: Hashable, Sendable {
+    case begin
+    /// Another thread goes on with it.
+    case otherThread
+    case end
+  }
+}
+
+/// Hears when work for a page begins, goes on in another thread, and ends, on the thread that does it. Work on elements may
+/// begin within work on elements.
+package typealias WorkObserver = @Sendable (_ page: String, PageWork, PageWork.Moment) -> Void
 
 extension FrameworkGroup {
   /// The files of the framework that comes with PageKit, in the order in which they are evaluated. It runs bundles that are
@@ -200,6 +218,9 @@ package actor FrameworkPool {
   }
 
   /// The script that runs before bundles of a type.
+  /// Hears of all that takes a thread for a page.
+  nonisolated var observer: WorkObserver? { configuration.observer }
+
   nonisolated func prelude(for type: BundleType) -> String? { configuration.preludes[type] }
 
   /// The error with which a bundle failed to open. If it lacks a prelude, the message tells how to give one.

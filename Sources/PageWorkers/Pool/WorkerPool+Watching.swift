@@ -4,9 +4,10 @@ import PageKit
 
 /// Decides from a sample of a worker if it must be killed. A pure function.
 enum Watchdog {
-  /// A page whose script is running.
+  /// A page whose script is running, or whose elements are changed or laid out.
   struct Running: Hashable, Sendable {
     let page: UInt64
+    var work = PageWork.entry
     /// The time since it was entered.
     let seconds: Double
     /// The processor time since then; `nil` if it was not measured or is unknown.
@@ -38,6 +39,9 @@ enum Watchdog {
     var time: Double
     var memory: Int64
 
+    /// The limit of a time in which elements are changed or laid out, in seconds: a large page takes some tenths.
+    var layout: Double { max(time, 5) }
+
     /// Seconds above the limit after which a worker is killed; the engine stops most scripts before.
     var grace: Double { max(0.25, time / 10) }
     /// The limit in seconds of the clock for a page that uses hardly any processor time.
@@ -50,19 +54,26 @@ enum Watchdog {
     if let found = look.residentBytes, found > limits.memory {
       return .kill(.memory(found: found, limit: limits.memory), culprits: culprits(look, limits))
     }
-    let overdue = look.running.filter { used(by: $0) > limits.time + limits.grace }
-    if let longest = overdue.map(used).max() {
-      return .kill(.time(took: longest, limit: limits.time), culprits: Set(overdue.map(\.page)))
+    let overdue = look.running.filter { used(by: $0) > limit(of: $0, limits) + limits.grace }
+    if let longest = overdue.max(by: { used(by: $0) < used(by: $1) }) {
+      let (took, most) = (used(by: longest), limit(of: longest, limits))
+      let reason: KillReason =
+        longest.work == .entry ? .time(took: took, limit: most) : .layout(took: took, limit: most)
+      return .kill(reason, culprits: Set(overdue.map(\.page)))
     }
     let blocked = look.running.filter { $0.seconds > limits.wait }
     if !blocked.isEmpty { return .kill(.silence, culprits: Set(blocked.map(\.page))) }
     if let late = look.overdueCall, late > 0 { return .kill(.silence, culprits: []) }
-    let isSuspicious = look.running.contains { used(by: $0) > limits.time / 2 }
+    let isSuspicious = look.running.contains { used(by: $0) > limit(of: $0, limits) / 2 }
     return isSuspicious ? .suspicious : .fine
   }
 
   /// `true` if the processor time of a page is necessary: measuring it costs more than the clock.
   static func wantsProcessorTime(_ seconds: Double, _ limits: Limits) -> Bool { seconds > limits.time / 2 }
+
+  private static func limit(of running: Running, _ limits: Limits) -> Double {
+    running.work == .entry ? limits.time : limits.layout
+  }
 
   /// On a busy machine only the processor time counts.
   private static func used(by running: Running) -> Double { running.processorSeconds ?? running.seconds }
@@ -176,7 +187,7 @@ extension WorkerPool.Worker {
     for entry in entries { look.growth[entry.page, default: 0] += entry.growth }
     for entry in entries.sorted(by: { $0.entered < $1.entered }) where entry.left == nil {
       let seconds = Double(clock - min(clock, entry.entered)) / 1e9
-      var running = Watchdog.Running(page: entry.page, seconds: seconds)
+      var running = Watchdog.Running(page: entry.page, work: entry.work, seconds: seconds)
       if Watchdog.wantsProcessorTime(seconds, limits),
         let used = SharedHeartbeats.processorTime(of: entry.thread, in: process.id)
       {

@@ -84,6 +84,8 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
 package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   /// An entry into a page exceeded its time, in seconds. `took` is `nil` if the engine stopped the script.
   case time(took: Double?, limit: Double)
+  /// The elements of a page were changed or laid out for longer than they may, in seconds.
+  case layout(took: Double, limit: Double)
   /// The resident memory exceeded its limit in bytes.
   case memory(found: Int64, limit: Int64)
   /// The worker did not answer.
@@ -107,7 +109,7 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The name for metrics.
   package var name: String {
     switch self {
-    case .time: "time"
+    case .time, .layout: "time"
     case .memory: "memory"
     case .silence: "silence"
     case .malformed: "malformed"
@@ -120,6 +122,7 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   package var cause: String {
     switch self {
     case .time, .memory: name
+    case .layout: "layout"
     case .silence, .malformed, .ended, .shutdown: description
     }
   }
@@ -129,6 +132,8 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     case .time(let took?, let limit):
       "a script ran for \(Self.tenths(took)) s, the limit is \(Self.tenths(limit)) s (--page-time)"
     case .time(nil, let limit): "a script ran for longer than \(Self.tenths(limit)) s (--page-time)"
+    case .layout(let took, let limit):
+      "a page's elements were changed and laid out for \(Self.tenths(took)) s, the limit is \(Self.tenths(limit)) s (--page-time, or 5 s if that is less)"
     case .memory(let found, let limit):
       "\(found >> 20) MiB of memory were in use, the limit is \(limit >> 20) MiB (--worker-memory)"
     case .silence: "the worker did not answer"

@@ -9,11 +9,15 @@ import Synchronization
 ///
 /// For each page: its number; when it was last entered and left, in nanoseconds of the monotonic clock; the thread that
 /// it runs on, and the processor's time that the thread had used when it was entered, in nanoseconds; the worker's
-/// resident bytes then, and by how many they have grown in all its entries.
+/// resident bytes then, and by how many they have grown in all its entries. Two more slots have the same of the page whose
+/// elements are changed or laid out, and of the one that is laid out for a picture: the process does either for one page at a
+/// time.
 ///
 /// `@unchecked Sendable`: the memory is accessed only through atomics, and unmapped on deallocation.
 final class SharedHeartbeats: @unchecked Sendable {
-  static let slots = 4_096
+  /// The largest number of pages.
+  static let pageSlots = 4_096
+  private static let slots = pageSlots + 2
   private enum Word: Int, CaseIterable {
     case page, entered, left, thread, processorTime, residentBytes, growth
   }
@@ -54,6 +58,19 @@ final class SharedHeartbeats: @unchecked Sendable {
     self.word(slot, word).pointee.store(value, ordering: .releasing)
   }
 
+  /// The slot of work that is done for one page at a time; `nil` for entries, for which each page has its own.
+  static func slot(of work: PageWork) -> Int? {
+    switch work {
+    case .entry: nil
+    case .elements: pageSlots
+    case .picture: pageSlots + 1
+    }
+  }
+
+  private static func work(in slot: Int) -> PageWork {
+    slot < pageSlots ? .entry : slot == pageSlots ? .elements : .picture
+  }
+
   static func now() -> UInt64 { DispatchTime.now().uptimeNanoseconds }
 
   // MARK: The worker's side
@@ -73,6 +90,12 @@ final class SharedHeartbeats: @unchecked Sendable {
     store(Self.now(), slot, .entered)
   }
 
+  /// Called on the thread that goes on with the entry.
+  func move(_ slot: Int) {
+    store(UInt64(pk_thread()), slot, .thread)
+    store(pk_thread_time(), slot, .processorTime)
+  }
+
   func leave(_ slot: Int) {
     let before = load(slot, .residentBytes)
     store(load(slot, .growth) &+ UInt64(ScriptLimits.residentBytesNow()) &- before, slot, .growth)
@@ -83,6 +106,7 @@ final class SharedHeartbeats: @unchecked Sendable {
 
   struct Entry: Hashable, Sendable {
     let page: UInt64
+    let work: PageWork
     let entered: UInt64
     /// `nil` while it runs.
     let left: UInt64?
@@ -105,7 +129,7 @@ final class SharedHeartbeats: @unchecked Sendable {
       let left = load(slot, .left)
       found.append(
         Entry(
-          page: page, entered: entered, left: left >= entered ? left : nil,
+          page: page, work: Self.work(in: slot), entered: entered, left: left >= entered ? left : nil,
           thread: Int32(truncatingIfNeeded: load(slot, .thread)), processorTime: load(slot, .processorTime),
           residentBytes: Int64(bitPattern: load(slot, .residentBytes)),
           growth: Int64(bitPattern: load(slot, .growth))))

@@ -98,8 +98,16 @@ package enum WorkerMain {
 
 /// Writes the running pages to the shared memory.
 final class EntryTable: Sendable {
+  private struct State {
+    /// The slots of pages, and the daemon's numbers, by their ids.
+    var pages: [String: (slot: Int, number: UInt64)] = [:]
+    var free = Array((0..<SharedHeartbeats.pageSlots).reversed())
+    /// The page of each kind of work that is done for one page at a time, and how much of it is one in the other.
+    var shared: [PageWork: (page: String, depth: Int)] = [:]
+  }
+
   private let board: SharedHeartbeats
-  private let state = Mutex((slots: [String: Int](), free: Array((0..<SharedHeartbeats.slots).reversed())))
+  private let state = Mutex(State())
 
   init(_ board: SharedHeartbeats) { self.board = board }
 
@@ -110,7 +118,7 @@ final class EntryTable: Sendable {
   func add(_ id: String, page: UInt64) -> Bool {
     state.withLock { state in
       guard let slot = state.free.popLast() else { return false }
-      state.slots[id] = slot
+      state.pages[id] = (slot, page)
       board.use(slot, for: page)
       return true
     }
@@ -118,16 +126,40 @@ final class EntryTable: Sendable {
 
   func remove(_ id: String) {
     state.withLock { state in
-      guard let slot = state.slots.removeValue(forKey: id) else { return }
+      guard let slot = state.pages.removeValue(forKey: id)?.slot else { return }
       board.free(slot)
       state.free.append(slot)
     }
   }
 
-  /// Records that a page's script is entered or left.
-  func record(_ page: String, isEntered: Bool) {
-    guard let slot = state.withLock({ $0.slots[page] }) else { return }
-    if isEntered { board.enter(slot) } else { board.leave(slot) }
+  /// Records a moment of work for a page. It is called on the thread of the work.
+  func record(_ page: String, _ work: PageWork, _ moment: PageWork.Moment) {
+    guard let slot = SharedHeartbeats.slot(of: work) else {
+      guard let slot = state.withLock({ $0.pages[page]?.slot }) else { return }
+      switch moment {
+      case .begin: board.enter(slot)
+      case .otherThread: board.move(slot)
+      case .end: board.leave(slot)
+      }
+      return
+    }
+    state.withLock { state in
+      switch moment {
+      case .begin where state.shared[work] == nil:
+        guard let number = state.pages[page]?.number else { return }
+        state.shared[work] = (page, 1)
+        board.use(slot, for: number)
+        board.enter(slot)
+      // Work within work is for an embedded page, or for the one around it: both have the same number.
+      case .begin: state.shared[work]?.depth += 1
+      case .otherThread: if state.shared[work] != nil { board.move(slot) }
+      case .end:
+        state.shared[work]?.depth -= 1
+        guard state.shared[work]?.depth == 0 else { return }
+        state.shared[work] = nil
+        board.free(slot)
+      }
+    }
   }
 }
 

@@ -45,7 +45,7 @@ import Synchronization
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
-    scripts.observer = { entries.record($0, isEntered: $1) }
+    scripts.observer = { entries.record($0, $1, $2) }
     scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }

@@ -221,6 +221,8 @@ struct WorkerLimits: Hashable, Sendable {
       switch reason {
       case .time:
         "\(page) was stopped: a script of it ran for longer than \(time.inSeconds), which is the limit (--page-time)"
+      case .layout:
+        "\(page) was stopped: its elements were changed and laid out for longer than \(max(time, .seconds(5)).inSeconds), which is the limit (--page-time, or 5 s if that is less)"
       case .memory:
         "\(page) was stopped: it exceeded the memory limit of its process, \((memory ?? 0) >> 20) MiB (--memory)"
       case .silence:
