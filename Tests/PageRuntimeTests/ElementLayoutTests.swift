@@ -88,6 +88,30 @@ struct ElementLayoutTests {
     #expect(tree.count > 20)
   }
 
+  @Test("a style and attributes that change many times at once are read once", .timeLimit(.minutes(1)))
+  func manyChanges() throws {
+    var tree = ElementTree()
+    let names = (0..<50_000).map { "name \($0)" }
+    let many = [String: ScriptValue](uniqueKeysWithValues: names.map { ($0, "10wx") })
+    try tree.apply(
+      .createBody(
+        ElementDescription(
+          ref: "_root", type: "div",
+          children: [ElementDescription(ref: "1", type: "text", attributes: many, style: many)])))
+    var layout = ElementLayout(window: LayoutWindow(), measurer: FixedAdvances())
+    _ = layout.update(tree) { nil }
+    var commands: [RenderCommand] = []
+    for number in 0..<50_000 {
+      commands.append(.updateStyle("1", ["fontSize": .number(Double(number % 50))]))
+      commands.append(.updateAttributes("1", ["value": .string("text \(number)")]))
+    }
+    for command in commands { try tree.apply(command) }
+    layout.follow(commands, in: tree)
+    _ = layout.update(tree) { nil }
+    #expect(layout.boxes.text(of: "1")?.spans.map(\.text) == ["text 49999"])
+    #expect(layout.boxes.text(of: "1")?.style.fontSize == 49)
+  }
+
   /// A ref that counts how often it is compared and hashed.
   private struct CountedRef: Hashable {
     final class Counter { var count = 0 }

@@ -69,19 +69,25 @@ struct ElementLayout: Sendable {
   mutating func follow(_ commands: [RenderCommand], in elements: ElementTree) {
     // Before the first update there is nothing to change, and cells are compared at the next one.
     guard isBuilt, cells == nil else { return }
+    // Each is read as a whole once, however often it was changed.
+    var (styled, told): (Set<String>, Set<String>) = ([], [])
     for command in commands {
       switch command {
       case .createBody(let body): add(body, to: nil, at: nil)
       case .addElement(let parent, let element, let index): add(element, to: parent, at: index)
       case .removeElement(let ref): boxes.remove(ref)
       case .moveElement(let ref, let parent, let index): boxes.move(ref, to: parent, at: index)
-      case .updateAttributes(let ref, _):
-        if let element = elements[ref] { boxes.setAttributes(element.attributes.layoutValues, of: ref) }
-      case .updateStyle(let ref, _):
-        if let element = elements[ref] { boxes.setStyle(element.style.layoutValues, of: ref) }
+      case .updateAttributes(let ref, _): told.insert(ref)
+      case .updateStyle(let ref, _): styled.insert(ref)
       case .addEvent(let ref, let type): if Self.watchedEvents.contains(type) { listen(ref) }
       case .removeEvent, .createFinish, .updateFinish, .refreshFinish: break
       }
+    }
+    for ref in told {
+      if let element = elements[ref] { boxes.setAttributes(element.attributes.layoutValues, of: ref) }
+    }
+    for ref in styled {
+      if let element = elements[ref] { boxes.setStyle(element.style.layoutValues, of: ref) }
     }
   }
 
