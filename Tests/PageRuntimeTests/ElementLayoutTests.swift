@@ -112,6 +112,27 @@ struct ElementLayoutTests {
     #expect(layout.boxes.text(of: "1")?.style.fontSize == 49)
   }
 
+  @Test("scrolls of many scrollers are found in a time linear in their number", .timeLimit(.minutes(1)))
+  func manyScrolls() throws {
+    var tree = ElementTree()
+    let count = 90_000
+    let scrollers = (0..<count).map { number in
+      ElementDescription(
+        ref: "the scroller with the number \(number)", type: "scroller", style: ["height": 10], events: ["scroll"],
+        children: [ElementDescription(ref: "\(number)", type: "div", style: ["height": 100])])
+    }
+    try tree.apply(.createBody(ElementDescription(ref: "_root", type: "div", children: scrollers)))
+    var layout = ElementLayout(window: LayoutWindow(), measurer: FixedAdvances())
+    _ = layout.update(tree) { nil }
+    for offset in [20.0, 10, 40] {
+      for scroller in scrollers { layout.scroll(scroller.ref, to: LayoutPoint(x: 0, y: offset)) }
+    }
+    let events = layout.dueEvents(in: tree)
+    #expect(events.map(\.ref) == scrollers.map(\.ref))
+    #expect(events.allSatisfy { $0.details["contentOffset"]["y"] == -40 })
+    #expect(layout.dueEvents(in: tree).isEmpty)
+  }
+
   /// A ref that counts how often it is compared and hashed.
   private struct CountedRef: Hashable {
     final class Counter { var count = 0 }

@@ -42,6 +42,8 @@ struct ElementLayout: Sendable {
   /// The types of the events that the others were due last.
   private var lastTypes: [String: String] = [:]
   private var scrolls: [Scroll] = []
+  /// Their places in `scrolls`, by the refs of the scrollers.
+  private var scrollPlaces: [String: Int] = [:]
   /// How far scrollers were scrolled at their last event `scroll`; none for the beginning.
   private var toldOffsets: [String: LayoutPoint] = [:]
   /// The extents that the contents of scrollers had when these were told `loadmore`.
@@ -258,9 +260,10 @@ struct ElementLayout: Sendable {
     boxes.scroll(ref, to: reached)
     guard reached != start || isTold else { return false }
     hasNews = true
-    if let index = scrolls.firstIndex(where: { $0.ref == ref }) {
+    if let index = scrollPlaces[ref] {
       (scrolls[index].isTold, scrolls[index].isAnimated) = (isTold, isAnimated)
     } else {
+      scrollPlaces[ref] = scrolls.count
       scrolls.append(Scroll(ref: ref, start: start, isTold: isTold, isAnimated: isAnimated))
     }
     return reached != start
@@ -332,7 +335,7 @@ struct ElementLayout: Sendable {
     hasNews = false
     let elements = cells ?? elements
     let scrolls = scrolls
-    self.scrolls = []
+    (self.scrolls, scrollPlaces) = ([], [:])
     loadedExtents = loadedExtents.filter { elements[$0.key] != nil }
     toldOffsets = toldOffsets.filter { elements[$0.key] != nil }
     var events: [Event] = []
