@@ -756,6 +756,7 @@ struct FlexLayout {
     var initial: Double?
     // Each round freezes an item; a line that needs many is left as it is then.
     for round in 0..<32 {
+      budget -= line.count
       var free = room - gaps
       var factors = 0.0
       var weights = 0.0

@@ -1,5 +1,6 @@
-import PageLayout
 import Testing
+
+@testable import PageLayout
 
 /// A tree in few words: a style as `name: value; name: value`.
 struct Boxes {
@@ -355,6 +356,30 @@ struct FlexLayoutTests {
     #expect(counting.count.withLock { $0 } < 10_000)
     #expect(boxes.tree.box("text")?.isFinite == true)
   }
+  @Test("each round in which the items of a line grow counts to the work of a layout, which has a bound")
+  func rounds() {
+    var boxes = Boxes()
+    boxes.add("row", "flexDirection: row; width: 1048576; height: 10")
+    // After each round one more item is as large as it may be.
+    var (factor, former, share, excess) = (524_288.0, 0.0, 1.0, 0.5)
+    for number in 0..<16 {
+      boxes.add(
+        "\(number)", "flexGrow: \(factor); maxWidth: \(factor * (number == 0 ? 0.5 : former + 0.01))", to: "row")
+      (former, share, excess, factor) = (share, share + excess, excess - 0.01, factor / 2)
+    }
+    for number in 0..<1_000 { boxes.add("small \(number)", "flexGrow: 0.001", to: "row") }
+    let budget = 1_000_000
+    let spent = boxes.tree.nodes.withUnsafeMutableBufferPointer { nodes -> Int in
+      guard let first = nodes.baseAddress else { return 0 }
+      var layout = FlexLayout(
+        window: LayoutWindow(), measurer: FixedAdvances(), columns: [:], budget: budget, number: 1, nodes: first,
+        texts: nil)
+      layout.run(body: 0, fixed: [], depth: 2, otherThread: nil)
+      return budget - layout.budget
+    }
+    #expect((10_000..<50_000).contains(spent), "\(spent)")
+  }
+
   @Test("a long text is measured a few times, however many widths it is asked for", .timeLimit(.minutes(1)))
   func longText() {
     var boxes = Boxes()
