@@ -339,6 +339,28 @@ struct PageDrawingTests {
     #expect(throws: PictureError.tooManyBytes(limit: 5_000)) { try bounded.svg(width: 200) }
   }
 
+  @Test("large emoji in an SVG file are drawn from images that have a bound of bytes")
+  func svgLetters() throws {
+    let page = try TestPage(width: 400, height: 400)
+    var style = TextStyle()
+    style.fontSize = 300
+    func draw(_ text: String, in width: Double, room: inout Int) throws -> Int {
+      let canvas = try Canvas(width: 400, height: 400, scale: 1, isOpaque: true)
+      _ = page.texts.draw(
+        LayoutText(text, style: style), in: LayoutRect(x: 0, y: 0, width: width, height: 400), paints: [],
+        imageRoom: &room, canvas.cairo)
+      return canvas.inked(0..<400, 0..<400)
+    }
+    // An image is as large as its text, not as the text's box: 128 pixels for a letter, with a margin.
+    var room = 1 << 20
+    #expect(try draw("😀", in: 30_000, room: &room) > 10_000)
+    #expect((100_000..<500_000).contains((1 << 20) - room), "\(room)")
+    // What is left is too little for the next one; other letters need no image.
+    room = 90_000
+    _ = try draw("😀", in: 400, room: &room)
+    #expect(try room == 90_000 && draw("A", in: 400, room: &room) > 1_000 && room == 90_000)
+  }
+
   @Test("an SVG file of many elements is written in parts, in time or not at all")
   func svgParts() throws {
     var page = try TestPage()

@@ -211,9 +211,7 @@ private struct PageScene: Sendable {
 
     /// Lays the page out for its window.
     mutating func layOut(until deadline: ContinuousClock.Instant) {
-      if layout.needsUpdate(for: window) {
-        layout.setMeasurer(TimedMeasurer(measurer: layout.boxes.measurer, deadline: deadline))
-      }
+      layout.wrapMeasurer { TimedMeasurer(measurer: $0, deadline: deadline) }
       layout.setWindow(window)
       _ = layout.update(tree) { [cells] in cells }
     }
