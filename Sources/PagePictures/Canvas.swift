@@ -157,8 +157,8 @@ final class Canvas {
     }
     pictures[ObjectIdentifier(picture)] = picture
     pictureBytes += picture.cost
-    // Base64 has four letters for three bytes.
-    guard file.reserve(try picture.encode(by: deadline) / 3 * 4) else { throw .tooManyBytes(limit: file.limit) }
+    // Base64 has four letters for each three bytes that are begun.
+    guard file.reserve((try picture.encode(by: deadline) + 2) / 3 * 4) else { throw .tooManyBytes(limit: file.limit) }
   }
 
   /// The colour of a pixel: red, green, blue and alpha, as they are in a PNG file.
@@ -276,7 +276,7 @@ private final class GrowingFile {
   /// - Returns: `false` if there is no room for so many more bytes.
   func reserve(_ count: Int) -> Bool {
     reserved += count
-    return reserved <= limit
+    return reserved <= limit - bytes.count
   }
 
   func append(_ more: UnsafeBufferPointer<UInt8>) -> Bool {

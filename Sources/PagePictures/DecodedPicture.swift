@@ -29,6 +29,8 @@ package final class DecodedPicture: @unchecked Sendable {
   private let lock = NSLock()
   /// The length of the PNG file that is attached to the surface. Protected by the lock.
   private var encodedBytes: Int?
+  /// By what it is among the ``kept`` ones. Protected by the lock.
+  private var keptAs: Kept?
 
   private init() { (size, cost, surface) = (LayoutSize(width: 1, height: 1), 0, nil) }
 
@@ -105,7 +107,7 @@ package final class DecodedPicture: @unchecked Sendable {
     case UInt8(ascii: "R"): picture = try webp(bytes)
     default: picture = try png(bytes)
     }
-    kept.insert(picture, for: key, cost: key.cost(of: picture.cost))
+    picture.keep(as: key)
     return picture
   }
 
@@ -131,7 +133,17 @@ package final class DecodedPicture: @unchecked Sendable {
       return cost
     }
     encodedBytes = file.count
+    // One that others have decoded meanwhile may be in its place.
+    if let keptAs, Self.kept[keptAs] === self {
+      Self.kept.remove(keptAs)
+      Self.kept.insert(self, for: keptAs, cost: keptAs.cost(of: cost + file.count))
+    }
     return file.count
+  }
+
+  private func keep(as key: Kept) {
+    lock.withLock { keptAs = key }
+    Self.kept.insert(self, for: key, cost: key.cost(of: cost))
   }
 
   private static func load(_ decoder: pk_decoder) throws(PictureError) {

@@ -214,6 +214,30 @@ struct DecodedPictureTests {
     #expect(try DecodedPicture.decode(large) !== DecodedPicture.decode(large))
   }
 
+  @Test("a picture's PNG copy for SVG files counts to what is kept")
+  func keptCopies() throws {
+    // Each has 4 MB of pixels, a file of 3 MB, and a copy of 3 MB.
+    let files = try (0..<6).map { number in
+      let canvas = try Canvas(width: 1_000, height: 1_000, scale: 1, isOpaque: true)
+      let data = try #require(cairo_image_surface_get_data(canvas.surface))
+      var random = UInt64(number)
+      for byte in 0..<4_000_000 {
+        random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        data[byte] = UInt8(truncatingIfNeeded: random >> 33)
+      }
+      cairo_surface_mark_dirty(canvas.surface)
+      return try canvas.png(level: 1)
+    }
+    struct Reference { weak var picture: DecodedPicture? }
+    func encode() throws -> [Reference] {
+      let pictures = try files.map { try DecodedPicture.decode($0) }
+      for picture in pictures { #expect(try picture.encode(by: .none) > 2_500_000) }
+      return pictures.map { Reference(picture: $0) }
+    }
+    // Of 48 MiB there is room for five of 10 MB, of 7 MB for six.
+    #expect(try encode().count { $0.picture != nil } <= 5)
+  }
+
   @Test("small files with the same end are found as fast as others, and only so many are kept as have room")
   func smallFiles() {
     let end = [UInt8](repeating: 0, count: 300)
