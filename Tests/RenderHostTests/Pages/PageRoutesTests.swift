@@ -76,6 +76,8 @@ import Testing
     try await PageFarm.running(["huge": huge], workers: 1, change: { $0.pictures = true }) { farm in
       let refused = try await farm.ask(.get, "/render?name=huge&format=png&full")
       #expect(refused.status == 422 && refused.text.contains("is too large"), "\(refused.text)")
+      // It is no error of the script.
+      #expect(refused.json["exception"] == .null, "\(refused.text)")
       #expect(try await farm.ask(.get, "/render?name=huge&format=png").status == 200)
     }
   }
