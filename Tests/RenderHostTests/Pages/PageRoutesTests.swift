@@ -128,6 +128,17 @@ import Testing
     #expect(drawn.answers("1-1-0", at: start + .seconds(3_600)) && !drawn.answers("1-2-0", at: start))
     let failed = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.noPictures), drawn: start)
     #expect(failed.answers("1-2-0", at: start + .seconds(29)) && !failed.answers("1-1-0", at: start + .seconds(30)))
+    // One whose turn did not come is tried again soon.
+    let busy = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.busy("others")), drawn: start)
+    #expect(busy.answers("1-1-0", at: start + .milliseconds(900)) && !busy.answers("1-1-0", at: start + .seconds(1)))
+  }
+
+  @Test("a view that is too large, or takes too long, has an answer of its own")
+  func refusedViews() {
+    for (fault, status) in [(PageFault.noView("too large"), 422), (.slowView("too slow"), 504), (.busy("later"), 503)] {
+      let failure = PageFailure(fault, url: "https://a.example/home.js")
+      #expect(failure.status.code == status && failure.response.headers[.retryAfter] == (status == 503 ? "1" : nil))
+    }
   }
 
   @Test("a host without --pictures says so")
