@@ -108,6 +108,8 @@ package final class SystemFonts: @unchecked Sendable {
   package static func preload() throws(PictureError) -> [String] {
     let fonts = try SystemFonts()
     for decoder in decoders { _ = pk_load_decoder(decoder) }
+    // The library that it needs.
+    pk_deflater_free(pk_deflater_new())
     let texts = PageTexts(fonts)
     texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
     return fonts.folders
