@@ -326,7 +326,8 @@ struct FlexLayout {
     if isField {
       measured = measurer.size(of: LayoutText("M", style: entry.pointee.text.style), width: width)
     } else if characters > 0 {
-      characters -= entry.pointee.text.spans.reduce(0) { $0 + $1.text.utf8.count }
+      // Each part takes a time of its own, as long as that of some letters.
+      characters -= entry.pointee.text.spans.reduce(0) { $0 + $1.text.utf8.count + 16 }
       measured = measurer.size(of: entry.pointee.text, width: width)
     } else {
       measured = FixedAdvances().size(of: entry.pointee.text, width: width)

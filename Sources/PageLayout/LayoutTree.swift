@@ -19,8 +19,9 @@
 public struct LayoutTree: Sendable {
   /// Elements with more elements than this above them are not laid out: their boxes are empty.
   public static let depthLimit = 10_000
-  /// The number of bytes of text that ``measurer`` measures in one ``update()``. Texts beyond are measured by
-  /// ``FixedAdvances``, and keep these sizes until they change: a page with more must not have others wait for seconds.
+  /// The number of bytes of text that ``measurer`` measures in one ``update()``, where each text, and each part of one,
+  /// counts as 16 bytes more. Texts beyond are measured by ``FixedAdvances``, and keep these sizes until they change: a page
+  /// with more must not have others wait for seconds.
   public static let characterLimit = 1_000_000
 
   /// The screen. A change lays out all.
@@ -33,11 +34,14 @@ public struct LayoutTree: Sendable {
   }
   /// The measurer of texts. A change measures all texts again.
   public var measurer: any TextMeasuring {
-    didSet {
+    get { currentMeasurer }
+    set {
+      currentMeasurer = newValue
       for index in texts.indices { texts[index].forget() }
       markAll()
     }
   }
+  private var currentMeasurer: any TextMeasuring
 
   /// Called on the thread on which a deep tree is laid out, before that, and on the one of ``update()`` when it goes on.
   package var otherThread: (@Sendable () -> Void)?
@@ -71,7 +75,12 @@ public struct LayoutTree: Sendable {
   ///   - measurer: measures the texts; without one characters have fixed widths.
   public init(window: LayoutWindow = LayoutWindow(), measurer: any TextMeasuring = FixedAdvances()) {
     self.window = window
-    self.measurer = measurer
+    currentMeasurer = measurer
+  }
+
+  /// Puts a measurer around the present one that says the same, such as one that counts. No text is measured again.
+  package mutating func wrapMeasurer(_ wrap: (any TextMeasuring) -> any TextMeasuring) {
+    currentMeasurer = wrap(currentMeasurer)
   }
 
   // MARK: Changes
@@ -200,7 +209,8 @@ public struct LayoutTree: Sendable {
       texts.withUnsafeMutableBufferPointer { texts -> [Int32] in
         guard let first = nodes.baseAddress else { return [] }
         var layout = FlexLayout(
-          window: window, measurer: measurer, columns: columns, budget: 64 * nodes.count + 10_000, number: generation,
+          window: window, measurer: currentMeasurer, columns: columns, budget: 64 * nodes.count + 10_000,
+          number: generation,
           nodes: first,
           texts: texts.baseAddress)
         layout.run(body: Int(body), fixed: roots, depth: levels.count - 1, otherThread: otherThread)

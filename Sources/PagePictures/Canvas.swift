@@ -157,8 +157,8 @@ final class Canvas {
     }
     pictures[ObjectIdentifier(picture)] = picture
     pictureBytes += picture.cost
-    // Base64 has four letters for three bytes.
-    guard file.reserve(try picture.encode(by: deadline) / 3 * 4) else { throw .tooManyBytes(limit: file.limit) }
+    // Base64 has four letters for each three bytes that are begun.
+    guard file.reserve((try picture.encode(by: deadline) + 2) / 3 * 4) else { throw .tooManyBytes(limit: file.limit) }
   }
 
   /// The colour of a pixel: red, green, blue and alpha, as they are in a PNG file.
@@ -196,12 +196,7 @@ final class Canvas {
     // Bands small enough for the processor's cache, each written as a chunk of its own when the buffer is full.
     let bandHeight = max(1, min(Int(height), (128 << 10) / rowSize))
     var band = [UInt8](repeating: 0, count: bandHeight * rowSize)
-    var stream = z_stream()
-    guard pk_deflate_init_png(&stream, CInt(min(max(level, 0), 9))) == Z_OK else {
-      throw .drawing("zlib has no memory")
-    }
-    defer { deflateEnd(&stream) }
-    var chunk = [UInt8](repeating: 0, count: 256 << 10)
+    guard let deflater = Deflater(level: level) else { throw .drawing("zlib has no memory") }
     for start in Swift.stride(from: 0, to: Int(height), by: bandHeight) {
       try deadline.check()
       let rows = min(bandHeight, Int(height) - start)
@@ -209,21 +204,9 @@ final class Canvas {
       pk_filter_rows(data + start * stride, width, CInt(rows), stride, !isOpaque, above, &band)
       let isLast = start + rows == Int(height)
       let isWritten = band.withUnsafeMutableBufferPointer { band in
-        stream.next_in = band.baseAddress
-        stream.avail_in = UInt32(rows * rowSize)
-        var result = Z_OK
-        repeat {
-          let count = chunk.withUnsafeMutableBufferPointer { chunk in
-            stream.next_out = chunk.baseAddress
-            stream.avail_out = UInt32(chunk.count)
-            result = deflate(&stream, isLast ? Z_FINISH : Z_NO_FLUSH)
-            return chunk.count - Int(stream.avail_out)
-          }
-          if count > 0 { Self.append(chunk[..<count], as: "IDAT", to: &file) }
-        } while stream.avail_out == 0 && (result == Z_OK || result == Z_BUF_ERROR)
-        return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
+        deflater.run(band[..<(rows * rowSize)], isLast: isLast) { Self.append($0, as: "IDAT", to: &file) }
       }
-      guard isWritten else { throw .drawing("zlib cannot compress the picture") }
+      guard isWritten else { throw .drawing("the picture cannot be compressed") }
     }
     Self.append([], as: "IEND", to: &file)
     return file
@@ -241,6 +224,53 @@ final class Canvas {
     file += bytes
     let checksum = file[start...].withUnsafeBufferPointer { crc32(0, $0.baseAddress, UInt32($0.count)) }
     file += big(UInt32(checksum))
+  }
+}
+
+/// Compresses into zlib's format: at its lowest level with ISA-L, if that is there, else with zlib.
+private final class Deflater {
+  private let fast: OpaquePointer?
+  /// It does not move: zlib remembers its address.
+  private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+  private var chunk = [UInt8](repeating: 0, count: 256 << 10)
+
+  /// `nil` without memory.
+  init?(level: Int) {
+    stream.initialize(to: z_stream())
+    fast = level == 1 ? pk_deflater_new() : nil
+    guard fast != nil || pk_deflate_init_png(stream, CInt(min(max(level, 0), 9))) == Z_OK else { return nil }
+  }
+
+  deinit {
+    if let fast { pk_deflater_free(fast) } else { deflateEnd(stream) }
+    stream.deallocate()
+  }
+
+  /// Compresses bytes.
+  ///
+  /// - Parameter write: gets what is ready, some of it later.
+  /// - Returns: `false` if that fails.
+  func run(
+    _ bytes: Slice<UnsafeMutableBufferPointer<UInt8>>, isLast: Bool, _ write: (ArraySlice<UInt8>) -> Void
+  ) -> Bool {
+    let part = UnsafeMutableBufferPointer(rebasing: bytes)
+    (stream.pointee.next_in, stream.pointee.avail_in) = (part.baseAddress, UInt32(part.count))
+    var count = UInt32(part.count)
+    while true {
+      let written = chunk.withUnsafeMutableBufferPointer { chunk in
+        if let fast {
+          return Int(pk_deflater_run(fast, part.baseAddress, count, isLast, chunk.baseAddress, UInt32(chunk.count)))
+        }
+        (stream.pointee.next_out, stream.pointee.avail_out) = (chunk.baseAddress, UInt32(chunk.count))
+        let result = deflate(stream, isLast ? Z_FINISH : Z_NO_FLUSH)
+        guard result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR else { return -1 }
+        return chunk.count - Int(stream.pointee.avail_out)
+      }
+      count = 0
+      guard written >= 0 else { return false }
+      if written > 0 { write(chunk[..<written]) }
+      if written < chunk.count { return true }
+    }
   }
 }
 
@@ -276,7 +306,7 @@ private final class GrowingFile {
   /// - Returns: `false` if there is no room for so many more bytes.
   func reserve(_ count: Int) -> Bool {
     reserved += count
-    return reserved <= limit
+    return reserved <= limit - bytes.count
   }
 
   func append(_ more: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -29,6 +29,8 @@ package final class DecodedPicture: @unchecked Sendable {
   private let lock = NSLock()
   /// The length of the PNG file that is attached to the surface. Protected by the lock.
   private var encodedBytes: Int?
+  /// By what it is among the ``kept`` ones. Protected by the lock.
+  private var keptAs: Kept?
 
   private init() { (size, cost, surface) = (LayoutSize(width: 1, height: 1), 0, nil) }
 
@@ -105,7 +107,7 @@ package final class DecodedPicture: @unchecked Sendable {
     case UInt8(ascii: "R"): picture = try webp(bytes)
     default: picture = try png(bytes)
     }
-    kept.insert(picture, for: key, cost: key.cost(of: picture.cost))
+    picture.keep(as: key)
     return picture
   }
 
@@ -131,7 +133,17 @@ package final class DecodedPicture: @unchecked Sendable {
       return cost
     }
     encodedBytes = file.count
+    // One that others have decoded meanwhile may be in its place.
+    if let keptAs, Self.kept[keptAs] === self {
+      Self.kept.remove(keptAs)
+      Self.kept.insert(self, for: keptAs, cost: keptAs.cost(of: cost + file.count))
+    }
     return file.count
+  }
+
+  private func keep(as key: Kept) {
+    lock.withLock { keptAs = key }
+    Self.kept.insert(self, for: key, cost: key.cost(of: cost))
   }
 
   private static func load(_ decoder: pk_decoder) throws(PictureError) {
@@ -252,8 +264,11 @@ package final class DecodedPicture: @unchecked Sendable {
     guard bytes.count <= drawingLimit else {
       throw .picture("the SVG picture has \(bytes.count) bytes, \(drawingLimit) are allowed")
     }
-    guard Self.isPlain(bytes) else {
+    guard let outline = SVGOutline(bytes) else {
       throw .picture("the SVG picture has filters, pictures, entities or dashes, whose cost has no bound")
+    }
+    guard outline.count <= SVGOutline.countLimit else {
+      throw .picture("the SVG picture draws more than \(Int(SVGOutline.countLimit)) elements")
     }
     var error: UnsafeMutablePointer<GError>?
     defer { if let error { g_error_free(error) } }
@@ -267,7 +282,7 @@ package final class DecodedPicture: @unchecked Sendable {
       if factor.isFinite, factor > 0 { size = LayoutSize(width: own.width * factor, height: own.height * factor) }
     }
     // A drawing has no pixels of its own: a large one is drawn smaller, and one with many elements too.
-    let room = min(4_000_000, Self.workLimit / Self.work(bytes))
+    let room = min(4_000_000, Self.workLimit / max(1, outline.work))
     let most = min(1, (room / max(1, size.width * size.height)).squareRoot(), 8_192 / max(size.width, size.height))
     let (width, height) = (max(1, (size.width * most).rounded(.up)), max(1, (size.height * most).rounded(.up)))
     guard width.isFinite, height.isFinite, width <= 8_193, height <= 8_193 else { throw damaged("SVG") }
@@ -284,40 +299,8 @@ package final class DecodedPicture: @unchecked Sendable {
     return picture
   }
 
-  /// Returns `false` for a drawing whose cost follows neither from its bytes nor from its pixels: with filters, pictures in
-  /// it, entities or dashes, or with what may hide these.
-  static func isPlain(_ bytes: [UInt8]) -> Bool {
-    // Compressed, or in an encoding in which names have other bytes.
-    guard bytes.first != 0x1F, !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self)?.lowercased()
-    else { return false }
-    if let encoding = text.prefix(300).firstRange(of: "encoding=") {
-      guard text[encoding.upperBound...].dropFirst().hasPrefix("utf-8") else { return false }
-    }
-    return !["filter", "<image", ":image", "<feimage", ":feimage", "<!entity", "&#", "\\", "dasharray"].contains {
-      text.contains($0)
-    }
-  }
-
   /// The most work for a drawing, some seconds, in pixels that are filled with a colour.
   private static let workLimit = 1e10
-
-  /// The work for each pixel of a plain drawing, if every element covers all of it. One fill is 1. A group with an opacity, a
-  /// mask or a clip is a picture of its own, and patterns take as long; styles, which elements inherit, count for
-  /// all of them. Elements that are used may use others: all copies are counted that so many `use` can make, up to the
-  /// number at which librsvg gives up (`MAX_REFERENCED_ELEMENTS`).
-  static func work(_ bytes: [UInt8]) -> Double {
-    let text = String(decoding: bytes, as: UTF8.self).lowercased()
-    func count(_ word: String) -> Double { Double(text.ranges(of: word).count) }
-    let elements = max(1, count("<") - count("</"))
-    let groups = count("opacity") + count("mask") + count("clip")
-    let isCostly = ["<style", ":style", "<pattern", ":pattern"].contains { text.contains($0) }
-    let each: Double = isCostly ? 10 : text.contains("url(") ? 3 : 1
-    let once = elements * each + groups * 10
-    let uses = count("<use") + count(":use")
-    // Uses within each other make the most copies if each element is used three times.
-    let copies = min(once * pow(3, min(uses, 100) / 3), 500_000 * (groups > 0 ? 10 : each))
-    return uses > 0 ? max(once, copies) : once
-  }
 
   /// The size in pixels; by the drawing's box, or 300 x 150 as in CSS, without one.
   private static func intrinsicSize(_ handle: OpaquePointer) -> LayoutSize {

@@ -186,8 +186,8 @@ private struct PagePainter {
   private var partSize = 0
   private var room: PixelRoom
   private var shadows: [ShadowMask.Key: ShadowMask] = [:]
-  /// The bytes of further shadows that are kept.
-  private var shadowRoom = 16 << 20
+  /// The bytes of further shadows that are kept, and of images of letters in an SVG file.
+  private var imageRoom = 16 << 20
 
   init(_ page: PageDrawing, _ canvas: Canvas, scale: Double, by deadline: Deadline) {
     (self.page, self.canvas, cairo) = (page, canvas, canvas.cairo)
@@ -234,9 +234,9 @@ private struct PagePainter {
     painter.clip = within(clip.intersection(shape.rect))
     (painter.isAligned, painter.fade, painter.groups) = (isAligned, fade, groups)
     // What is bounded for the picture is so for all pages in it.
-    (painter.room, painter.shadowRoom, painter.partSize) = (room, shadowRoom, partSize)
+    (painter.room, painter.imageRoom, painter.partSize) = (room, imageRoom, partSize)
     try painter.paintElements()
-    (room, shadowRoom, partSize) = (painter.room, painter.shadowRoom, painter.partSize)
+    (room, imageRoom, partSize) = (painter.room, painter.imageRoom, painter.partSize)
   }
 
   private mutating func paint(_ root: String?) throws(PictureError) {
@@ -639,11 +639,11 @@ private struct PagePainter {
   private mutating func paintMask(_ shape: Shape, blur: Double) -> Bool {
     guard let key = ShadowMask.Key(shape, blur: blur, scale: scale) else { return false }
     // In an SVG file, all of them are kept until its end.
-    if canvas.isSVG, shadows[key] == nil, key.cost > shadowRoom { return false }
+    if canvas.isSVG, shadows[key] == nil, key.cost > imageRoom { return false }
     guard let mask = shadows[key] ?? ShadowMask(key) else { return false }
-    if shadows[key] == nil, key.cost <= shadowRoom {
+    if shadows[key] == nil, key.cost <= imageRoom {
       shadows[key] = mask
-      shadowRoom -= key.cost
+      imageRoom -= key.cost
     }
     var rect = shape.rect
     if isAligned {
@@ -733,8 +733,12 @@ private struct PagePainter {
         isStruck: inner.isStruck || own.isStruck)
     }
     partSize += text.spans.reduce(0) { $0 + $1.text.utf8.count } / 50
+    // Only an SVG file keeps them, until a part of it is written.
+    var room = canvas.isSVG ? imageRoom : .max
     let places = page.texts.draw(
-      text, in: content, paints: paints, scale: scale, isSingleLine: box.type == "input", frame: box.pageFrame, cairo)
+      text, in: content, paints: paints, scale: scale, isSingleLine: box.type == "input", frame: box.pageFrame,
+      imageRoom: &room, cairo)
+    if canvas.isSVG { imageRoom = room }
     for (span, place) in places {
       let ref = text.spans[span].ref
       let target = LayoutSize(width: place.width * scale, height: place.height * scale)

@@ -45,7 +45,7 @@ package final class PageTexts: TextMeasuring {
   package func size(of text: LayoutText, width: Double) -> LayoutSize {
     guard !text.isEmpty else { return .zero }
     let size = try? fonts.withState { [page] state throws(PictureError) in
-      state.set(text, width: width, paints: [], page: page)?.size
+      state.size(of: text, width: width, page: page)
     }
     return (size ?? nil) ?? FixedAdvances().size(of: text, width: width)
   }
@@ -58,8 +58,10 @@ package final class PageTexts: TextMeasuring {
       _ = size(of: LayoutText(text, style: style), width: .infinity)
       // Drawing opens more than measuring.
       guard let canvas = try? Canvas(width: 64, height: 64, scale: 1, isOpaque: true) else { continue }
+      var room = Int.max
       _ = draw(
-        LayoutText(text, style: style), in: LayoutRect(x: 0, y: 0, width: 1_000, height: 64), paints: [], canvas.cairo)
+        LayoutText(text, style: style), in: LayoutRect(x: 0, y: 0, width: 1_000, height: 64), paints: [],
+        imageRoom: &room, canvas.cairo)
     }
   }
 
@@ -76,10 +78,12 @@ package final class PageTexts: TextMeasuring {
   ///   - scale: the pixels of a unit.
   ///   - isSingleLine: `true` for the text of an input, which is not broken, and is in the middle of the box's height.
   ///   - frame: what a text is clipped to that is larger than its box; `nil` to leave it.
+  ///   - imageRoom: the bytes that images of letters may take which the drawing keeps. Large texts beyond are drawn as
+  ///     paths, which emoji do not have.
   /// - Returns: the places of the pictures in the text, by the index of their part, in the units of the page.
   func draw(
     _ text: LayoutText, in box: LayoutRect, paints: [Paint], scale: Double = 1, isSingleLine: Bool = false,
-    frame: LayoutRect? = nil, _ cairo: OpaquePointer
+    frame: LayoutRect? = nil, imageRoom: inout Int, _ cairo: OpaquePointer
   ) -> [(span: Int, place: LayoutRect)] {
     guard !text.isEmpty else { return [] }
     let first = paints.first ?? Paint()
@@ -105,7 +109,7 @@ package final class PageTexts: TextMeasuring {
       cairo_set_source_rgba(cairo, first.color.red, first.color.green, first.color.blue, first.color.alpha)
       // cairo keeps images of some 16,000 glyphs: a large one is not worth an image of its own.
       if largest > Self.glyphLimit {
-        if !text.hasColours || !drawSmall(set, in: box, first.color, scale, largest, cairo) {
+        if !text.hasColours || !drawSmall(set, in: box, first.color, scale, largest, &imageRoom, cairo) {
           show(set, at: box, asPaths: true, cairo)
         }
       } else {
@@ -142,17 +146,20 @@ package final class PageTexts: TextMeasuring {
   ///
   /// - Returns: `false` if the picture would be too large.
   private func drawSmall(
-    _ set: SetText, in box: LayoutRect, _ color: Color, _ scale: Double, _ largest: Double, _ cairo: OpaquePointer
+    _ set: SetText, in box: LayoutRect, _ color: Color, _ scale: Double, _ largest: Double, _ room: inout Int,
+    _ cairo: OpaquePointer
   ) -> Bool {
     let small = scale * Self.glyphLimit / largest
     let margin = Self.glyphLimit / 2 / small
-    let place = LayoutRect(
-      x: box.x, y: box.y, width: max(box.width.finite, set.size.width), height: set.size.height
-    ).expanded(by: margin)
+    // The widest line begins first.
+    let start = set.lines.reduce(.infinity) { min($0, $1.x) }.finite
+    let place = LayoutRect(x: box.x + start, y: box.y, width: set.size.width, height: set.size.height)
+      .expanded(by: margin)
     let (width, height) = (place.width * small, place.height * small)
-    guard width > 0, height > 0, width * height <= 4_000_000,
+    guard width > 0, height > 0, width * height <= 4_000_000, Int(width * height * 4) <= room,
       let canvas = try? Canvas(width: width, height: height, scale: small, isOpaque: false)
     else { return false }
+    room -= canvas.pixels * 4
     cairo_translate(canvas.cairo, -place.x, -place.y)
     cairo_set_source_rgba(canvas.cairo, color.red, color.green, color.blue, color.alpha)
     show(set, at: box, asPaths: false, canvas.cairo)
@@ -167,6 +174,8 @@ package final class PageTexts: TextMeasuring {
 }
 
 extension LayoutText {
+  fileprivate var byteCount: Int { spans.reduce(0) { $0 + $1.text.utf8.count } }
+
   /// `true` if it may have glyphs with colours of their own.
   fileprivate var hasColours: Bool {
     spans.contains { $0.text.unicodeScalars.contains { $0.properties.isEmojiPresentation || $0.value == 0xFE0F } }
@@ -187,44 +196,48 @@ final class SetText {
   fileprivate(set) var lines: [Line] = []
   fileprivate(set) var pictures: [(span: Int, place: LayoutRect)] = []
   fileprivate var layouts: [OpaquePointer] = []
+  /// The bytes of memory that Pango takes for it; 1.50 was measured.
+  fileprivate(set) var cost = 0
 
   deinit { for layout in layouts { g_object_unref(UnsafeMutableRawPointer(layout)) } }
 }
 
-/// The texts of a page that were set last. Belongs to the lock of ``SystemFonts``.
-struct TextCache {
+/// What a page's texts were set in last, or their sizes. Belongs to the lock of ``SystemFonts``.
+struct TextCache<Value> {
   struct Key: Hashable {
     let text: LayoutText
     let width: Double
     let paints: [PageTexts.Paint]
   }
 
-  /// The most bytes of texts that are kept, in two halves: a full one replaces the older one.
-  private static let limit = 256 << 10
-  private var young: [Key: SetText] = [:]
-  private var old: [Key: SetText] = [:]
+  /// The most bytes that are kept, in two halves: a full one replaces the older one.
+  private let limit: Int
+  private var young: [Key: (value: Value, cost: Int)] = [:]
+  private var old: [Key: (value: Value, cost: Int)] = [:]
   private var size = 0
 
-  mutating func find(_ key: Key) -> SetText? {
-    if let found = young[key] { return found }
+  init(limit: Int) { self.limit = limit }
+
+  mutating func find(_ key: Key) -> Value? {
+    if let found = young[key] { return found.value }
     guard let found = old.removeValue(forKey: key) else { return nil }
-    insert(found, key)
-    return found
+    insert(found.value, key, cost: found.cost)
+    return found.value
   }
 
-  mutating func insert(_ text: SetText, _ key: Key) {
-    let cost = 256 + key.text.spans.reduce(0) { $0 + $1.text.utf8.count }
-    guard cost <= Self.limit / 4 else { return }
-    if size + cost > Self.limit / 2 {
+  /// - Parameter cost: the bytes of memory of the key and the value.
+  mutating func insert(_ value: Value, _ key: Key, cost: Int) {
+    guard cost <= limit / 4 else { return }
+    if size + cost > limit / 2 {
       old = young
       young = [:]
       size = 0
     }
-    young[key] = text
+    young[key] = (value, cost)
     size += cost
   }
 
-  mutating func removeAll() { self = TextCache() }
+  mutating func removeAll() { self = TextCache(limit: limit) }
 }
 
 /// The font of a part of a text.
@@ -242,12 +255,21 @@ struct FontMetrics {
 }
 
 extension SystemFonts.State {
+  /// The size of a text, known or of the text in lines; `nil` without memory.
+  mutating func size(of text: LayoutText, width: Double, page: Int) -> LayoutSize? {
+    let key = TextCache<LayoutSize>.Key(text: text, width: width, paints: [])
+    if let known = pages[page]?.sizes.find(key) { return known }
+    guard let size = set(text, width: width, paints: [], page: page)?.size else { return nil }
+    pages[page]?.sizes.insert(size, key, cost: 500 + text.byteCount)
+    return size
+  }
+
   /// Sets a text in lines, or finds it among those of the page; `nil` without memory.
   mutating func set(_ text: LayoutText, width: Double, paints: [PageTexts.Paint], page: Int) -> SetText? {
-    let key = TextCache.Key(text: text, width: width, paints: paints)
+    let key = TextCache<SetText>.Key(text: text, width: width, paints: paints)
     if let known = pages[page]?.texts.find(key) { return known }
     guard let set = make(text, width: width, paints: paints, page) else { return nil }
-    pages[page]?.texts.insert(set, key)
+    pages[page]?.texts.insert(set, key, cost: set.cost + text.byteCount)
     return set
   }
 
@@ -296,6 +318,7 @@ extension SystemFonts.State {
 
     guard let whole = makeLayout(0..<source.bytes.count) else { return nil }
     let count = Int(pango_layout_get_line_count(whole))
+    set.cost = 2_000 + 50 * source.bytes.count + 300 * count
     let limit = max(1, style.lines ?? .max)
     var shown: [(layout: OpaquePointer, line: UnsafeMutablePointer<PangoLayoutLine>)] = []
     guard let iterator = pango_layout_get_iter(whole) else { return nil }
@@ -472,7 +495,7 @@ private struct PangoText {
     }
     var unbroken = 0
     for (index, span) in text.spans.enumerated() {
-      guard room > 0 else {
+      guard room > 0, span.picture == nil || pictures.count < Self.pictureLimit else {
         isCut = true
         break
       }
@@ -509,6 +532,8 @@ private struct PangoText {
     }
   }
 
+  /// The most pictures in a text: each is looked for in its lines.
+  private static let pictureLimit = 1_000
   /// The largest number of characters between which a line does not break; longer words may break there.
   private static let wordLimit = 250
 

@@ -2,6 +2,7 @@ import CCairo
 import CLinux
 import Foundation
 import Glibc
+import PageLayout
 
 /// The reason why something cannot be drawn, as a sentence.
 public enum PictureError: Error, Hashable, CustomStringConvertible {
@@ -107,6 +108,8 @@ package final class SystemFonts: @unchecked Sendable {
   package static func preload() throws(PictureError) -> [String] {
     let fonts = try SystemFonts()
     for decoder in decoders { _ = pk_load_decoder(decoder) }
+    // The library that it needs.
+    pk_deflater_free(pk_deflater_new())
     let texts = PageTexts(fonts)
     texts.open("Aa1 汉字 한글 かな \u{1F600} ا")
     return fonts.folders
@@ -171,10 +174,17 @@ extension SystemFonts {
   }
 }
 
-/// What a page has in ``SystemFonts``: its fonts, and the texts it has set.
+/// What a page has in ``SystemFonts``: its fonts, and the texts that it has set and measured.
 struct PageState {
-  var texts = TextCache()
+  var texts = TextCache<SetText>(limit: 1 << 20)
+  /// Many more than are kept as lines: a drawing measures all texts of a page, and draws those that are seen.
+  var sizes = TextCache<LayoutSize>(limit: 1 << 20)
   var fonts: [PageFont] = []
+
+  mutating func forgetTexts() {
+    texts.removeAll()
+    sizes.removeAll()
+  }
 }
 
 /// A font of a page.
@@ -258,7 +268,7 @@ extension SystemFonts.State {
     files[file]?.users += 1
     found.fonts.removeAll { $0.family == key }
     found.fonts.append(PageFont(family: key, name: Self.name(of: file), file: file))
-    found.texts.removeAll()
+    found.forgetTexts()
     pages[page] = found
     if let former { remove([former]) }
   }
@@ -325,7 +335,7 @@ extension SystemFonts.State {
   /// Forgets a page.
   mutating func removePage(_ page: Int) {
     guard var found = pages.removeValue(forKey: page) else { return }
-    found.texts.removeAll()
+    found.forgetTexts()
     remove(found.fonts)
   }
 

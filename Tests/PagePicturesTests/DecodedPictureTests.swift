@@ -70,22 +70,73 @@ struct DecodedPictureTests {
       ("<svg><x:image href='data:,'/></svg>", false), ("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg/>", false),
       ("<svg style='f\\69lter: blur(9px)'/>", false), ("<svg style='&#102;ilter: blur(9px)'/>", false),
       (#"<?xml version="1.0" encoding="UTF-7"?><svg/>"#, false), ("<svg><path stroke-dasharray='.01'/></svg>", false),
+      (#"<?xml version="1.0" encoding = "UTF-7"?><svg/>"#, false), ("<svg>\u{600}<image/></svg>", false),
+      ("<?xml version='1.0'\(String(repeating: " ", count: 400))encoding='UTF-7'?><svg/>", false),
+      ("<svg><x:include href='a'/></svg>", false), ("<svg><style>@import 'a'</style></svg>", false),
+      ("<svg><style>* { fill: url('da\tta:,') }</style></svg>", false), ("<svg><use href='da\nta:,'/></svg>", false),
+      ("<?xml-stylesheet href='a'?><svg/>", false), ("<svg><rect fill=red/></svg>", false), ("</svg>", false),
+      ("<!-- > --><svg><![CDATA[<]]></svg>", true), ("<!DOCTYPE svg [<!ELEMENT a (b)>]><svg/>", false),
+      (#"<!DOCTYPE svg PUBLIC "a" "b"><svg id='a' fill='#aaa'/>"#, true),
+      // What a style sheet refers to has to be known for each element.
+      ("<svg><style>g{mask:url(#m)}</style><mask id='m'/></svg>", false),
+      ("<svg><style>.a,.b{mask:url(#m)}</style><mask id='m'/></svg>", true),
+      ("<svg><style>g{a:b/*}.a{*/;mask:url(#m)}</style><mask id='m'/></svg>", false),
+      ("<svg><style>g{a:'}.a{';mask:url(#m)}</style><mask id='m'/></svg>", false),
+      ("<svg><style>g{fill:#fff}</style><mask id='m'/></svg>", true),
+      // Patterns and markers within themselves.
+      ("<svg><pattern id='p'><g fill='url(#q)'/></pattern><pattern id='q'/></svg>", false),
+      ("<svg><g fill='url(#q)'><pattern id='p'/></g><pattern id='q'/></svg>", false),
+      ("<svg><marker id='m'><path marker-end='url(#m)'/></marker></svg>", false),
     ])
-  func unboundedDrawings(_ text: String, _ isPlain: Bool) {
-    #expect(DecodedPicture.isPlain(Array(text.utf8)) == isPlain)
-    #expect(!DecodedPicture.isPlain(text.utf8.flatMap { [0, $0] }))
+  func unboundedDrawings(_ text: String, _ isBounded: Bool) {
+    #expect((SVGOutline(Array(text.utf8)) != nil) == isBounded)
+    #expect(SVGOutline(text.utf8.flatMap { [0, $0] }) == nil)
   }
 
   @Test(
-    "the work for a drawing follows from its elements and groups, and from the copies that `use` can make",
+    "the work for a drawing follows from its elements and groups, and from the copies that references make",
     arguments: [
-      ("<svg><rect/><rect/></svg>", 3), ("<svg><g opacity='.5'><rect/></g></svg>", 13),
-      ("<svg><rect mask='url(#m)'/></svg>", 16), ("<svg><style>*{fill:red}</style><rect/></svg>", 30),
-      ("<svg>" + String(repeating: "<use href='#a'/>", count: 3) + "</svg>", 12),
-      ("<svg>" + String(repeating: "<use href='#a'/>", count: 900) + "</svg>", 500_000),
+      ("<svg><rect/><rect/></svg>", 3, 3), ("<svg><g opacity='.5'><rect/></g></svg>", 13, 3),
+      ("<svg><rect mask='url(#m)'/></svg>", 16, 2), ("<svg><style>*{fill:red}</style><rect/></svg>", 30, 3),
+      // A letter and what is combined with it are two characters for the parser.
+      ("<svg>\u{600}<rect/>\u{600}<rect/></svg>", 3, 3),
+      ("<svg><g id='a'><rect/></g><use href='#a'/><use href='#a'/></svg>", 9, 10),
+      ("<svg><clipPath id='c'><path/></clipPath><g clip-path='url(#c)'/><path clip-path='url( #c )'/></svg>", 48, 10),
+      // All elements may inherit a pattern, for what is in them and for their lines.
+      ("<svg><pattern id='p'><rect/></pattern><g fill='url(#p)'><rect/></g></svg>", 191, 20),
+      ("<svg><marker id='m'><rect/></marker><path d='M0 0zz' marker-mid='url(#m)'/></svg>", 73, 26),
+      ("<svg><style>.a{clip-path:url(#c)}</style><clipPath id='c'><path/></clipPath><g class='b a'/></svg>", 70, 8),
     ])
-  func work(_ text: String, _ work: Double) {
-    #expect(abs(DecodedPicture.work(Array(text.utf8)) - work) < 0.001)
+  func work(_ text: String, _ work: Double, _ count: Double) throws {
+    let outline = try #require(SVGOutline(Array(text.utf8)))
+    #expect(outline.work.rounded() == work && outline.count.rounded() == count, "\(outline.work) \(outline.count)")
+  }
+
+  @Test("a drawing with more copies of elements than may be is refused, and many elements without copies are drawn")
+  func copies() throws {
+    /// Levels of three copies each of the level below, above so many rectangles.
+    func nested(_ levels: Int, _ rectangles: Int) -> [UInt8] {
+      let rectangle = "<rect width='1' height='1'/>"
+      let head = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><g id='a0'>"
+      let uses = (1..<levels).map {
+        "<g id='a\($0)'>" + String(repeating: "<use href='#a\($0 - 1)'/>", count: 3) + "</g>"
+      }
+      return Array((head + String(repeating: rectangle, count: rectangles) + "</g>\(uses.joined())</svg>").utf8)
+    }
+    let few = try #require(SVGOutline(nested(4, 5)))
+    #expect((200...600).contains(few.count), "\(few.count)")
+    #expect(try #require(SVGOutline(nested(12, 3_000))).count > SVGOutline.countLimit)
+    #expect(try #require(SVGOutline(nested(1, 30_000))).count < SVGOutline.countLimit)
+    if pk_load_decoder(PK_DECODER_SVG) == nil {
+      #expect(throws: PictureError.picture("the SVG picture draws more than 300000 elements")) {
+        try DecodedPicture.decode(nested(12, 3_000))
+      }
+      #expect(throws: Never.self) { try DecodedPicture.decode(nested(4, 5)) }
+    }
+    // References within each other take the room of nested elements.
+    let chain = (0..<300).map { "<g id='b\($0)'><use href='#b\($0 + 1)'/></g>" }.joined()
+    #expect(SVGOutline(Array("<svg>\(chain)</svg>".utf8)) == nil)
+    #expect(SVGOutline(Array("<svg><g id='a'><use href='#a'/></g></svg>".utf8)) == nil)
   }
 
   @Test("a drawing of many groups is drawn in fewer pixels", .decoded(PK_DECODER_SVG))
@@ -161,6 +212,30 @@ struct DecodedPictureTests {
     // One of more than 12 MB is not kept.
     let large = try Canvas(width: 2_000, height: 2_000, scale: 1, isOpaque: true).png(level: 1)
     #expect(try DecodedPicture.decode(large) !== DecodedPicture.decode(large))
+  }
+
+  @Test("a picture's PNG copy for SVG files counts to what is kept")
+  func keptCopies() throws {
+    // Each has 4 MB of pixels, a file of 3 MB, and a copy of 3 MB.
+    let files = try (0..<6).map { number in
+      let canvas = try Canvas(width: 1_000, height: 1_000, scale: 1, isOpaque: true)
+      let data = try #require(cairo_image_surface_get_data(canvas.surface))
+      var random = UInt64(number)
+      for byte in 0..<4_000_000 {
+        random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        data[byte] = UInt8(truncatingIfNeeded: random >> 33)
+      }
+      cairo_surface_mark_dirty(canvas.surface)
+      return try canvas.png(level: 1)
+    }
+    struct Reference { weak var picture: DecodedPicture? }
+    func encode() throws -> [Reference] {
+      let pictures = try files.map { try DecodedPicture.decode($0) }
+      for picture in pictures { #expect(try picture.encode(by: .none) > 2_500_000) }
+      return pictures.map { Reference(picture: $0) }
+    }
+    // Of 48 MiB there is room for five of 10 MB, of 7 MB for six.
+    #expect(try encode().count { $0.picture != nil } <= 5)
   }
 
   @Test("small files with the same end are found as fast as others, and only so many are kept as have room")

@@ -276,13 +276,36 @@ struct PageDrawingTests {
     page.add("fontSize:10;height:10", "text", ["value": .text("Hello")])
     var drawing = page.drawing()
     let canvas = try drawing.draw(width: 600)
-    for level in [0, 1, 6] {
+    // Level 1 is that of ISA-L, where it is installed.
+    for level in [0, 1, 2, 6] {
       drawing.compressionLevel = level
       let file = try drawing.png(width: 600)
       let again = try Canvas(width: 600, height: 1_400, scale: 1, isOpaque: true)
       again.paint(try DecodedPicture.decode(file))
       for x in stride(from: 0, to: 600, by: 7) {
         for y in stride(from: 0, to: 1_400, by: 11) { #expect(again.pixel(x, y) == canvas.pixel(x, y)) }
+      }
+    }
+  }
+
+  @Test("a PNG file of any size and contents can be read", arguments: [1, 2])
+  func pngSizes(_ level: Int) throws {
+    var random: UInt64 = 1
+    for (width, height) in [(1, 1), (1, 3_000), (3_000, 1), (87, 1_500), (300, 400)] {
+      for isOpaque in [true, false] {
+        let canvas = try Canvas(width: Double(width), height: Double(height), scale: 1, isOpaque: isOpaque)
+        let data = try #require(cairo_image_surface_get_data(canvas.surface))
+        // What cannot be compressed takes more than the buffers at once.
+        for byte in 0..<(height * Int(cairo_image_surface_get_stride(canvas.surface))) {
+          random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+          data[byte] = byte % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: random >> 33)
+        }
+        cairo_surface_mark_dirty(canvas.surface)
+        let again = try Canvas(width: Double(width), height: Double(height), scale: 1, isOpaque: isOpaque)
+        again.paint(try DecodedPicture.decode(try canvas.png(level: level)))
+        for (x, y) in [(0, 0), (width - 1, 0), (width / 2, height / 2), (width - 1, height - 1)] {
+          #expect(again.pixel(x, y) == canvas.pixel(x, y))
+        }
       }
     }
   }
@@ -337,6 +360,28 @@ struct PageDrawingTests {
     var bounded = try drawing(Array(large.prefix(2)))
     bounded.byteLimit = 5_000
     #expect(throws: PictureError.tooManyBytes(limit: 5_000)) { try bounded.svg(width: 200) }
+  }
+
+  @Test("large emoji in an SVG file are drawn from images that have a bound of bytes")
+  func svgLetters() throws {
+    let page = try TestPage(width: 400, height: 400)
+    var style = TextStyle()
+    style.fontSize = 300
+    func draw(_ text: String, in width: Double, room: inout Int) throws -> Int {
+      let canvas = try Canvas(width: 400, height: 400, scale: 1, isOpaque: true)
+      _ = page.texts.draw(
+        LayoutText(text, style: style), in: LayoutRect(x: 0, y: 0, width: width, height: 400), paints: [],
+        imageRoom: &room, canvas.cairo)
+      return canvas.inked(0..<400, 0..<400)
+    }
+    // An image is as large as its text, not as the text's box: 128 pixels for a letter, with a margin.
+    var room = 1 << 20
+    #expect(try draw("😀", in: 30_000, room: &room) > 10_000)
+    #expect((100_000..<500_000).contains((1 << 20) - room), "\(room)")
+    // What is left is too little for the next one; other letters need no image.
+    room = 90_000
+    _ = try draw("😀", in: 400, room: &room)
+    #expect(try room == 90_000 && draw("A", in: 400, room: &room) > 1_000 && room == 90_000)
   }
 
   @Test("an SVG file of many elements is written in parts, in time or not at all")

@@ -132,9 +132,10 @@ struct PageTextsTests {
     func use(_ texts: PageTexts, _ font: Int) throws -> (size: LayoutSize, file: [UInt8]) {
       try texts.addFont(family: "icon", bytes: files[font])
       let canvas = try Canvas(width: 400, height: 60, scale: 1, isOpaque: true)
+      var room = 0
       _ = texts.draw(
         text, in: LayoutRect(x: 0, y: 0, width: 400, height: 60), paints: [PageTexts.Paint(color: Color(0xFFFFFF))],
-        canvas.cairo)
+        imageRoom: &room, canvas.cairo)
       return (texts.size(of: text, width: .infinity), try canvas.png(level: 1))
     }
     /// Those of two pages at once, whose files have other numbers.
@@ -274,6 +275,65 @@ struct PageTextsTests {
         #expect(measured.width.isFinite && measured.height.isFinite && measured.height >= 0)
       }
     }
+  }
+
+  @Test("the sizes of more texts are kept than a page draws at once, until its fonts change")
+  func keptSizes() throws {
+    let fonts = try SystemFonts.shared()
+    let texts = PageTexts(fonts)
+    let all = (0..<900).map { LayoutText("a text \($0)", style: Self.style()) }
+    for text in all { _ = texts.size(of: text, width: 100) }
+    /// The number of texts whose sizes are known, and of those that are set in lines.
+    func known() -> (sizes: Int, lines: Int) {
+      let counts = try? fonts.withState { state throws(PictureError) -> (Int, Int) in
+        all.reduce(into: (0, 0)) { counts, text in
+          for number in state.pages.keys {
+            if state.pages[number]?.sizes.find(.init(text: text, width: 100, paints: [])) != nil { counts.0 += 1 }
+            if state.pages[number]?.texts.find(.init(text: text, width: 100, paints: [])) != nil { counts.1 += 1 }
+          }
+        }
+      }
+      return counts ?? (0, 0)
+    }
+    #expect(known().sizes == all.count && (1..<all.count).contains(known().lines), "\(known())")
+    try texts.addFont(family: "own", bytes: try TestFonts.bytes("DejaVuSansMono.ttf"))
+    #expect(known() == (0, 0))
+  }
+
+  @Test("texts that are kept count by the memory that they take in lines")
+  func costs() throws {
+    let fonts = try SystemFonts.shared()
+    func cost(_ text: String, _ width: Double) -> Int {
+      let cost = try? fonts.withState { state throws(PictureError) in
+        state.set(LayoutText(text, style: Self.style()), width: width, paints: [], page: 0)?.cost
+      }
+      return (cost ?? nil) ?? 0
+    }
+    // 1.5 and 9.6 MB were measured for the last ones.
+    #expect((2_000..<4_000).contains(cost("hello", 300)))
+    #expect(cost(String(repeating: "x y ", count: 7_500), 300) > 1_500_000)
+    #expect(cost(String(repeating: "word ", count: 6_000), 1) > 3_000_000)
+    // One alone would push out all others.
+    var cache = TextCache<Int>(limit: 1_000)
+    let keys = (0..<3).map { TextCache<Int>.Key(text: LayoutText("\($0)"), width: 0, paints: []) }
+    cache.insert(0, keys[0], cost: 251)
+    cache.insert(1, keys[1], cost: 250)
+    #expect(cache.find(keys[0]) == nil && cache.find(keys[1]) == 1 && cache.find(keys[2]) == nil)
+  }
+
+  @Test("of the pictures in a text so many are placed, and their places come in bounded time")
+  func manyPictures() throws {
+    let texts = PageTexts(try SystemFonts.shared())
+    var text = LayoutText(spans: [], style: Self.style())
+    text.spans = (0..<20_000).map { _ in
+      LayoutText.Span(text: "", style: Self.style(), picture: LayoutSize(width: 10, height: 10))
+    }
+    let canvas = try Canvas(width: 50, height: 50, scale: 1, isOpaque: true)
+    var room = 0
+    let start = ContinuousClock.now
+    let places = texts.draw(
+      text, in: LayoutRect(x: 0, y: 0, width: 10, height: 50), paints: [], imageRoom: &room, canvas.cairo)
+    #expect(places.count == 1_000 && .now - start < .seconds(20), "\(places.count)")
   }
 
   @Test("many threads measure at once")

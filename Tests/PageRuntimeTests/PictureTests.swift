@@ -43,6 +43,21 @@ import Testing
     }
   }
 
+  /// Has a page of one script, whose work has ended.
+  ///
+  /// - Parameter measurer: what measures its texts; `nil` for that of the fixture.
+  private static func opened(
+    _ script: String, measurer: (any TextMeasuring)? = nil, _ body: (PageInstance) async throws -> Void
+  ) async throws {
+    try await PageFixture.running { fixture in
+      if let measurer { fixture.registry.register { $0.handlers.measurer = measurer } }
+      let page = try await fixture.page(script)
+      #expect(await page.settle(within: .seconds(50)))
+      try await body(page)
+      await page.destroy()
+    }
+  }
+
   /// The moments of work on pictures, with their pages.
   private final class MomentList: Sendable {
     private let texts = Mutex<[String]>([])
@@ -55,13 +70,12 @@ import Testing
 
   @Test("a page is drawn in the pixels of the screen", .enabled(if: DrawnPicture.canDraw, needed))
   func drawing() async throws {
-    try await PageFixture.running { fixture in
-      let page = try await fixture.page(
-        """
-        add('div', { style: { width: 750, height: 100, backgroundColor: 'red' } })
-        add('text', { attr: { value: 'Hello' } })
-        add('div', { style: { position: 'absolute', left: 0, bottom: 0, width: 750, height: 10, backgroundColor: 'blue' } })
-        """)
+    let script = """
+      add('div', { style: { width: 750, height: 100, backgroundColor: 'red' } })
+      add('text', { attr: { value: 'Hello' } })
+      add('div', { style: { position: 'absolute', left: 0, bottom: 0, width: 750, height: 10, backgroundColor: 'blue' } })
+      """
+    try await Self.opened(script) { page in
       let screen = try #require(PictureOptions.Screen("375x812@2"))
       let picture = try DrawnPicture(await page.picture(PictureOptions(.png, screen: screen)))
       #expect(picture.size == "750x1624")
@@ -76,7 +90,6 @@ import Testing
       #expect(small.size == "75x100" && small.color(37, 5) == [255, 0, 0])
       let drawing = String(decoding: try await page.picture(PictureOptions(.svg, screen: screen)), as: UTF8.self)
       #expect(drawing.contains("<svg") && drawing.contains("750"))
-      await page.destroy()
     }
   }
 
@@ -106,27 +119,23 @@ import Testing
     "a design is at most a million units wide, and drawn in the device's pixels",
     .enabled(if: DrawnPicture.canDraw, needed))
   func wideDesign() async throws {
-    try await PageFixture.running { fixture in
-      let page = try await fixture.page(
-        """
-        weex.requireModule('meta').setViewport({ width: 1e308 })
-        add('div', { style: { width: 1000000, height: 500000, backgroundColor: 'red' } })
-        """)
+    let script = """
+      weex.requireModule('meta').setViewport({ width: 1e308 })
+      add('div', { style: { width: 1000000, height: 500000, backgroundColor: 'red' } })
+      """
+    try await Self.opened(script) { page in
       #expect(await page.layout.window.width == 1_000_000)
       let picture = try DrawnPicture(await page.picture())
       #expect(picture.size == "750x1334" && picture.color(374, 10) == [255, 0, 0])
-      await page.destroy()
     }
   }
 
   @Test("pictures of a page are drawn at their places", .enabled(if: DrawnPicture.canDraw, needed))
   func images() async throws {
-    try await PageFixture.running { fixture in
-      let page = try await fixture.page(
-        "add('image', { attr: { src: '\(Self.pixelURL)' }, style: { width: 750, height: 100 } })")
-      _ = await page.pendingWork(within: .seconds(10), timers: .zero)
-      #expect(try DrawnPicture(await page.picture()).color(374, 50) == [0, 0, 255])
-      await page.destroy()
+    let script = "add('image', { attr: { src: '\(Self.pixelURL)' }, style: { width: 750, height: 100 } })"
+    try await Self.opened(script) { page in
+      let picture = try DrawnPicture(await page.picture())
+      #expect(picture.color(374, 50) == [0, 0, 255])
     }
   }
 
@@ -242,9 +251,9 @@ import Testing
     }
   }
 
-  @Test("pictures are drawn one at a time, and no more wait than may")
+  @Test("no more pictures are drawn at a time than may be, and no more wait")
   func turns() async throws {
-    let turns = DrawingTurns(limit: 2)
+    let turns = DrawingTurns(width: 1, limit: 2)
     let first = try await turns.begin(for: "a", within: .seconds(60))
     let cancelled = Task { try await turns.begin(for: "a", within: .seconds(60)) }
     let second = Task { try await turns.begin(for: "b", within: .seconds(60)) }
@@ -267,32 +276,106 @@ import Testing
     turns.end(try await turns.begin(for: "c", within: .seconds(60)))
   }
 
+  @Test(
+    "pages that wait for their pictures hold up no other page, and are drawn when these have come",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func waitingPages() async throws {
+    try await PageFixture.running { fixture in
+      let paths = (1...4).map { "/\($0).png" }
+      for path in paths { fixture.origin.serve(path, Self.pixel, headers: [.cacheControl: "no-store"]) }
+      var pages: [PageInstance] = []
+      for path in paths {
+        let page = try await fixture.page(
+          "add('image', { attr: { src: '\(path)' }, style: { width: 750, height: 100 } })")
+        #expect(await page.settle(within: .seconds(50)))
+        pages.append(page)
+      }
+      let other = try await fixture.page("add('div', { style: { height: 100, backgroundColor: 'red' } })")
+      for path in paths { fixture.origin.hold(path) }
+      defer { for path in paths { fixture.origin.release(path) } }
+      var options = PictureOptions()
+      options.timeLimit = 100
+      let drawings = pages.map { [options] page in Task { try await page.picture(options) } }
+      for page in pages {
+        try await eventually("a drawing waits for its picture") { await !page.loads.isEmpty }
+      }
+      // Its turn comes while they wait.
+      options.timeLimit = 20
+      #expect(try DrawnPicture(await other.picture(options)).color(374, 50) == [255, 0, 0])
+      for page in pages { #expect(await !page.loads.isEmpty) }
+      for path in paths { fixture.origin.release(path) }
+      for drawing in drawings { #expect(try DrawnPicture(await drawing.value).color(374, 50) == [0, 0, 255]) }
+      for page in pages + [other] { await page.destroy() }
+    }
+  }
+
+  @Test(
+    "a page is refused for now if others have taken the memory of drawings, unless it needs little",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func drawingMemory() async throws {
+    try await PageFixture.running { fixture in
+      fixture.origin.serve("/large.png", Self.pixel + [UInt8](repeating: 0, count: 3 << 20))
+      let image = "{ attr: { src: 'SOURCE' }, style: { width: 750, height: 100 } }"
+      func page(_ source: String) async throws -> PageInstance {
+        let page = try await fixture.page("add('image', \(image.replacing("SOURCE", with: source)))")
+        #expect(await page.settle(within: .seconds(50)))
+        return page
+      }
+      let (large, small) = (try await page("/large.png"), try await page(Self.pixelURL))
+      #expect(DrawingTurns.shared.take(DrawingTurns.roomLimit))
+      let error = await #expect(throws: PictureError.self) { try await large.picture() }
+      #expect(error.map { if case .busy = $0 { true } else { false } } ?? false, "\(error.map { "\($0)" } ?? "")")
+      #expect(try DrawnPicture(await small.picture()).color(374, 50) == [0, 0, 255])
+      DrawingTurns.shared.give(DrawingTurns.roomLimit)
+      #expect(try DrawnPicture(await large.picture()).color(374, 50) == [0, 0, 255])
+      // All is given back.
+      #expect(DrawingTurns.shared.take(DrawingTurns.roomLimit))
+      DrawingTurns.shared.give(DrawingTurns.roomLimit)
+      await large.destroy()
+      await small.destroy()
+    }
+  }
+
+  @Test(
+    "a text that the page has measured is not measured again for a picture",
+    .enabled(if: DrawnPicture.canDraw, needed))
+  func measuredTexts() async throws {
+    let measurer = SlowMeasurer(pause: 0)
+    let script = "for (var n = 0; n < 10; n++) add('text', { attr: { value: 'text ' + n } })"
+    try await Self.opened(script, measurer: measurer) { page in
+      let units = await page.layout.window.unitsPerPoint
+      let measured = measurer.count.withLock { $0 }
+      #expect(measured >= 10)
+      // As wide as the page is, and lower.
+      let screen = try #require(PictureOptions.Screen("\(Int(750 / units))x200"))
+      #expect(try DrawnPicture(await page.picture(PictureOptions(screen: screen))).size == "\(Int(750 / units))x200")
+      #expect(measurer.count.withLock { $0 } == measured)
+    }
+  }
+
   @Test("a picture has no more pixels than its options allow", .enabled(if: DrawnPicture.canDraw, needed))
   func allowedPixels() async throws {
-    try await PageFixture.running { fixture in
-      let page = try await fixture.page("add('div', { style: { width: 750, height: 3000 } })")
+    try await Self.opened("add('div', { style: { width: 750, height: 3000 } })") { page in
       var options = PictureOptions(isFull: true)
       options.allowedPixels = 750 * 3_000
-      #expect(try DrawnPicture(await page.picture(options)).size == "750x3000")
+      let picture = try DrawnPicture(await page.picture(options))
+      #expect(picture.size == "750x3000")
       options.allowedPixels -= 1
       await #expect(throws: PictureError.tooLarge(width: 750, height: 3_000, limit: options.allowedPixels)) {
         try await page.picture(options)
       }
-      await page.destroy()
     }
   }
 
   @Test("a layout that takes longer than a picture may ends it", .enabled(if: DrawnPicture.canDraw, needed))
   func slowLayout() async throws {
-    try await PageFixture.running { fixture in
-      let measurer = SlowMeasurer()
-      fixture.registry.register { $0.handlers.measurer = measurer }
-      let page = try await fixture.page("for (var n = 0; n < 500; n++) add('text', { attr: { value: 'text ' + n } })")
+    let measurer = SlowMeasurer(pause: 5_000)
+    let script = "for (var n = 0; n < 500; n++) add('text', { attr: { value: 'text ' + n } })"
+    try await Self.opened(script, measurer: measurer) { page in
       var options = PictureOptions(screen: .init("100x100"))
       options.timeLimit = 0.1
       await #expect(throws: PictureError.tooSlow(.seconds(0.1))) { try await page.picture(options) }
       #expect(measurer.count.withLock { $0 } < 500)
-      await page.destroy()
     }
   }
 
@@ -428,13 +511,17 @@ private final class HeldMeasurer: TextMeasuring {
   }
 }
 
-/// Takes 5 ms for each text.
+/// Takes a time for each text.
 private final class SlowMeasurer: TextMeasuring {
   let count = Mutex(0)
+  private let pause: UInt32
+
+  /// - Parameter pause: in microseconds.
+  init(pause: UInt32) { self.pause = pause }
 
   func size(of text: LayoutText, width: Double) -> LayoutSize {
     count.withLock { $0 += 1 }
-    usleep(5_000)
+    usleep(pause)
     return FixedAdvances().size(of: text, width: width)
   }
 }

@@ -140,4 +140,15 @@ void pk_stretch(
 void pk_filter_rows(
     const uint8_t *pixels, int width, int height, size_t stride, bool hasAlpha, const uint8_t *above, uint8_t *rows);
 
+// Compresses into zlib's format with ISA-L, in a fifth of the time that zlib takes at its lowest level. NULL if the
+// library is missing, or memory.
+typedef struct pk_deflater pk_deflater;
+pk_deflater *pk_deflater_new(void);
+void pk_deflater_free(pk_deflater *deflater);
+
+// Compresses `count` bytes, which have to stay where they are until less than `room` bytes come out: until then it is called
+// again with a count of 0. Returns the number of bytes in `out`, -1 for an error.
+long pk_deflater_run(
+    pk_deflater *deflater, uint8_t *bytes, uint32_t count, bool isLast, uint8_t *out, uint32_t room);
+
 #endif

@@ -105,11 +105,11 @@ struct ElementLayout: Sendable {
 
   mutating func setWindow(_ window: LayoutWindow) { boxes.window = window }
 
-  /// `true` if there is more to lay out for a window than cells that have changed.
-  func needsUpdate(for window: LayoutWindow) -> Bool { !isBuilt || boxes.needsUpdate || boxes.window != window }
-
   /// Has all texts measured, also by the measurer that they have, if it has other fonts by now.
   mutating func setMeasurer(_ measurer: any TextMeasuring) { boxes.measurer = measurer }
+
+  /// Puts a measurer around the present one that says the same.
+  mutating func wrapMeasurer(_ wrap: (any TextMeasuring) -> any TextMeasuring) { boxes.wrapMeasurer(wrap) }
 
   /// Takes over that an element listens to one of ``watchedEvents``.
   private mutating func listen(_ ref: String) {

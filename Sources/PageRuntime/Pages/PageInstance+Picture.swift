@@ -18,19 +18,33 @@ extension PageInstance {
   ///   too long, or too many others are drawn before it; ``PageError/destroyed``; `CancellationError` while it waits for them.
   public func picture(_ options: PictureOptions = PictureOptions()) async throws -> [UInt8] {
     guard phase != .destroyed else { throw PageError.destroyed }
-    let turn = try await DrawingTurns.shared.begin(for: id, within: options.time * 2)
-    defer { DrawingTurns.shared.end(turn) }
-    let start = ContinuousClock.now
-    let (patience, deadline) = (start + options.time / 2, start + options.time)
+    let turns = DrawingTurns.shared
+    var time = DrawingTime(options.time)
+    let drawing = try await time.waiting { try await turns.begin(for: id, within: $0) }
+    defer { turns.end(drawing) }
     let pages = shownPages.map(\.page)
     for page in pages { _ = try page.pageTexts.get() }
-    await withTaskGroup(of: Void.self) { group in
+    await withTaskGroup(of: Void.self) { [patience = time.patience] group in
       for page in pages { group.addTask { await page.useFonts(until: patience) } }
     }
-    guard phase != .destroyed else { throw PageError.destroyed }
-    let scene = try await PageScene(shownPages, options).laidOut(until: deadline)
-    let files = await pictureFiles(scene.files, until: patience)
-    return try await scene.drawn(with: files, until: deadline)
+    var scene: PageScene
+    let memory = DrawingMemory(turns)
+    defer { memory.release() }
+    do {
+      let work = try await time.waiting { try await turns.beginWork(for: id, within: $0) }
+      defer { turns.endWork(work) }
+      guard phase != .destroyed else { throw PageError.destroyed }
+      scene = try PageScene(shownPages, options)
+      guard memory.take(scene.size) else { throw PageScene.noRoom }
+      scene = try await scene.laidOut(until: time.deadline)
+      if scene.files.isEmpty { return try await scene.drawn(with: [:], until: time.deadline) }
+    }
+    let files = PictureFiles(memory)
+    await load(scene.files, into: files, until: time.patience)
+    guard !files.lacksRoom else { throw PageScene.noRoom }
+    let work = try await time.waiting { try await turns.beginWork(for: id, within: $0) }
+    defer { turns.endWork(work) }
+    return try await scene.drawn(with: files.bytes, until: time.deadline)
   }
 
   /// The page and the pages within it, outer ones before inner ones. Pages are embedded at most 8 deep.
@@ -46,12 +60,10 @@ extension PageInstance {
 
   // MARK: Files
 
-  /// The files of pictures that come until a deadline.
-  private func pictureFiles(
-    _ wanted: [PageScene.File: PageInstance], until deadline: ContinuousClock.Instant
-  ) async -> [PageScene.File: [UInt8]] {
-    let files = PictureFiles()
-    guard !wanted.isEmpty else { return [:] }
+  /// Loads the files of pictures that come until a deadline.
+  private func load(
+    _ wanted: [PageScene.File: PageInstance], into files: PictureFiles, until deadline: ContinuousClock.Instant
+  ) async {
     await load(until: deadline) {
       await withTaskGroup(of: Void.self) { group in
         for (count, (file, page)) in wanted.enumerated() {
@@ -61,7 +73,6 @@ extension PageInstance {
         }
       }
     }
-    return files.bytes
   }
 
   /// Loads what a drawing needs, until a deadline, or until the page ends or is opened again. The rest is given up.
@@ -150,15 +161,80 @@ extension PageInstance {
   }
 }
 
+/// The time of a drawing. Waits for other drawings are none of it, and have a limit of their own.
+private struct DrawingTime {
+  private let limit: Duration
+  private var start = ContinuousClock.now
+  /// The time that it may still wait for others.
+  private var rest: Duration
+
+  init(_ limit: Duration) { (self.limit, rest) = (limit, limit * 2) }
+
+  /// When its files have to be here.
+  var patience: ContinuousClock.Instant { start + limit / 2 }
+  /// When it has to have ended.
+  var deadline: ContinuousClock.Instant { start + limit }
+
+  /// Waits for other drawings.
+  ///
+  /// - Parameter wait: gets the longest wait.
+  @PageActor mutating func waiting<Pass: Sendable>(_ wait: (Duration) async throws -> Pass) async throws -> Pass {
+    let began = ContinuousClock.now
+    let pass = try await wait(rest)
+    let waited = ContinuousClock.now - began
+    start += waited
+    rest -= waited
+    return pass
+  }
+}
+
+/// The memory of a drawing under way, while it waits for files and for its turn.
+@PageActor private final class DrawingMemory {
+  /// What each drawing may have, whatever others take: the pictures of most pages.
+  private static let share = 2 << 20
+
+  private let turns: DrawingTurns
+  private var size = 0
+  /// What it has taken of the memory for all.
+  private var taken = 0
+
+  init(_ turns: DrawingTurns) { self.turns = turns }
+
+  /// - Returns: `false` if other drawings have taken too much.
+  func take(_ bytes: Int) -> Bool {
+    let more = max(0, size + bytes - Self.share) - taken
+    guard turns.take(more) else { return false }
+    size += bytes
+    taken += more
+    return true
+  }
+
+  /// Gives everything back. What comes later is not kept.
+  func release() {
+    turns.give(taken)
+    (size, taken) = (0, 0)
+  }
+}
+
 /// The files of a drawing that have come.
 @PageActor private final class PictureFiles {
   private(set) var bytes: [PageScene.File: [UInt8]] = [:]
+  /// `true` if a file was dropped since other drawings have taken too much memory.
+  private(set) var lacksRoom = false
   private var room = PageScene.pictureRoom
+  private let memory: DrawingMemory?
+
+  /// - Parameter memory: that of the drawing; `nil` for a single file that is used at once.
+  init(_ memory: DrawingMemory? = nil) { self.memory = memory }
 
   /// Adds a file that has come. One for which there is no room is kept as an empty one, which counts as damaged.
   func add(_ file: PageScene.File, _ bytes: [UInt8]?) {
-    guard let bytes else { return }
+    guard let bytes, !lacksRoom, !Task.isCancelled else { return }
     let kept = bytes.count <= room ? bytes : []
+    guard memory?.take(kept.count) ?? true else {
+      lacksRoom = true
+      return
+    }
     room -= kept.count
     self.bytes[file] = kept
   }
@@ -169,6 +245,7 @@ extension PageInstance {
 private struct PageScene: Sendable {
   /// The most bytes of files, and of decoded pictures that are kept while a page is drawn.
   static let pictureRoom = 64 << 20
+  static let noRoom = PictureError.busy("the pictures that are being drawn take too much memory: try again later")
 
   /// A page, and the `embed` that shows it: the place of its page, which comes before, and its ref. `nil` for the outermost.
   typealias Shown = (page: PageInstance, element: (page: Int, ref: String)?)
@@ -211,9 +288,7 @@ private struct PageScene: Sendable {
 
     /// Lays the page out for its window.
     mutating func layOut(until deadline: ContinuousClock.Instant) {
-      if layout.needsUpdate(for: window) {
-        layout.setMeasurer(TimedMeasurer(measurer: layout.boxes.measurer, deadline: deadline))
-      }
+      layout.wrapMeasurer { TimedMeasurer(measurer: $0, deadline: deadline) }
       layout.setWindow(window)
       _ = layout.update(tree) { [cells] in cells }
     }
@@ -253,6 +328,9 @@ private struct PageScene: Sendable {
     pages[0].window.height = pages[0].window.width / Double(screen.width) * Double(screen.height)
     pages[0].window.unitsPerPoint = pages[0].window.width / Double(screen.width)
   }
+
+  /// The memory of the boxes, of which there may be a copy; of many it is more than is counted.
+  var size: Int { min(pages.reduce(0) { $0 + $1.elements.count } * 1_000, DrawingTurns.roomLimit - Self.pictureRoom) }
 
   /// The width of the picture in pixels.
   private var width: Double {

@@ -1,23 +1,48 @@
 import HTTPTransport
 import PagePictures
+import Synchronization
 
-/// Has pictures drawn one at a time: each may take much memory. The others wait, and pages take turns.
-struct DrawingTurns: Sendable {
+/// Bounds the drawings of a process. Those under way may wait for their files at the same time; one at a time lays out,
+/// decodes and draws, which may take much memory. The others wait, and pages take turns.
+final class DrawingTurns: Sendable {
   /// Those of this process.
-  static let shared = DrawingTurns(limit: 16)
+  static let shared = DrawingTurns()
+  /// The bytes that the drawings under way may have beyond their shares: as many as the files and the boxes of one.
+  static let roomLimit = 96 << 20
 
-  private let gate: FairGate<String>
+  private let drawings: FairGate<String>
+  private let work = FairGate<String>(width: 1)
+  private let room = Mutex(DrawingTurns.roomLimit)
 
-  /// - Parameter limit: the largest number of pictures that wait.
-  init(limit: Int) { gate = FairGate(width: 1, limit: limit) }
+  /// - Parameters:
+  ///   - width: the number of drawings under way.
+  ///   - limit: the largest number of drawings that wait until they may begin.
+  init(width: Int = 16, limit: Int = 16) { drawings = FairGate(width: width, limit: limit) }
 
-  /// The number of pictures that wait.
-  var waiting: Int { gate.counts.waiting }
+  /// The number of drawings that have not begun.
+  var waiting: Int { drawings.counts.waiting }
 
-  /// Waits until no other picture is drawn.
+  /// Waits until a drawing may begin.
   ///
   /// - Throws: `PictureError.busy` if too many wait, or this one has waited for `patience`; `CancellationError`.
   func begin(for page: String, within patience: Duration) async throws -> FairGate<String>.Pass {
+    try await Self.pass(drawings, page, patience)
+  }
+
+  func end(_ drawing: FairGate<String>.Pass) { drawings.leave(drawing) }
+
+  /// Waits until no other drawing works.
+  ///
+  /// - Throws: `PictureError.busy` if it has waited for `patience`; `CancellationError`.
+  func beginWork(for page: String, within patience: Duration) async throws -> FairGate<String>.Pass {
+    try await Self.pass(work, page, patience)
+  }
+
+  func endWork(_ turn: FairGate<String>.Pass) { work.leave(turn) }
+
+  private static func pass(
+    _ gate: FairGate<String>, _ page: String, _ patience: Duration
+  ) async throws -> FairGate<String>.Pass {
     do {
       return try await gate.enter(for: page, until: .now + patience)
     } catch FairGate<String>.Refusal.full(let limit) {
@@ -27,7 +52,18 @@ struct DrawingTurns: Sendable {
     }
   }
 
-  func end(_ turn: FairGate<String>.Pass) { gate.leave(turn) }
+  /// Takes some of the memory of the drawings under way.
+  ///
+  /// - Returns: `false` if the others have taken too much of it.
+  func take(_ bytes: Int) -> Bool {
+    room.withLock { room in
+      guard bytes <= room else { return false }
+      room -= bytes
+      return true
+    }
+  }
+
+  func give(_ bytes: Int) { room.withLock { $0 += bytes } }
 }
 
 /// How a page is drawn.
@@ -100,8 +136,8 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   /// `true` to draw all of the page's content, also what is below the screen. What a scroller on the page has scrolled away
   /// stays so.
   public var isFull: Bool
-  /// The longest time that the picture may take once it is its turn, in seconds. Half of it is the longest wait for pictures
-  /// and fonts.
+  /// The longest time that the picture may take, in seconds, without the waits for others that are drawn. Half of it is the
+  /// longest wait for pictures and fonts.
   public var timeLimit = 5.0
   /// The largest number of pixels of this picture, at most ``pixelLimit``.
   package var allowedPixels = PictureOptions.pixelLimit

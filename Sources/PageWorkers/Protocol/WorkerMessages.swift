@@ -304,6 +304,10 @@ package enum PageFault: Codable, Error, Hashable, Sendable {
   case busy(String)
   /// The process cannot draw pages, since a library is missing.
   case cannotDraw(String)
+  /// The view of the page is larger than it may be, or cannot be made.
+  case noView(String)
+  /// Making the view took longer than it may.
+  case slowView(String)
   case unknownPage
   /// The page has no element of an event's ref, or none that a tap reaches.
   case unknownElement(String)

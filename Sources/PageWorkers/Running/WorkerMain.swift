@@ -202,7 +202,7 @@ extension WorkerPages {
     do {
       let (reply, payload) = try await body()
       guard payload.count <= Frame.limit - (1 << 20) else {
-        return socket.post(.failed(call: call, .refused("the view of the page is too long: \(payload.count) bytes")))
+        return socket.post(.failed(call: call, .noView("the view of the page is too long: \(payload.count) bytes")))
       }
       await socket.send(.done(call: call, reply), payload)
     } catch {
@@ -222,6 +222,8 @@ extension PageFault {
     case let error as ClickError: self = .unknownElement("\(error)")
     case PictureError.busy(let reason): self = .busy(reason)
     case PictureError.unavailable(let reason): self = .cannotDraw(reason)
+    case let error as PictureError:
+      if case .tooSlow = error { self = .slowView("\(error)") } else { self = .noView("\(error)") }
     case let error as ScriptError where error == .closed: self = .unknownPage
     case let error as ScriptError: self = .script(ScriptException(message: "\(error)"))
     default: self = .refused(error.sentence)

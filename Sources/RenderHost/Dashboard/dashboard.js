@@ -353,8 +353,9 @@
       if (frame) frame.style.transform = `scale(${target.clientWidth / 750})`;
     }
   });
-  // Small pictures, of a host that draws pages: only of those that can be seen, one after the other, each after a pause.
-  const PAUSE = 5000, FAILURE_PAUSE = 30000, PATIENCE = 20000;
+  // Small pictures, of a host that draws pages: only of those that can be seen, one after the other, each after a pause. One
+  // that does not come is asked for again soon, as the host may be busy, and then after longer and longer pauses.
+  const PAUSE = 5000, FIRST_RETRY = 1500, LAST_RETRY = 30000, PATIENCE = 20000;
   const pictures = new Map();
   let isLoading = false;
   const sight = new IntersectionObserver((entries) => {
@@ -376,7 +377,8 @@
       clearTimeout(timer);
       image.onload = image.onerror = null;
       picture.shown = isGood ? path : null;
-      picture.after = Date.now() + (isGood ? PAUSE : FAILURE_PAUSE);
+      picture.after = Date.now() + (isGood ? PAUSE : picture.retry);
+      picture.retry = isGood ? FIRST_RETRY : Math.min(picture.retry * 2, LAST_RETRY);
       if (pictures.get(box) === picture) box.replaceChildren(isGood ? image : make("p", "nothing", "No picture."));
       isLoading = false;
       loadPicture();
@@ -392,7 +394,7 @@
     if (!pictures.has(box)) {
       box.replaceChildren(make("p", "nothing", "Nothing to see yet."));
       delete box.dataset.stamp;
-      pictures.set(box, { shown: null, after: 0, isSeen: false });
+      pictures.set(box, { shown: null, after: 0, retry: FIRST_RETRY, isSeen: false });
       sight.observe(box);
     }
     Object.assign(pictures.get(box), { path, name });

@@ -23,6 +23,10 @@ enum PageFailure: Error, CustomStringConvertible {
   case noPictures
   /// A library for pictures is missing.
   case cannotDraw(String)
+  /// The view of a page is larger than it may be, or cannot be made.
+  case noView(url: String, reason: String)
+  /// Making the view took longer than it may.
+  case slowView(url: String, reason: String)
 
   /// The number of seconds after which the client may try again.
   private static let pause = 1
@@ -34,8 +38,8 @@ enum PageFailure: Error, CustomStringConvertible {
     case .bundle(let status, _): HTTPResponse.Status(code: status)
     case .notPermitted, .barred: .forbidden
     case .full, .busy: .serviceUnavailable
-    case .script: .unprocessableContent
-    case .killed: .gatewayTimeout
+    case .script, .noView: .unprocessableContent
+    case .killed, .slowView: .gatewayTimeout
     case .noPictures, .cannotDraw: .notImplemented
     }
   }
@@ -44,7 +48,8 @@ enum PageFailure: Error, CustomStringConvertible {
     switch self {
     case .badRequest(let reason): reason
     case .unknownPage(let id): "there is no page \"\(id)\": it has expired, was closed, or never was"
-    case .unknownElement(let url, let reason): "\(url): \(reason)"
+    case .unknownElement(let url, let reason), .noView(let url, let reason), .slowView(let url, let reason):
+      "\(url): \(reason)"
     case .unknownBundle(let name): "the current release has no bundle \"\(name)\""
     case .bundle(_, let reason): reason
     case .notPermitted(let reason, _): reason
@@ -97,6 +102,8 @@ enum PageFailure: Error, CustomStringConvertible {
     case .refused(let reason): self = .script(url: url, ScriptException(message: reason))
     case .busy(let reason): self = .busy(reason)
     case .cannotDraw(let reason): self = .cannotDraw(reason)
+    case .noView(let reason): self = .noView(url: url, reason: reason)
+    case .slowView(let reason): self = .slowView(url: url, reason: reason)
     case .unknownPage: self = .unknownPage(url)
     case .unknownElement(let reason): self = .unknownElement(url: url, reason: reason)
     }

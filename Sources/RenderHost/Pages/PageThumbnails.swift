@@ -13,13 +13,18 @@ struct PageThumbnails: Sendable {
 
     /// - Returns: `true` if the page need not be drawn again: it is as it was, or could not be drawn a moment ago.
     func answers(_ version: String, at now: ContinuousClock.Instant) -> Bool {
-      if case .failure = file { return now < drawn + PageThumbnails.failurePause }
-      return version == self.version
+      switch file {
+      case .failure(.busy), .failure(.full): now < drawn + PageThumbnails.busyPause
+      case .failure: now < drawn + PageThumbnails.failurePause
+      case .success: version == self.version
+      }
     }
   }
 
   /// The time after which a page that could not be drawn is tried again.
   static let failurePause: Duration = .seconds(30)
+  /// The same, if it was only not its turn.
+  static let busyPause: Duration = .seconds(1)
   /// The longest time of a drawing in seconds, and of the wait for the drawings before it.
   static let timeLimit = 2.0
   static let wait: Duration = .seconds(10)

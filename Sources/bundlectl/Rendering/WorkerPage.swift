@@ -123,7 +123,9 @@ actor WorkerPage: RenderedPage {
       let (reply, tree) = try await body()
       try await record(reply, tree)
       return nil
-    } catch PageFault.refused(let reason), PageFault.cannotDraw(let reason) {
+    } catch PageFault.refused(let reason), PageFault.cannotDraw(let reason), PageFault.noView(let reason),
+      PageFault.slowView(let reason)
+    {
       return RenderFault(reason)
     } catch {
       state.phase = .failed
@@ -237,7 +239,8 @@ struct WorkerLimits: Hashable, Sendable {
     switch error {
     case PageFault.stopped(let reason), WorkerError.ended(let reason, _): return fault(reason, url)
     case PageFault.script(let thrown): return RenderFault(thrown)
-    case PageFault.refused(let reason), PageFault.busy(let reason), PageFault.cannotDraw(let reason):
+    case PageFault.refused(let reason), PageFault.busy(let reason), PageFault.cannotDraw(let reason),
+      PageFault.noView(let reason), PageFault.slowView(let reason):
       return RenderFault(reason)
     case PageFault.unknownPage: return RenderFault("\(url.readable): the page has ended", url: url.text)
     case WorkerError.noMemory:

@@ -76,6 +76,8 @@ import Testing
     try await PageFarm.running(["huge": huge], workers: 1, change: { $0.pictures = true }) { farm in
       let refused = try await farm.ask(.get, "/render?name=huge&format=png&full")
       #expect(refused.status == 422 && refused.text.contains("is too large"), "\(refused.text)")
+      // It is no error of the script.
+      #expect(refused.json["exception"] == .null, "\(refused.text)")
       #expect(try await farm.ask(.get, "/render?name=huge&format=png").status == 200)
     }
   }
@@ -126,6 +128,17 @@ import Testing
     #expect(drawn.answers("1-1-0", at: start + .seconds(3_600)) && !drawn.answers("1-2-0", at: start))
     let failed = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.noPictures), drawn: start)
     #expect(failed.answers("1-2-0", at: start + .seconds(29)) && !failed.answers("1-1-0", at: start + .seconds(30)))
+    // One whose turn did not come is tried again soon.
+    let busy = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.busy("others")), drawn: start)
+    #expect(busy.answers("1-1-0", at: start + .milliseconds(900)) && !busy.answers("1-1-0", at: start + .seconds(1)))
+  }
+
+  @Test("a view that is too large, or takes too long, has an answer of its own")
+  func refusedViews() {
+    for (fault, status) in [(PageFault.noView("too large"), 422), (.slowView("too slow"), 504), (.busy("later"), 503)] {
+      let failure = PageFailure(fault, url: "https://a.example/home.js")
+      #expect(failure.status.code == status && failure.response.headers[.retryAfter] == (status == 503 ? "1" : nil))
+    }
   }
 
   @Test("a host without --pictures says so")

@@ -6,6 +6,23 @@ import Testing
 /// The script engine's library: of the daemon's processes, only workers load it.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineLoadingTests {
+  /// A folder with the bundle `counter`.
+  ///
+  /// - Parameter library: a library that a daemon cannot load which is started by the shell with the line `shell`.
+  private static func folder(
+    without library: String? = nil
+  ) throws -> (folder: TemporaryDirectory, bundles: String, shell: String) {
+    let folder = try TemporaryDirectory()
+    let (bundles, libraries) = (folder.file("bundles"), folder.file("libraries"))
+    for path in [bundles, libraries] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
+    // The loader finds a file that is not a library.
+    if let library { try Data().write(to: URL(fileURLWithPath: libraries + "/" + library)) }
+    return (folder, bundles, "export LD_LIBRARY_PATH=\(libraries)")
+  }
+
   @Test("a gateway does not load the engine")
   func gateway() async throws {
     let origin = try await FaultOrigin.start()
@@ -24,10 +41,7 @@ struct EngineLoadingTests {
 
   @Test("a daemon with pages does not load the engine, and its workers do")
   func workers() async throws {
-    let folder = try TemporaryDirectory()
-    let bundles = folder.file("bundles")
-    try FileManager.default.createDirectory(atPath: bundles, withIntermediateDirectories: true)
-    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
+    let (folder, bundles, _) = try Self.folder()
     try await Daemon.running(bundles, folder) { daemon in
       #expect(try await daemon.get("/render?name=counter").status == 200)
       #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: daemon.program.identifier))
@@ -39,15 +53,7 @@ struct EngineLoadingTests {
 
   @Test("without the engine a host with pages is not ready, answers for them with 503, and says what to install")
   func noEngine() async throws {
-    let folder = try TemporaryDirectory()
-    let bundles = folder.file("bundles")
-    for path in [bundles, folder.file("libraries")] {
-      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
-    // The loader finds a file that is not a library.
-    try Data().write(to: URL(fileURLWithPath: folder.file("libraries/libjavascriptcoregtk-4.1.so.0")))
-    let shell = "export LD_LIBRARY_PATH=\(folder.file("libraries"))"
+    let (folder, bundles, shell) = try Self.folder(without: "libjavascriptcoregtk-4.1.so.0")
     let reason = "JavaScriptCore cannot be loaded: install libjavascriptcoregtk-4.1-0"
     try await Daemon.running(bundles, folder, shell: shell, isReady: false) { daemon in
       try await daemon.until("/readyz has the reason") {
@@ -68,15 +74,7 @@ struct EngineLoadingTests {
 
   @Test("without the library for pictures a host that draws opens pages, and says with 501 what to install")
   func noPictures() async throws {
-    let folder = try TemporaryDirectory()
-    let bundles = folder.file("bundles")
-    for path in [bundles, folder.file("libraries")] {
-      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
-    // The loader finds a file that is not a library.
-    try Data().write(to: URL(fileURLWithPath: folder.file("libraries/libpangocairo-1.0.so.0")))
-    let shell = "export LD_LIBRARY_PATH=\(folder.file("libraries"))"
+    let (folder, bundles, shell) = try Self.folder(without: "libpangocairo-1.0.so.0")
     try await Daemon.running(bundles, folder, ["--pictures"], shell: shell) { daemon in
       #expect(try await daemon.get("/render?name=counter").status == 200)
       let picture = try await daemon.get("/render?name=counter&format=png")
