@@ -194,7 +194,7 @@ let package = Package(
     .target(
       name: "PageWorkers",
       dependencies: [
-        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PagePictures", "PageRuntime", "Releases", "CLinux",
+        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PagePictures", "PageRuntime", "Releases", "CBrotli", "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -245,7 +245,7 @@ let package = Package(
       name: "RenderHost",
       dependencies: [
         "CacheGateway", "Containers", "Fleet", "ServerKit", "PageKit", "PageWorkers", "CLinux",
-        "CBrotli", "CZlib", "CZstd", "CCrypto",
+        "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),

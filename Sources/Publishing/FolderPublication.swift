@@ -21,9 +21,23 @@ package struct FolderPublication: Sendable {
     package var signers: [VerificationKey] = []
     /// `true` if another host signs the status of the published release.
     package var statusIsElsewhere = false
+    /// Looks at a new release before anything of it is written; `nil` for none.
+    package var gate: Gate?
 
     package init() {}
   }
+
+  /// Looks at a release, and throws to refuse it.
+  ///
+  /// - Parameters:
+  ///   - manifest: lists the folder's contents.
+  ///   - current: the manifest of the current release; `nil` if there is none.
+  ///   - content: returns a content of the current release.
+  package typealias Gate =
+    @Sendable (
+      _ manifest: Manifest, _ current: Manifest?,
+      _ content: @escaping @Sendable (Manifest.Entry) async throws -> [UInt8]
+    ) async throws -> Void
 
   /// Signs a manifest: returns its bytes and those of its signature file.
   package typealias Signing = @Sendable (Manifest) async throws -> (bytes: [UInt8], signatures: [UInt8])
@@ -75,7 +89,7 @@ package struct FolderPublication: Sendable {
   private var store: S3Store { releases.store }
 
   /// - Throws: ``PublishError``, ``DescribedError``, ``ManifestError``, ``ObjectStoreError``, ``TransportError``, errors of
-  ///   signing, `CancellationError`.
+  ///   signing and of the gate, `CancellationError`.
   package func publish(_ progress: @escaping @Sendable (Progress) -> Void = { _ in }) async throws -> Report {
     if !options.isAlone, releases.keeper == nil, try await !store.supportsConditions() {
       throw PublishError.noConditions(store.location)
@@ -109,6 +123,9 @@ package struct FolderPublication: Sendable {
     var report = Report(
       release: draft.manifest.release, sequence: draft.manifest.sequence, isChanged: draft.isChanged)
     let root = sign == nil ? nil : try await newestRoot()
+    if draft.isChanged, let gate = options.gate {
+      try await gate(draft.manifest, current, content(of: current))
+    }
     try await restore(plan.reused, &report)
     if !draft.isChanged, sign == nil { return report }
 
@@ -141,6 +158,17 @@ package struct FolderPublication: Sendable {
     try await releases.replace(state, with: next, isAlone: options.isAlone)
     report.former = pointer?.current.release == release.release ? nil : pointer?.current.release
     return report
+  }
+
+  /// Reads contents of a published release.
+  private func content(of release: Manifest?) -> @Sendable (Manifest.Entry) async throws -> [UInt8] {
+    let names = PublishPlan.names(of: release.map { [$0] } ?? [])
+    return { [store, releases] entry in
+      guard let name = entry.sha256.flatMap({ names[$0] }),
+        let object = try await store.object(PublishedNames.blobs + name, upTo: releases.limits.fileBytes)
+      else { throw DescribedError("\(store.location) has no content of \(entry.path.quotedForMessage)") }
+      return object.bytes
+    }
   }
 
   /// Reads the manifests of the newest releases.

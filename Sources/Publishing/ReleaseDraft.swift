@@ -19,6 +19,7 @@ struct ReleaseDraft: Hashable, Sendable {
     let own = try FileManager.default.contents(atPath: path).map { try Manifest(reading: Array($0)) }
     var builder = ManifestBuilder(folder: folder)
     builder.excluded = path
+    builder.hasGate = options.gate != nil
     var manifest = try builder.manifest(
       following: own ?? current, base: options.base ?? own?.base ?? current?.base ?? "")
     manifest.removeTimes()

@@ -23,6 +23,18 @@ struct ManifestBuilderTests {
     #expect(manifest.files.map(\.path) == listed)
   }
 
+  @Test("the settings of the gate are a file of the release only where there is no gate")
+  func gateSettings() throws {
+    let folder = try TemporaryDirectory()
+    for name in ["home.js", "gate.json"] {
+      try Data("var a".utf8).write(to: URL(fileURLWithPath: folder.file(name)))
+    }
+    var builder = ManifestBuilder(folder: folder.path)
+    #expect(try builder.manifest(following: nil, base: "").files.map(\.path) == ["gate.json"])
+    builder.hasGate = true
+    #expect(try builder.manifest(following: nil, base: "").files.isEmpty)
+  }
+
   @Test("copies that editors and merges leave are no files of a release")
   func copiesOfEditors() throws {
     let folder = try TemporaryDirectory()

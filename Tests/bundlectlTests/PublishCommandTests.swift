@@ -58,6 +58,43 @@ struct PublishCommandTests {
     }
   }
 
+  @Test("a release whose page fails beside the current one is refused by the gate, and nothing is published")
+  func gate() async throws {
+    let page = """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div');
+      b.appendChild(d.createElement('text', { attr: { value: 'a' } }));
+      d.documentElement.appendChild(b);
+
+      """
+    try await Self.running { (bucket: TestBucket, folder: TemporaryDirectory) async throws in
+      func publish(_ more: String...) async throws -> Command.Result {
+        try await Command.start(
+          ["publish", folder.path, "s3://bucket/app"] + more, environment: bucket.environment
+        ).result()
+      }
+      try Self.write("home.js", page, folder)
+      try Self.write("gate.json", "{}", folder)
+      let first = try await publish("--release", "r1", "--gate")
+      #expect(first.status == 0 && first.output.hasPrefix("1 content uploaded"), "\(first.error)")
+      let objects = bucket.objects
+
+      try Self.write("home.js", page + "gone();", folder)
+      let refused = try await publish("--release", "r2", "--gate", "--json")
+      #expect(refused.status == 1, "\(refused.error)")
+      #expect((try refused.json["error"] as? String)?.hasPrefix("the gate refuses release r2: home: threw") == true)
+      #expect((try refused.json["gate"] as? [String: Any])?["former"] as? String == "r1")
+      #expect(bucket.objects == objects)
+
+      // The same exception is known once it is published.
+      #expect(try await publish("--release", "r2", "--gate=warn").status == 0)
+      try Self.write("home.js", page + "// 3\ngone();", folder)
+      let known = try await publish("--release", "r3", "--gate", "--json")
+      #expect(known.status == 0, "\(known.error)")
+      #expect((try known.json["gate"] as? [String: Any])?["refused"] as? Bool == false)
+    }
+  }
+
   @Test(
     "a journal that cannot be one is named",
     arguments: [

@@ -327,6 +327,9 @@ package actor WorkerPool: Service {
       problem: failedStarts > 0 ? startProblem : nil, engineProblem: engineProblem)
   }
 
+  /// The processor time that each worker has used since its start, by its number.
+  package func processorTimes() -> [Int: Duration] { workers.compactMapValues(\.process.processorTime) }
+
   /// The places of the workers by page.
   package func slots() -> [UInt64: Int] { assignments.compactMapValues { workers[$0.worker]?.slot } }
 }

@@ -21,6 +21,15 @@ struct WorkerProcess: Sendable {
   }
 }
 
+extension WorkerProcess {
+  /// The processor time of all its threads; `nil` after its end.
+  var processorTime: Duration? {
+    var (clock, time) = (clockid_t(), timespec())
+    guard clock_getcpuclockid(id, &clock) == 0, clock_gettime(clock, &time) == 0 else { return nil }
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+}
+
 /// The end of a process.
 enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
   case exited(Int32)

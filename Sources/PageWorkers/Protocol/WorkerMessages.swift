@@ -333,6 +333,17 @@ package struct ConfinementReport: Hashable, Sendable, Codable {
     if let failure { kept[name] = failure } else { dropped.append(name) }
   }
 
+  /// The steps that the page of a command requires. The filter of system calls covers the other ones.
+  private static let needed = ["privileges": "new-privileges", "files": "files", "system calls": "system-calls"]
+
+  /// The first step that failed although it is required, such as `cannot give up files: …`; `nil` if there is none.
+  package var lack: String? {
+    for (what, step) in Self.needed.sorted(by: { $0.key < $1.key }) {
+      if let reason = kept[step] { return "cannot give up \(what): \(reason)" }
+    }
+    return nil
+  }
+
   /// The report in a line.
   package var summary: String {
     let kept = kept.sorted { $0.key < $1.key }.map { "\($0.key) (\($0.value))" }.joined(separator: ", ")

@@ -6,6 +6,8 @@ package struct ManifestBuilder: Sendable {
   package let folder: String
   /// The path of a file that is left out: the manifest itself, if it is in the folder.
   package var excluded: String?
+  /// `true` if `gate.json` has the settings of the gate, and is no file of the release.
+  package var hasGate = false
 
   package init(folder: String) { self.folder = folder }
 
@@ -137,8 +139,9 @@ package struct ManifestBuilder: Sendable {
         let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
         let isStatus = path.isEmpty && signed == ReleaseStatus.fileName && leavesOutStatus
+        let isGate = path.isEmpty && name == "gate.json" && hasGate
         let isDelta = path == Manifest.deltaFolder && Manifest.delta(named: name) != nil
-        if file != excluded, !isRoot, !isStatus, !isDelta, !Self.isCopyOfEditor(name) { found.append(child) }
+        if file != excluded, !isRoot, !isStatus, !isGate, !isDelta, !Self.isCopyOfEditor(name) { found.append(child) }
       case S_IFLNK:
         throw DescribedError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

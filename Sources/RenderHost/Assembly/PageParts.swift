@@ -45,7 +45,8 @@ struct PageParts: Sendable {
       signed = try store.readingTransport(transport, for: releases, where: PublishedNames.isRead)
     }
     host = try PageHost(configuration, transport: transport, releases: signed)
-    serving = try Serving(settings, host: host, record: record, fleet: fleet, logger: logger)
+    serving = try Serving(
+      settings, host: host, record: record, executable: executable, fleet: fleet, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(
       host: host, access: access, settings: settings, executable: executable, locations: locations, record: record,
@@ -105,6 +106,8 @@ struct PageParts: Sendable {
       HealthCheck(name: "release") {
         let readiness = serving.feed.readiness
         return readiness.isReady ? nil : readiness.problem ?? "no release is served yet"
+      } warning: {
+        serving.feed.refusal
       },
     ]
     guard settings.workers > 0 else { return checks }

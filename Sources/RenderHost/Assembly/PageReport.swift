@@ -14,7 +14,8 @@ extension PageParts {
         name: release.name, sequence: Int(release.stored.sequence),
         source: settings.bundles ?? settings.manifest?.text ?? "",
         activated: Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)),
-        verified: serving.feed.verified, reports: await serving.reportCounts(of: release))
+        verified: serving.feed.verified, reports: await serving.reportCounts(of: release),
+        refused: serving.feed.refusal)
       status.bundles = await bundles(of: release, barred: workers.barred)
     }
     status.pages = await pages()

@@ -145,7 +145,7 @@ struct SettingFlags<let group: Int>: ParsableArguments, CustomReflectable {
     for setting in Settings.groups[group] {
       let key = setting.key
       switch setting.form {
-      case .value: given[key] = try values.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
+      case .value, .valueOr: given[key] = try values.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
       case .list:
         let texts = try values.decode(Option<[String]>.self, forKey: key).wrappedValue
         given[key] = texts.isEmpty ? nil : texts
@@ -162,6 +162,7 @@ extension Setting<Settings> {
     let help = ArgumentHelp(help, discussion: discussion, valueName: valueName.isEmpty ? nil : valueName)
     return switch form {
     case .value: Option<String?>(name: name, help: help) as Any
+    case .valueOr(let value): Option<String?>(name: name, defaultAsFlag: value, parsing: .next, help: help)
     case .list: Option<[String]>(wrappedValue: [], name: name, help: help)
     case .toggle: Flag<Bool>(wrappedValue: false, name: name, help: help)
     }

@@ -39,6 +39,8 @@ struct HostStatus: Codable, Sendable {
     var verified: Date?
     /// The reports of installs about it; `nil` if none are taken.
     var reports: Reports?
+    /// The reason why the gate keeps a newer one from being served; `nil` if it does not.
+    var refused: String?
 
     struct Reports: Codable, Sendable {
       /// The installs on which it is good, and on which it is bad.

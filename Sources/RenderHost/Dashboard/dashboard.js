@@ -205,13 +205,16 @@
   // Sections
 
   const showHead = (status) => {
-    const wrong = status.checks.filter((check) => !check.ok);
+    const reason = (check) => check.reason ?? check.name;
+    const wrong = status.checks.filter((check) => !check.ok && check.required !== false);
+    const warned = status.checks.filter((check) => !check.ok && check.required === false).map(reason);
     const away = (status.origins ?? []).filter((origin) => !origin.isUp).map((origin) => origin.name);
     const health = by("health");
-    setText(health, wrong.length ? "Not ready: " + wrong.map((check) => check.reason ?? check.name).join("; ")
-      : away.length ? "Ready, but " + (away.length > 3 ? many(away.length, "origin", "origins") : away.join(", ")) + " away" : "Ready");
-    health.className = "health " + (wrong.length ? "bad" : away.length ? "warn" : "good");
-    document.title = (wrong.length || away.length ? "● " : "") + "renderhost";
+    if (away.length) warned.push((away.length > 3 ? many(away.length, "origin", "origins") : away.join(", ")) + " away");
+    setText(health, wrong.length ? "Not ready: " + wrong.map(reason).join("; ")
+      : warned.length ? "Ready, but " + warned.join("; ") : "Ready");
+    health.className = "health " + (wrong.length ? "bad" : warned.length ? "warn" : "good");
+    document.title = (wrong.length || warned.length ? "● " : "") + "renderhost";
     const points = status.traffic.points;
     setText(by("traffic-window"), points.length < 2 ? ""
       : "of the last " + span((Date.parse(points.at(-1).time) - Date.parse(points[0].time)) / 1000)

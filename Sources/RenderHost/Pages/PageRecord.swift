@@ -105,6 +105,10 @@ extension HostMetrics {
   /// `renderhost_verifications`: checks of the source, by outcome: `unchanged`, `changed`, `failed`.
   func verifications(_ outcome: String) -> Counter { counter("renderhost_verifications", "outcome", outcome) }
 
+  /// `renderhost_gate`: releases that the gate has looked at, by outcome: `passed`, `warned` (served in spite of it),
+  /// `refused`, `failed` (its pages could not be run).
+  func gate(_ outcome: String) -> Counter { counter("renderhost_gate", "outcome", outcome) }
+
   /// `renderhost_releases`: releases that were switched to.
   var releases: Counter { Counter(label: "renderhost_releases", factory: registry) }
 
@@ -154,6 +158,7 @@ extension HostMetrics {
     "renderhost_answers": .init(help: "Bundles and resources of pages, by where they came from."),
     "renderhost_saved_bytes": .init(help: "Bytes of bundles and files that did not have to be sent."),
     "renderhost_verifications": .init(help: "Checks of the source, by outcome."),
+    "renderhost_gate": .init(help: "Releases that the gate looked at, by outcome."),
     "renderhost_releases": .init(help: "Releases that were switched to."),
     "renderhost_reports": .init(help: "Reports of installs about the release, by result."),
     "renderhost_halts": .init(help: "Releases that were halted, by reports or by hand."),

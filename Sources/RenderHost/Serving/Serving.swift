@@ -53,10 +53,13 @@ struct Serving: Sendable {
     configuration.storage.formerReleases = DeltaStore.baseLimit
   }
 
-  /// - Parameter host: has ``source(_:)`` as its manifest, and a configuration of ``configure(_:_:)``.
-  /// - Parameter fleet: gives the reports and halts of all hosts; `nil` for a host of its own.
+  /// - Parameters:
+  ///   - host: has ``source(_:)`` as its manifest, and a configuration of ``configure(_:_:)``.
+  ///   - executable: the program that runs the gate's pages as `… worker`; this one by default.
+  ///   - fleet: gives the reports and halts of all hosts; `nil` for a host of its own.
   init(
-    _ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), fleet: FleetMember? = nil, logger: Logger
+    _ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), executable: String = "/proc/self/exe",
+    fleet: FleetMember? = nil, logger: Logger
   ) throws {
     feed = ReleaseFeed()
     let variants = VariantDirectory(store: settings.store.path, logger: logger)
@@ -72,7 +75,10 @@ struct Serving: Sendable {
     desk = try ReportDesk(settings, publisher: publisher, record: record, fleet: fleet, logger: logger)
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)
-      services = [FolderWatcher(source, publisher: publisher, reports: reports, logger: logger)]
+      let gate = try settings.gate.map {
+        try ReleaseGate($0, settings, store: host.store, executable: executable, record: record, logger: logger)
+      }
+      services = [FolderWatcher(source, publisher: publisher, gate: gate, reports: reports, logger: logger)]
     } else {
       services = [Self.follower(publisher, every: settings.follow, reports)]
     }

@@ -4,10 +4,12 @@ import CacheGateway
 import Foundation
 import HTTPTransport
 import PageKit
+import PageWorkers
 import ServerKit
 
 extension SettingKey {
   static let bundles = Self("bundles")
+  static let gate = Self("gate")
   static let manifest = Self("manifest")
   static let releases = Self("releases")
   static let follow = Self("follow")
@@ -69,6 +71,19 @@ extension Settings {
 
   static let serving: [Setting<Settings>] = [
     .path(.bundles, \.bundles, help: "The folder of bundles to serve, and to watch.", valueName: "dir"),
+    Setting(
+      .gate, form: .valueOr(GateMode.fail.rawValue),
+      help: "Run every page of a changed folder before it is served.",
+      discussion: """
+        Beside the same page of the release that is served. fail, also without a value, goes on with that release if a \
+        page fails; warn only tells. gate.json in the folder has budgets and exemptions.
+        """, valueName: "warn|fail"
+    ) {
+      guard let mode = GateMode(rawValue: $0.text) else { throw $0.bad("warn or fail") }
+      $1.gate = mode
+    } show: {
+      $0.gate?.rawValue
+    },
     Setting(.manifest, help: "The manifest of another server to follow instead.", valueName: "url") { value, settings in
       guard let url = PageURL(value.text), value.text.hasPrefix("http") else {
         throw value.bad("an http or https URL")

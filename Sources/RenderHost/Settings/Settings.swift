@@ -13,6 +13,8 @@ import ServerKit
 package struct Settings: Sendable {
   /// The folder of bundles that is served and watched; `nil` with ``manifest``.
   package var bundles: String?
+  /// How the pages of the folder's releases are looked at before they are served; `nil` for not at all.
+  package var gate: GateMode?
   /// The manifest of another server that is followed; `nil` with ``bundles``.
   package var manifest: PageURL?
   /// The published releases that are followed: ``manifest`` is their pointer. `nil` for any other source.

@@ -14,6 +14,10 @@ extension Settings {
         bundles != nil && manifest != nil,
         "--bundles and --manifest exclude each other: serve a folder, or follow a server"
       ),
+      (
+        gate != nil && bundles == nil,
+        "--gate needs --bundles: what another server publishes is looked at before it does (bundlectl publish --gate)"
+      ),
       (root != nil && manifest == nil, "--root needs --manifest: the files of a folder are not signed"),
       ((signWith == nil) != (publicKey == nil), "--sign-with and --public-key belong together: one of them is missing"),
       (

@@ -2,13 +2,15 @@ import Foundation
 import HTTPTransport
 
 /// The values that a setting takes.
-package enum SettingForm: Sendable {
+package enum SettingForm: Hashable, Sendable {
   /// One value.
   case value
   /// Several values: a repeated flag, commas in the environment, an array in the file.
   case list
   /// True or false; its flag has no value, and means true.
   case toggle
+  /// One value; its flag without one means this.
+  case valueOr(String)
 }
 
 /// One setting of a part: its name, its help, and the functions that read and show it.

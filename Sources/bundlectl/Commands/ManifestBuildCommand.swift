@@ -16,11 +16,15 @@ struct ManifestBuildCommand: JSONCommand {
 
       With --deltas-from, DIR/deltas/ gets a file for each content that OLD has too, under the same name and with other \
       bytes: a host that has those fetches the few bytes of that file. Any web server can serve them.
+
+      With --gate, every page runs in a confined process first, beside the same page of --former or of the first \
+      --deltas-from. \(GateOptions.discussion)
       """
   )
   .with(
     examples: "bundlectl manifest build pages -o manifest.json",
-    "bundlectl manifest build pages -o manifest.json --deltas-from old/manifest.json")
+    "bundlectl manifest build pages -o manifest.json --deltas-from old/manifest.json",
+    "bundlectl manifest build pages -o manifest.json --former old/manifest.json --gate")
 
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
   var folder: String
@@ -54,6 +58,15 @@ struct ManifestBuildCommand: JSONCommand {
     completion: .file())
   var deltasFrom: [String] = []
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "With --gate: the folder or manifest of the release before, whose pages run too.", valueName: "old"),
+    completion: .file())
+  var former: String?
+
+  @OptionGroup var gate: GateOptions
+
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
@@ -62,12 +75,14 @@ struct ManifestBuildCommand: JSONCommand {
     if let sequence, !(0...Int64.sequenceLimit).contains(sequence) {
       throw ValidationError("--sequence must be from 0 to \(Int64.sequenceLimit).")
     }
+    if former != nil, gate.mode == nil { throw ValidationError("--former belongs to --gate.") }
   }
 
-  func perform() throws {
+  func perform() async throws {
     let former = try existing()
     var builder = ManifestBuilder(folder: folder)
     builder.excluded = output
+    builder.hasGate = gate.mode != nil
     var manifest = try builder.manifest(following: former, base: base ?? relativeBase())
     let isChanged =
       former.map { $0.bundles != manifest.bundles || $0.files != manifest.files || $0.base != manifest.base } ?? true
@@ -78,16 +93,18 @@ struct ManifestBuildCommand: JSONCommand {
 
     // The next release begins with other installs.
     if isChanged { manifest.rollout?.salt = manifest.release }
+    let report = try await passGate(manifest)
     let deltas = try addDeltas(to: &manifest)
     let bytes = try manifest.fileBytes()
     guard let output else { return Terminal.output.write(String(decoding: bytes, as: UTF8.self)) }
     try OutputFile.write(Data(bytes), to: output)
     if json {
-      return try JSONOutput.print([
+      let object: JSONObject = [
         "manifest": output, "release": manifest.release, "sequence": manifest.sequence,
         "bundles": manifest.bundles.count, "files": manifest.files.count, "changed": isChanged,
         "deltas": deltas.count,
-      ])
+      ]
+      return try JSONOutput.print(object.adding(ifPresent: ["gate": report?.json]))
     }
     let made =
       deltas.count > 0
@@ -96,6 +113,19 @@ struct ManifestBuildCommand: JSONCommand {
     Terminal.output.line(
       "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")\(made)"
     )
+  }
+
+  /// - Returns: `nil` without the gate.
+  /// - Throws: `ExitCode` if the release is refused, ``DescribedError``.
+  private func passGate(_ manifest: Manifest) async throws -> GateReport? {
+    guard gate.mode != nil else { return nil }
+    guard let url = PageURL(filePath: output ?? "manifest.json") else {
+      throw DescribedError("\(output ?? "") cannot be written as a URL")
+    }
+    let before = try (former ?? deltasFrom.first).map { try GateRelease(former: $0) }
+    return try await gate.pass(
+      try GateRelease(manifest, of: folder, at: url), beside: before,
+      settingsIn: ((output ?? "") as NSString).deletingLastPathComponent, json: json)
   }
 
   /// - Returns: the number of deltas that were made, their bytes, and the bytes of the contents that they lead to.

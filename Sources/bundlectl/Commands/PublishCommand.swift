@@ -1,8 +1,10 @@
 import ArgumentParser
 import Foundation
 import PageKit
+import PageWorkers
 import Publishing
 import Releases
+import Synchronization
 
 struct PublishCommand: JSONCommand {
   static let configuration = CommandConfiguration(
@@ -21,10 +23,15 @@ struct PublishCommand: JSONCommand {
       *.root.json are published too. What hosts with keys would refuse, such as a root that too few keys have signed, \
       is refused before anything is uploaded.
 
+      With --gate, every page runs in a confined process first, beside the same page of the current release. \
+      \(GateOptions.discussion)
+
       \(LocationOptions.discussion)
       """
   )
-  .with(examples: "bundlectl publish dist s3://pages/app --release 2026.11.27-1")
+  .with(
+    examples: "bundlectl publish dist s3://pages/app --release 2026.11.27-1",
+    "bundlectl publish dist s3://pages/app --gate --report junit=gate.xml")
 
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
   var folder: String
@@ -64,6 +71,7 @@ struct PublishCommand: JSONCommand {
   var statusElsewhere = false
 
   @OptionGroup var pointer: PointerOptions
+  @OptionGroup var gate: GateOptions
 
   func validate() throws {
     if let percent, !(0...100).contains(percent) { throw ValidationError("--percent must be from 0 to 100.") }
@@ -80,6 +88,8 @@ struct PublishCommand: JSONCommand {
     options.isAlone = pointer.alone
     options.signers = try signing.verificationKeys()
     options.statusIsElsewhere = statusElsewhere
+    let gateReport = GateReportBox()
+    if gate.mode != nil { options.gate = passGate(gateReport) }
     let lines = location.json ? nil : DrawnLines(.error)
     let (folder, sign) = (folder, sign)
     let journal = try pointer.openJournal()
@@ -91,7 +101,24 @@ struct PublishCommand: JSONCommand {
     lines?.erase()
     // It may be the publication of a command that was interrupted before it told them.
     await PointerOptions.announce(report.release, in: journal)
-    try show(report)
+    try show(report, gateReport.report.withLock(\.self))
+  }
+
+  /// The report of the gate, which looks at a release while it is published.
+  private final class GateReportBox: Sendable {
+    let report = Mutex<GateReport?>(nil)
+  }
+
+  private func passGate(_ box: GateReportBox) -> FolderPublication.Gate {
+    { [gate, folder, json] manifest, current, content in
+      guard let url = PageURL(filePath: "\(folder)/manifest.json") else {
+        throw DescribedError("\(folder) cannot be written as a URL")
+      }
+      let former = try current.map { try GateRelease($0, at: url, read: content) }
+      let report = try await gate.pass(
+        try GateRelease(manifest, of: folder, at: url), beside: former, settingsIn: folder, json: json)
+      box.report.withLock { $0 = report }
+    }
   }
 
   private var sign: FolderPublication.Signing? {
@@ -115,14 +142,15 @@ struct PublishCommand: JSONCommand {
       "\(Formatting.bar(done, width: 20))  \(progress.contents) of \(progress.allContents)  \(Formatting.bytes(progress.bytes)) of \(Formatting.bytes(progress.allBytes))"
   }
 
-  private func show(_ report: FolderPublication.Report) throws {
+  private func show(_ report: FolderPublication.Report, _ gate: GateReport?) throws {
     if location.json {
-      return try JSONOutput.print([
+      let object: JSONObject = [
         "location": location.location, "release": report.release, "sequence": report.sequence,
         "former": report.former, "isChanged": report.isChanged, "uploaded": report.uploaded, "found": report.found,
         "reused": report.reused, "deltas": report.deltas, "uploadedBytes": report.uploadedBytes,
         "deltaBytes": report.deltaBytes,
-      ])
+      ]
+      return try JSONOutput.print(object.adding(ifPresent: ["gate": gate?.json]))
     }
     let terminal = Terminal.output
     guard report.isChanged || report.uploaded > 0 || !signing.isEmpty else {

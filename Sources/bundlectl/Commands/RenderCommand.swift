@@ -398,7 +398,7 @@ struct RenderCommand: JSONCommand {
   }
 
   /// - Throws: ``DescribedError`` if a file cannot be read.
-  private static func script(_ name: String, _ path: String?) throws -> String? {
+  static func script(_ name: String, _ path: String?) throws -> String? {
     guard let path else { return nil }
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
       throw DescribedError("the \(name) file \(path) cannot be read")

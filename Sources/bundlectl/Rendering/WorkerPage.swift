@@ -24,8 +24,6 @@ actor WorkerPage: RenderedPage {
   private static let number: UInt64 = 1
   /// The longest time until a worker is ready.
   private static let startLimit: Duration = .seconds(60)
-  /// The confinement steps that a page requires. The filter of system calls covers the other ones.
-  private static let needed = ["privileges": "new-privileges", "files": "files", "system calls": "system-calls"]
 
   /// - Parameter executable: the program that is started as `… worker`; by default this one.
   init(
@@ -108,11 +106,7 @@ actor WorkerPage: RenderedPage {
 
   /// The reason why a worker must not run pages; `nil` if its confinement suffices.
   static func refusal(_ report: ConfinementReport) -> DescribedError? {
-    for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
-      guard let reason = report.kept[step] else { continue }
-      return DescribedError("the page's process cannot give up \(what): \(reason); \(advice)")
-    }
-    return nil
+    report.lack.map { DescribedError("the page's process \($0); \(advice)") }
   }
 
   private var wait: PageWait { PageWait(settle: request.wait.seconds, timers: request.timers.seconds) }

@@ -6,6 +6,7 @@ import Hummingbird
 import Logging
 import PageKit
 import PageTesting
+import TestSupport
 import Testing
 
 @testable import RenderHost
@@ -65,7 +66,9 @@ struct ServingFixture: Sendable {
     configuration.logger = logger
     configuration.network.retry = RetryPolicy(attempts: 1)
     let record = HostRecord()
-    let serving = try Serving(settings, host: PageHost(configuration), record: record, fleet: fleet, logger: logger)
+    let serving = try Serving(
+      settings, host: PageHost(configuration), record: record, executable: RunningProgram.built("renderhost"),
+      fleet: fleet, logger: logger)
     let router = Router(context: HostRequestContext.self)
     serving.add(to: router)
     let fleetHost = FleetHost(gateway: nil, purge: nil, serving: serving, hits: { nil }, logger: logger)

@@ -1,7 +1,7 @@
-import CBrotli.Encoding
 import CZlib
 import CZstd
 import HTTPCaching
+import PageWorkers
 
 /// The content coding of a representation. RFC 9110 §8.4.1, RFC 7932, RFC 8878.
 enum ContentCoding: String, Hashable, Sendable, CaseIterable {
@@ -16,7 +16,7 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
   /// Encodes bytes. Returns `nil` if the library refuses.
   func encode(_ content: [UInt8]) -> [UInt8]? {
     switch self {
-    case .brotli: Self.brotli(content)
+    case .brotli: Brotli.encode(content)
     case .zstd: Self.zstd(content)
     case .gzip: Self.gzip(content)
     case .identity: content
@@ -27,24 +27,6 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
 // MARK: - Encoders
 
 extension ContentCoding {
-  /// RFC 7932 through libbrotli.
-  private static func brotli(_ content: [UInt8]) -> [UInt8]? {
-    // Larger contents would take too long at the best quality.
-    let patience = 256 << 10
-    let quality: Int32 = content.count <= patience ? 11 : content.count <= patience * 8 ? 9 : 5
-    let bound = BrotliEncoderMaxCompressedSize(content.count)
-    guard bound > 0 else { return nil }
-    var size = bound
-    var isDone = false
-    let encoded = [UInt8](unsafeUninitializedCapacity: bound) { buffer, count in
-      isDone =
-        BrotliEncoderCompress(
-          quality, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_TEXT, content.count, content, &size, buffer.baseAddress) != 0
-      count = isDone ? size : 0
-    }
-    return isDone ? encoded : nil
-  }
-
   /// RFC 8878 through libzstd.
   private static func zstd(_ content: [UInt8]) -> [UInt8]? {
     // Larger contents would take too long at a high level.

@@ -55,10 +55,12 @@ struct FolderScanner: Sendable {
   private let isSigned: Bool
   /// `true` if `status.json` has what the status of this host is to say, and is no file of the release.
   private let hasStatus: Bool
+  /// `true` if `gate.json` has the settings of the gate, and is no file of the release.
+  private let hasGate: Bool
   private var known: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
 
-  init(_ source: FolderSource, isSigned: Bool = false, hasStatus: Bool = false) {
-    (self.source, self.isSigned, self.hasStatus) = (source, isSigned, hasStatus)
+  init(_ source: FolderSource, isSigned: Bool = false, hasStatus: Bool = false, hasGate: Bool = false) {
+    (self.source, self.isSigned, self.hasStatus, self.hasGate) = (source, isSigned, hasStatus, hasGate)
   }
 
   /// The least sequence that comes from the time: of September 2001.
@@ -74,6 +76,7 @@ struct FolderScanner: Sendable {
     var builder = ManifestBuilder(folder: source.folder)
     builder.excluded = source.settingsPath
     builder.hasStatus = hasStatus
+    builder.hasGate = hasGate
     var seen: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
     var manifest = try builder.manifest(following: try settings(), base: source.base) { [known, source] path in
       let full = "\(source.folder)/\(path)"

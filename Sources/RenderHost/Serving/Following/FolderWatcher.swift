@@ -13,6 +13,8 @@ import ServiceLifecycle
 package actor FolderWatcher: Service {
   private let source: FolderSource
   private let publisher: ReleasePublisher
+  /// Looks at releases before they are served; `nil` for none.
+  private var gate: ReleaseGate?
   /// Reports of callers that the folder may have changed.
   private let reports: Broadcast<Void>
   /// Sent for an event in the folder, and at the end of a wait.
@@ -30,13 +32,17 @@ package actor FolderWatcher: Service {
   private static let round: Duration = .seconds(30)
   private static let roundUnwatched: Duration = .seconds(2)
 
-  init(_ source: FolderSource, publisher: ReleasePublisher, reports: Broadcast<Void>, logger: Logger) {
+  init(
+    _ source: FolderSource, publisher: ReleasePublisher, gate: ReleaseGate? = nil, reports: Broadcast<Void>,
+    logger: Logger
+  ) {
     self.source = source
+    self.gate = gate
     self.publisher = publisher
     self.reports = reports
     self.logger = logger
     scanner = FolderScanner(
-      source, isSigned: publisher.signer != nil, hasStatus: publisher.statusSigner != nil)
+      source, isSigned: publisher.signer != nil, hasStatus: publisher.statusSigner != nil, hasGate: gate != nil)
   }
 
   package func run() async throws {
@@ -108,11 +114,16 @@ package actor FolderWatcher: Service {
       }
       self.scanner = kept
       if let manifest {
+        if let refusal = try await refusal(of: manifest) {
+          await publisher.refuse(refusal)
+          return round
+        }
         try write(manifest)
       } else if let former, !FileManager.default.fileExists(atPath: source.manifestPath) {
         // The folder was removed with the store.
         try write(former)
       }
+      publisher.feed.refusal = nil
       guard let newest = self.former else { return round }
       if publisher.isServing(newest) {
         await publisher.confirm()
@@ -122,12 +133,23 @@ package actor FolderWatcher: Service {
       return await publisher.bring(with: names) ? round : publisher.signer == nil ? Self.retry : Self.signedRetry
     } catch is FolderScanner.Unsettled {
       return Self.retry
-    } catch is CancellationError where Task.isCancelled {
+    } catch is CancellationError {
+      // The daemon is shutting down.
       return round
     } catch {
       publisher.fail(error.sentence)
       return round
     }
+  }
+
+  /// - Returns: `nil` if the release may be served.
+  private func refusal(of manifest: Manifest) async throws -> String? {
+    guard var gate else { return nil }
+    // A host that serves a release is ready while the pages of the next one run.
+    if publisher.feed.current != nil { publisher.feed.markAsked() }
+    let refusal = try await gate.refusal(of: manifest, in: source.folder, beside: publisher.feed.current)
+    self.gate = gate
+    return refusal
   }
 
   private func write(_ manifest: Manifest) throws {

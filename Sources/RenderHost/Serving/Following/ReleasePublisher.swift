@@ -141,6 +141,19 @@ struct ReleasePublisher: Sendable {
     }
   }
 
+  /// Goes on serving the present release in the place of one that is refused, and signs it anew if that is due.
+  func refuse(_ refusal: String) async {
+    if let current = feed.current {
+      do {
+        try await renew(current.stored)
+      } catch {
+        logger.warning("release \(current.name) cannot be signed anew: \(error.sentence)")
+      }
+    }
+    feed.refusal = refusal
+    fail(refusal)
+  }
+
   private func publish(_ stored: StoredRelease, waitingForDeltas time: Duration) async throws {
     let manifest = try await signedManifest(of: stored, after: served(stored))
     try await deltas.prepare(try await snapshot(of: stored, isServed: false), for: time)

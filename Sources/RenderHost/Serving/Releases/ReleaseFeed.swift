@@ -16,6 +16,7 @@ package final class ReleaseFeed: Sendable {
     var hasAsked = false
     var verified: Date?
     var problem: String?
+    var refusal: String?
     var storeGeneration = 0
   }
 
@@ -101,6 +102,12 @@ package final class ReleaseFeed: Sendable {
   var problem: String? {
     get { state.withLock(\.problem) }
     set { change { $0.problem = newValue } }
+  }
+
+  /// The reason why the gate keeps the folder's newest release from being served; `nil` if it does not.
+  var refusal: String? {
+    get { state.withLock(\.refusal) }
+    set { change { $0.refusal = newValue } }
   }
 
   /// The store's generation at the last update of the release.
