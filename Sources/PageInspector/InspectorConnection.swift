@@ -17,14 +17,15 @@ package struct InspectorConnection: Sendable {
 
   /// Returns the bytes that come over the socket next; `nil` at the end.
   let read: @Sendable () async throws -> ByteBuffer?
-  /// Returns what has happened to the page since the last call; empty after a time without news, and `nil` at its end.
-  let news: @Sendable () async -> [InspectorNews]?
+  /// Each returns what has happened to the page since its last call; empty after a time without news, and `nil` at the
+  /// page's end.
+  let news: [@Sendable () async -> [InspectorNews]?]
   /// Answers a question.
   let answer: @Sendable (InspectorQuestion) async -> InspectorAnswer
 
   package init(
     read: @escaping @Sendable () async throws -> ByteBuffer?,
-    news: @escaping @Sendable () async -> [InspectorNews]?,
+    news: [@Sendable () async -> [InspectorNews]?],
     answer: @escaping @Sendable (InspectorQuestion) async -> InspectorAnswer
   ) {
     (self.read, self.news, self.answer) = (read, news, answer)
@@ -50,9 +51,11 @@ package struct InspectorConnection: Sendable {
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { await readFrames(into: inputs) }
-        group.addTask {
-          while let news = await news(), !Task.isCancelled { await inputs.put(.news(news)) }
-          await inputs.put(.pageEnded)
+        for next in news {
+          group.addTask {
+            while let news = await next(), !Task.isCancelled { await inputs.put(.news(news)) }
+            await inputs.put(.pageEnded)
+          }
         }
         defer { group.cancelAll() }
         var silences = 0

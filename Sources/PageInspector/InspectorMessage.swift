@@ -94,6 +94,8 @@ package enum InspectorQuestion: Hashable, Sendable {
   case page(PageInspection)
   /// The text of its script.
   case source
+  /// The body of a response, by the id of its request.
+  case body(String)
   /// Opens the page again. The session hears of it with ``InspectorNews/replaced(_:)``.
   case reload
 }
@@ -106,6 +108,8 @@ package enum InspectorAnswer: Sendable {
   case value(ScriptValue)
   /// The text of the script.
   case text(String)
+  /// The body of a response.
+  case body([UInt8])
   case done
   /// The reason as a sentence.
   case failed(String)
@@ -117,6 +121,8 @@ package enum InspectorNews: Sendable {
   case elements
   case log(level: String, text: String)
   case exception(ScriptException)
+  /// A step of a request.
+  case exchange(InspectedExchange)
   /// Events were left out, since they were too many.
   case missed(Int)
   /// The page begins anew, with this script.

@@ -28,6 +28,7 @@ package struct InspectorSession: Sendable {
   private var console: [ScriptValue] = []
   private var showsConsole = false
   private var showsScripts = false
+  private var showsRequests = false
   private var lastException = 0
   private var actions: [InspectorAction] = []
 
@@ -46,6 +47,7 @@ package struct InspectorSession: Sendable {
     case evaluation(Int)
     case properties(Int)
     case source(Int)
+    case body(Int)
   }
 
   /// - Parameters:
@@ -91,6 +93,7 @@ package struct InspectorSession: Sendable {
         session.log("warning", "\(count) events of the page were left out, since they were too many", at: time)
       case .log(let level, let text): session.log(level, text, at: time)
       case .exception(let exception): session.report(exception, at: time)
+      case .exchange(let exchange): session.tell(exchange)
       case .replaced(let script): session.replace(by: script)
       }
     }
@@ -190,7 +193,12 @@ package struct InspectorSession: Sendable {
     case "Page.getResourceTree":
       reply(id, ["frameTree": ["frame": frame, "resources": [resource]]])
     case "Page.reload": ask(.reload, .reload(id))
-    case "Network.enable": reply(id)
+    case "Network.enable":
+      showsRequests = true
+      reply(id)
+    case "Network.getResponseBody":
+      guard let request = params["requestId"].string, request.utf8.count <= 100 else { throw Self.missing("requestId") }
+      ask(.body(request), .body(id))
     default: throw Self.unknown(request.method)
     }
   }
@@ -228,7 +236,7 @@ package struct InspectorSession: Sendable {
       case .tree: treeFailed(reason)
       case .release: break
       case .reload(let id), .box(let id), .computedStyle(let id, _), .evaluation(let id), .properties(let id),
-        .source(let id):
+        .source(let id), .body(let id):
         fail(id, reason)
       }
       return
@@ -243,10 +251,16 @@ package struct InspectorSession: Sendable {
     case (.evaluation(let id), .value(let value)): reply(id, evaluationResult(value))
     case (.properties(let id), .value(let value)): finishProperties(id, value)
     case (.source(let id), .text(let text)): reply(id, ["scriptSource": .string(text)])
+    case (.body(let id), .body(let bytes)):
+      if let text = String(validating: bytes, as: UTF8.self) {
+        reply(id, ["body": .string(text), "base64Encoded": false])
+      } else {
+        reply(id, ["body": .data(bytes), "base64Encoded": true])
+      }
     case (.reload(let id), _): reply(id)
     case (.tree, _): treeFailed("the elements cannot be read")
     case (.box(let id), _), (.computedStyle(let id, _), _), (.evaluation(let id), _), (.properties(let id), _),
-      (.source(let id), _):
+      (.source(let id), _), (.body(let id), _):
       fail(id, "the page's answer cannot be read")
     case (.release, _): break
     }
@@ -429,6 +443,13 @@ package struct InspectorSession: Sendable {
     if showsConsole { return tell(method, params) }
     console.append(["method": .string(method), "params": params])
     if console.count > Self.lineLimit { console.removeFirst() }
+  }
+
+  // MARK: Requests of the page
+
+  private mutating func tell(_ exchange: InspectedExchange) {
+    guard showsRequests else { return }
+    for event in exchange.events(document: script.url, loader: "\(id).\(context)") { tell(event.method, event.params) }
   }
 
   // MARK: Beginning anew

@@ -82,6 +82,8 @@ final class Debugger {
     case .page(.evaluate), .page(.properties): .value(value)
     case .page(.release): .value([:])
     case .source: .text("the source")
+    case .body(let request):
+      request == "text" ? .body(Array("body".utf8)) : request == "bytes" ? .body([0xFF]) : .failed("gone")
     case .reload: .done
     }
   }

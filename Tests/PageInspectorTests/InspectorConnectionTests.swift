@@ -62,10 +62,12 @@ import Testing
     let sent = Mutex([(opcode: UInt8, data: [UInt8])]())
     let connection = InspectorConnection(
       read: { pieces.withLock { $0.popFirst() }.map { ByteBuffer(bytes: $0) } },
-      news: {
-        try? await Task.sleep(for: .seconds(60))
-        return nil
-      },
+      news: [
+        {
+          try? await Task.sleep(for: .seconds(60))
+          return nil
+        }
+      ],
       answer: { question in
         asked.withLock { $0.append(question) }
         return .value(["result": ["type": "number", "value": 2]])

@@ -185,6 +185,42 @@ import Testing
     #expect(InspectedScript("//# sourceMappingURL=data:x,y", at: "https://a.example/").sourceMap == "data:x,y")
   }
 
+  @Test("a request of the page is told with its response, and one that the cache answers counts as read from disk")
+  func requests() throws {
+    let debugger = try Self.page()
+    func hear(_ step: InspectedExchange.Step, isFromCache: Bool = false) {
+      debugger.hear(
+        .exchange(
+          InspectedExchange(
+            id: "r1", url: "https://a.example/x", type: "fetch", isFromCache: isFromCache, time: 2_000, step)))
+    }
+    hear(.began(method: "GET", fields: []))
+    #expect(debugger.events("Network.requestWillBeSent").isEmpty)
+    _ = try debugger.ask("Network.enable")
+    hear(.began(method: "POST", fields: [["A", "1"], ["A", "2"], ["odd"]]))
+    hear(
+      .answered(status: 200, fields: [["Cache-Status", "PageKit; hit"]], mediaType: "text/plain"), isFromCache: true)
+    hear(.ended(bytes: 5), isFromCache: true)
+    hear(.failed("no"))
+    let request = try #require(debugger.events("Network.requestWillBeSent").first)
+    #expect(request["request"]["method"].string == "POST" && request["request"]["headers"]["A"].string == "1\n2")
+    let response = try #require(debugger.events("Network.responseReceived").first)
+    #expect(response["type"].string == "Fetch" && response["response"]["fromDiskCache"].bool == true)
+    #expect(response["response"]["headers"]["Cache-Status"].string == "PageKit; hit")
+    #expect(debugger.events("Network.loadingFinished")[0]["encodedDataLength"].int == 0)
+    #expect(debugger.events("Network.loadingFailed")[0]["errorText"].string == "no")
+    #expect(
+      try debugger.ask("Network.getResponseBody", ["requestId": "text"])["result"] == [
+        "body": "body", "base64Encoded": false,
+      ])
+    #expect(
+      try debugger.ask("Network.getResponseBody", ["requestId": "bytes"])["result"] == [
+        "body": "/w==", "base64Encoded": true,
+      ])
+    #expect(try debugger.ask("Network.getResponseBody", ["requestId": "x"])["error"]["code"].int == -32_000)
+    #expect(try debugger.ask("Network.getResponseBody", ["requestId": 1])["error"]["code"].int == -32_602)
+  }
+
   @Test("a page that begins anew has another context, script and document, over the same session")
   func reload() throws {
     let debugger = try Self.page()

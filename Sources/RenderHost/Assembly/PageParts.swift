@@ -158,6 +158,7 @@ struct PageRunning: Service {
     pages.pages = settings.pageLimit
     pages.idle = settings.pageIdle
     pages.draws = settings.pictures
+    pages.inspects = settings.inspectsPages
     pages.pageTime = settings.pageTime
     pages.now = now
     if let advice = settings.crowding { logger.warning("\(advice)") }

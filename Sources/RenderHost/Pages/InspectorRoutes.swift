@@ -101,12 +101,16 @@ struct InspectorRoutes: Sendable {
         return try await writer.finish(nil)
       }
       defer { log.removeWatcher() }
+      _ = log.traffic?.log.addWatcher(limit: .max)
+      defer { log.traffic?.log.removeWatcher() }
       let session = InspectorSession(
         id: Hex.encode(UInt64.random(in: .min ... .max)), script: bundle, methods: methods)
       let news = PageNews(log)
+      let requests = log.traffic.map { PageNews($0.log, after: $0.log.lastID) }
       let connection = InspectorConnection(
         read: { try await bytes.next() },
-        news: { await news.next(within: Self.silence) { await script(of: id) } },
+        news: [{ await news.next(within: Self.silence) { await script(of: id) } }]
+          + (requests.map { requests in [{ await requests.next(within: .seconds(86_400)) { nil } }] } ?? []),
         answer: { await answer($0, of: id, for: client) })
       try await withGracefulShutdownHandler {
         try await connection.run(session) { try await writer.write($0) }
@@ -135,6 +139,11 @@ struct InspectorRoutes: Sendable {
       case .source:
         let page = try await directory.page(id, as: .glance)
         return .text(String(decoding: page.target.bundle.bytes, as: UTF8.self))
+      case .body(let request):
+        guard let body = try await directory.page(id, as: .glance).log.traffic?.body(request) else {
+          return .failed("the body is not there: it was evicted, is too long, or never came")
+        }
+        return .body(body)
       case .reload:
         _ = try await directory.reload(id, for: client)
         return .done
@@ -183,9 +192,13 @@ private final class SocketCount: Sendable {
 /// Reads the events of a page for its developer tools.
 private final class PageNews: Sendable {
   private let log: EventLog
-  private let place = Mutex(0)
+  private let place: Mutex<Int>
 
-  init(_ log: EventLog) { self.log = log }
+  /// - Parameter start: the id of the event after which it reads.
+  init(_ log: EventLog, after start: Int = 0) {
+    self.log = log
+    place = Mutex(start)
+  }
 
   /// Returns the next events; empty if none come within the limit, and `nil` at the page's end.
   ///
@@ -212,6 +225,9 @@ private final class PageNews: Sendable {
             continue
           }
           news.append(.exception(exception))
+        case "exchange":
+          guard let step = try? JSONValue(reading: event.details).decoded(as: InspectedExchange.self) else { continue }
+          news.append(.exchange(step))
         case "reloaded", "reopened":
           if let script = await script() { news.append(.replaced(script)) }
         case "commands", "changed", "image", "snapshot", "renamed": changesElements = true

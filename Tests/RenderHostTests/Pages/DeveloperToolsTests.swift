@@ -21,7 +21,7 @@ struct DeveloperToolsTests {
   private func running(
     methods: Set<String>?, panel: String, _ body: @escaping @Sendable (PageFarm, String, Frontend) async throws -> Void
   ) async throws {
-    try await PageFarm.running(["home": InspectorTests.bundle]) { farm in
+    try await PageFarm.running(["home": InspectorTests.bundle], change: { $0.inspectsPages = true }) { farm in
       let id = try await farm.open("home")
       var settings = Settings()
       settings.adminTokens = [InspectorTests.token]
@@ -58,6 +58,23 @@ struct DeveloperToolsTests {
       try await frontend.shows(["made"])
       try await frontend.type("n + 40 + 't'")
       try await frontend.shows(["'40t'"])
+    }
+  }
+
+  @Test("Network shows a row for each request, and which of them the cache has answered", arguments: [nil, needed])
+  func network(methods: Set<String>?) async throws {
+    try await running(methods: methods, panel: "network") { farm, id, frontend in
+      farm.origin.serve("/api", Array("hello".utf8), contentType: "text/plain", headers: [.cacheControl: "max-age=60"])
+      try await frontend.shows(["Status"])
+      let expression =
+        "weex.requireModule('stream').fetch({ url: '\(farm.origin.url(for: "/api"))', type: 'text' }, function () {})"
+      for expected in ["200", "(disk cache)"] {
+        let inspection = PageInspection.evaluate(session: "t", expression, group: "", byValue: false, preview: false)
+        _ = try await farm.running.directory.call(id, for: "test", as: .entry) {
+          .inspect(call: $0, page: $1, inspection)
+        }
+        try await frontend.shows(["api", expected])
+      }
     }
   }
 }

@@ -118,6 +118,55 @@ struct InspectorTests {
   }
 
   @Test(
+    "a request of the page has the cache's own account and its body, and counts as read from disk if the cache answers")
+  func requests() async throws {
+    let origin = try await FaultOrigin.start()
+    origin.serve("/api", Array("hello".utf8), contentType: "text/plain", headers: [.cacheControl: "max-age=60"])
+    let url = origin.url(for: "/api")
+    let allowed = String(origin.url(for: "/").dropLast())
+    try await Self.running(flags: ["--inspect-pages", "--allow-origin", allowed]) { daemon, id in
+      let client = try await Self.attach(daemon, id)
+      try await client.ask("Network.enable")
+      let fetch: ScriptValue = [
+        "expression": .string("weex.requireModule('stream').fetch({ url: '\(url)', type: 'text' }, function () {})")
+      ]
+      try await client.ask("Runtime.evaluate", fetch)
+      let first = try await client.event("Network.responseReceived")
+      #expect(first["response"]["status"].int == 200 && first["response"]["fromDiskCache"].bool == false)
+      let finished = try await client.event("Network.loadingFinished")
+      #expect(finished["encodedDataLength"].int == 5)
+      let body = try await client.ask("Network.getResponseBody", ["requestId": first["requestId"]])
+      #expect(body["body"].string == "hello" && body["base64Encoded"].bool == false)
+      try await client.ask("Runtime.evaluate", fetch)
+      let second = try await client.event("Network.responseReceived") { $0["response"]["fromDiskCache"].bool == true }
+      let status = second["response"]["headers"].object?.first { $0.key.lowercased() == "cache-status" }?.value.string
+      #expect(status?.contains("hit") == true, "\(second)")
+      let sent = try await client.event("Network.requestWillBeSent") { $0["requestId"] == second["requestId"] }
+      #expect(sent["request"]["url"].string == url)
+      let refused =
+        "weex.requireModule('stream').fetch({ url: 'https://other.example/', type: 'text' }, function () {})"
+      try await client.ask("Runtime.evaluate", ["expression": .string(refused)])
+      _ = try await client.event("Network.loadingFailed")
+      // Another page's developer tools cannot read it.
+      let opened = try await daemon.post("/pages", #"{"name":"home"}"#)
+      let other = try #require(opened.headers["location"]?.split(separator: "/").last)
+      let stranger = try await Self.attach(daemon, String(other))
+      let answer = try await stranger.answer(to: "Network.getResponseBody", ["requestId": first["requestId"]])
+      #expect(answer["error"]["code"].int == -32_000)
+    }
+    try await origin.stop()
+  }
+
+  @Test("the bodies that are kept have 64 MiB at most, and the oldest go first")
+  func bodies() {
+    let bodies = RecordedBodies()
+    for number in 0..<20 { bodies.add([UInt8](repeating: UInt8(number), count: 5 << 20), for: "\(number)") }
+    #expect(bodies["0"] == nil && bodies["7"] == nil && bodies["8"]?.first == 8 && bodies["19"]?.count == 5 << 20)
+    bodies.add([UInt8](repeating: 0, count: RecordedBodies.bodyLimit + 1), for: "long")
+    #expect(bodies["long"] == nil && bodies["8"] != nil)
+  }
+
+  @Test(
     "an expression that does not end is stopped by the page's limit, and the developer tools learn of the page's end")
   func endlessExpression() async throws {
     try await Self.running(flags: ["--inspect-pages", "--page-time", "0.3"]) { daemon, id in
