@@ -223,11 +223,19 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: tools),
       ],
       swiftSettings: strict),
+    // Lets a browser's developer tools attach to a page.
+    .target(
+      name: "PageInspector",
+      dependencies: [
+        "HTTPTransport", "PageRuntime", "ScriptEngine",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
     .target(
       name: "CacheGateway",
       dependencies: [
         "CurlTransport", "Blobs", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "ServerKit",
-        "CCrypto",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -244,7 +252,7 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "Fleet", "ServerKit", "PageKit", "PageWorkers", "CLinux",
+        "CacheGateway", "Containers", "Fleet", "ServerKit", "PageInspector", "PageKit", "PageWorkers", "CLinux",
         "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -289,6 +297,10 @@ let package = Package(
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ],
       exclude: ["Fixtures"], swiftSettings: relaxed),
+    .testTarget(
+      name: "PageInspectorTests",
+      dependencies: ["PageInspector", "PageRuntime", .product(name: "NIOCore", package: "swift-nio")],
+      swiftSettings: relaxed),
     .testTarget(
       name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers", "TestSupport"],
       swiftSettings: relaxed),

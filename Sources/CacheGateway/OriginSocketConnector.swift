@@ -1,4 +1,3 @@
-import CCrypto
 import Foundation
 import HTTPTransport
 import HTTPTypes
@@ -158,19 +157,8 @@ private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
   /// RFC 6455 §4.1. A server that switches without the key does not speak the web socket protocol, and might take the
   /// client's bytes for requests.
   func shouldAllowUpgrade(upgradeResponse head: HTTPResponseHead) -> Bool {
-    guard let key, let expected = Self.accepted(key) else { return false }
+    guard let key, let expected = WebSocketKey.accepted(key) else { return false }
     return head.headers["Sec-WebSocket-Accept"] == [expected]
-  }
-
-  /// The `Sec-WebSocket-Accept` that answers a key. RFC 6455 §4.2.2.
-  ///
-  /// - Returns: `nil` if libcrypto refuses SHA-1.
-  private static func accepted(_ key: String) -> String? {
-    let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
-    var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-    var count: UInt32 = 0
-    guard EVP_Digest(text, text.count, &digest, &count, EVP_sha1(), nil) == 1 else { return nil }
-    return Data(digest.prefix(Int(count))).base64EncodedString()
   }
 
   func upgrade(

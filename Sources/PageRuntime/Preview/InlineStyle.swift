@@ -3,7 +3,7 @@ import ScriptEngine
 
 /// An element's style as CSS declarations. Only known properties are kept, and only values that cannot load, run or end
 /// anything.
-enum InlineStyle {
+package enum InlineStyle {
   static func declarations(_ style: [String: ScriptValue]) -> [String] {
     let named = Dictionary(style.map { (kebab($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
     let isFixed = named["position"] == "fixed"
@@ -54,7 +54,7 @@ enum InlineStyle {
   }
 
   /// `backgroundColor` → `background-color`
-  static func kebab(_ name: String) -> String {
+  package static func kebab(_ name: String) -> String {
     var result = ""
     for character in name.prefix(50) {
       if character.isASCII, character.isUppercase { result += "-" }

@@ -148,6 +148,7 @@ final class FrameworkGroup: Sendable {
         let opener = try Self.opener(of: purpose.type, in: home)
         let arguments = [.string(id), config, data].map { home.reference(to: $0) }
         guard opener.makesContext else {
+          page.runsInFramework = true
           let source = home.reference(to: .string(purpose.source))
           try Self.check(opener.function.call([arguments[0], source] + arguments[1...]))
           return
@@ -221,6 +222,19 @@ final class FrameworkGroup: Sendable {
   /// Delivers a message of another page to the page's channels of the name.
   func deliver(_ id: String, _ message: ScriptValue, to name: String) async throws -> EntryOutcome {
     try await enter(id) { _, page in try page.deliver(message, to: name) }
+  }
+
+  /// Answers a debugger's question about the page's script.
+  ///
+  /// - Returns: the outcome, and the answer as JSON.
+  /// - Throws: ``ScriptError`` if the page has ended.
+  func inspect(_ id: String, _ inspection: PageInspection) async throws -> (EntryOutcome, [UInt8]) {
+    let answer = Mutex([UInt8]())
+    let outcome = try await enter(id) { home, page in
+      let text = try page.answer(inspection, home: home)
+      answer.withLock { $0 = text }
+    }
+    return (outcome, answer.withLock(\.self))
   }
 
   /// Settles a promise of the page.

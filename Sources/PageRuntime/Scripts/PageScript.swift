@@ -19,6 +19,11 @@ final class PageScript {
   private var channels: [(number: Int, name: String, receive: ScriptReference)] = []
   private var lastChannel = 0
 
+  /// `true` if the bundle runs in the framework's context.
+  var runsInFramework = false
+  /// Describes values to debuggers, once one has asked.
+  private var inspector: ScriptInspector?
+
   /// The largest number of commands of one entry.
   private static let commandLimit = 1_000_000
 
@@ -170,6 +175,29 @@ final class PageScript {
 
   private func callChannels(_ method: String, _ arguments: [ScriptValue]) {
     later(ModuleCall(page: id, module: "broadcastChannel", method: method, ref: nil, arguments: arguments))
+  }
+
+  // MARK: Debuggers
+
+  /// Answers a debugger's question about the script.
+  ///
+  /// - Parameter home: the framework's context.
+  /// - Returns: JSON.
+  /// - Throws: ``ScriptError`` if the script is stopped.
+  func answer(_ inspection: PageInspection, home: ScriptContext) throws -> [UInt8] {
+    guard let context = runsInFramework ? home : scriptContext else { throw ScriptError.closed }
+    let inspector = try inspector ?? ScriptInspector(in: context)
+    self.inspector = inspector
+    switch inspection {
+    case .tree, .box: return []
+    case .evaluate(let session, let expression, let group, let byValue, let preview):
+      return try inspector.evaluate(expression, session: session, group: group, byValue: byValue, preview: preview)
+    case .properties(let session, let handle, let preview):
+      return try inspector.properties(of: handle, session: session, preview: preview)
+    case .release(let session, let handle, let group):
+      try inspector.release(session: session, handle: handle, group: group)
+      return Array("{}".utf8)
+    }
   }
 
   /// Returns the outcome of the entry, and begins a new one.

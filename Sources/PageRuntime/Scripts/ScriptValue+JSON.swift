@@ -65,16 +65,26 @@ extension ScriptValue {
     number.flatMap { $0.isNaN ? nil : .milliseconds(Int(min(max($0, limits.lowerBound), limits.upperBound))) }
   }
 
-  var jsonText: String { String(decoding: json.text, as: UTF8.self) }
+  package var jsonText: String { String(decoding: json.text, as: UTF8.self) }
 
   /// The text of a string, a number or a boolean; `nil` for other values.
-  var plainText: String? {
+  package var plainText: String? {
     switch self {
     case .string(let text): text
     case .number(let number): Int64(exactly: number).map(String.init) ?? String(number)
     case .bool(let value): String(value)
     default: nil
     }
+  }
+}
+
+extension ScriptException {
+  package var json: JSONValue {
+    .object([
+      "message": .string(message), "url": url.map { .string($0) } ?? .null,
+      "line": line.map { .integer(Int64($0)) } ?? .null, "column": column.map { .integer(Int64($0)) } ?? .null,
+      "stack": stack.map { .string($0) } ?? .null,
+    ])
   }
 }
 

@@ -59,7 +59,7 @@ extension ScriptException {
 
   /// Reads a line of a stack as JavaScriptCore writes it: `name@url:line:column`. Returns `nil` for other lines, such as
   /// those of native functions.
-  private static func call(in text: Substring) -> (name: String?, url: String, line: Int, column: Int)? {
+  package static func call(in text: Substring) -> (name: String?, url: String, line: Int, column: Int)? {
     // A URL may have an @ in it; names have none.
     let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
     guard let place = parts.last?.split(separator: ":", omittingEmptySubsequences: false), place.count > 2,

@@ -1,37 +1,46 @@
 import NIOCore
 import NIOWebSocket
 
-/// Decides on each frame of a server, and joins frames to messages. It does no I/O.
-struct FrameReading {
-  enum Action: Equatable {
+/// Decides on each frame of the other side, and joins frames to messages. It does no I/O.
+package struct FrameReading: Sendable {
+  package enum Action: Equatable, Sendable {
     /// A message is complete.
     case deliver(WebSocketMessage)
     /// A ping is to be answered. RFC 6455 §5.5.2.
     case pong(ByteBuffer)
-    /// The server has sent a close; 1005 stands for no code. RFC 6455 §7.1.5.
+    /// The other side has sent a close; 1005 stands for no code. RFC 6455 §7.1.5.
     case closed(code: Int, reason: String)
-    /// The connection is to be ended with a code for the server.
+    /// The connection is to be ended with a code for the other side.
     case fail(code: WebSocketErrorCode, WebSocketError)
   }
 
   private let url: String
   /// The largest length of a message in bytes.
   private let limit: Int
+  /// `true` if the frames are a client's.
+  private let isOfClient: Bool
   /// The kind of a message whose first frame has come and whose last has not.
   private var kind: WebSocketOpcode?
   private var bytes: [UInt8] = []
 
-  init(url: String, limit: Int) {
+  /// - Parameters:
+  ///   - url: the URL of the web socket, for errors.
+  ///   - limit: the largest length of a message in bytes.
+  ///   - isOfClient: `true` for a server, which reads frames of a client.
+  package init(url: String, limit: Int, isOfClient: Bool = false) {
     self.url = url
     self.limit = limit
+    self.isOfClient = isOfClient
   }
 
   /// Reads a frame.
   ///
   /// - Returns: `nil` if there is nothing to do yet.
-  mutating func receive(_ frame: WebSocketFrame) -> Action? {
-    // RFC 6455 §5.1: a server must not mask frames.
-    if frame.maskKey != nil { return broken("a frame is masked") }
+  package mutating func receive(_ frame: WebSocketFrame) -> Action? {
+    // RFC 6455 §5.1: a server must not mask frames, and a client must.
+    if (frame.maskKey != nil) != isOfClient {
+      return broken(isOfClient ? "a frame is not masked" : "a frame is masked")
+    }
     // RFC 6455 §5.2: reserved bits have no meaning without an extension.
     if frame.rsv1 || frame.rsv2 || frame.rsv3 { return broken("a reserved bit is set") }
     switch frame.opcode {
@@ -43,9 +52,9 @@ struct FrameReading {
     case .continuation:
       guard kind != nil else { return broken("a continuation frame follows no message") }
       return take(frame)
-    case .ping: return .pong(frame.data)
+    case .ping: return .pong(frame.unmaskedData)
     case .pong: return nil
-    case .connectionClose: return close(Array(frame.data.readableBytesView))
+    case .connectionClose: return close(Array(frame.unmaskedData.readableBytesView))
     default: return broken("a frame has an unknown opcode")
     }
   }
@@ -54,7 +63,7 @@ struct FrameReading {
     guard bytes.count + frame.data.readableBytes <= limit else {
       return .fail(code: .messageTooLarge, .tooLarge(url: url, limit: limit))
     }
-    bytes += frame.data.readableBytesView
+    bytes += frame.unmaskedData.readableBytesView
     guard frame.fin, let kind else { return nil }
     defer { (self.kind, bytes) = (nil, []) }
     if kind == .binary { return .deliver(.binary(bytes)) }

@@ -1,5 +1,5 @@
 /// An error of opening or running a web socket.
-enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
+package enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
   case invalidURL(String)
   case invalidProtocol(String)
   case unreachable(url: String, reason: String)
@@ -13,7 +13,7 @@ enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The connection ended without a close.
   case lost(url: String)
 
-  var description: String {
+  package var description: String {
     switch self {
     case .invalidURL(let text):
       "\"\(text.prefix(200))\" is not the URL of a web socket: ws:// or wss:// without a fragment or a user is expected"

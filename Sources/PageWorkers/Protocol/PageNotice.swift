@@ -117,16 +117,6 @@ extension BundleNews {
   }
 }
 
-extension ScriptException {
-  package var json: JSONValue {
-    .object([
-      "message": .string(message), "url": url.map { .string($0) } ?? .null,
-      "line": line.map { .integer(Int64($0)) } ?? .null, "column": column.map { .integer(Int64($0)) } ?? .null,
-      "stack": stack.map { .string($0) } ?? .null,
-    ])
-  }
-}
-
 extension RenderCommand {
   /// The command as a method of the module `dom` and its arguments.
   var json: JSONValue {

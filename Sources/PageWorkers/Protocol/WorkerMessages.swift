@@ -113,6 +113,8 @@ package enum HostMessage: Codable, Sendable {
   case channel(pages: [UInt64], name: String)
   /// The answer to a question; some have bytes.
   case answer(question: UInt64, PageAnswer)
+  /// A debugger's question. The bytes of the reply are the answer as JSON.
+  case inspect(call: UInt64, page: UInt64, PageInspection)
 
   /// The caller's data, which may be large.
   var data: JSONValue? {
@@ -120,7 +122,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer: nil
+    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer, .inspect: nil
     }
   }
 }
@@ -174,6 +176,9 @@ package struct PageOpening: Codable, Sendable {
     (self.url, self.options, self.data) = (url, options, data)
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)
   }
+
+  /// The URL of the bundle as its script and its errors have it.
+  package var bundleURL: String { options.bundleUrl ?? url }
 }
 
 /// An event of an element.

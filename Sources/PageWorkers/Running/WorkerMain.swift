@@ -193,6 +193,7 @@ extension WorkerPages {
       }
     case .show(let call, let page, let view):
       await answer(call) { try await enter(page, view) { _ in } }
+    case .inspect(let call, let page, let inspection): await answer(call) { try await inspect(page, inspection) }
     }
   }
 

@@ -156,6 +156,18 @@ import Synchronization
     return (reply(resident.page, resident.errors, since: before, pending), seen)
   }
 
+  /// Answers a debugger's question to a page.
+  ///
+  /// - Returns: the state of the page, and the answer as JSON.
+  /// - Throws: ``PageFault/unknownPage``, `PageError` if its script was stopped, ``ScriptError``.
+  func inspect(_ number: UInt64, _ inspection: PageInspection) async throws -> (PageReply, [UInt8]) {
+    guard let resident = pages[number] else { throw PageFault.unknownPage }
+    let before = resident.errors.count
+    let found = try await resident.page.answer(inspection)
+    let pending = await resident.page.settle(PageWait(settle: 0, timers: PendingWork.timerLimit.seconds))
+    return (reply(resident.page, resident.errors, since: before, pending), found)
+  }
+
   /// Delivers a message of another page's channel. A page that has ended gets none.
   ///
   /// - Parameter payload: the message as JSON.

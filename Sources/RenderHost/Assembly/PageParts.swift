@@ -85,6 +85,9 @@ struct PageParts: Sendable {
     routes.add(.bundles) { serving.add(to: $0) }
     guard settings.workers > 0 else { return }
     routes.add(.pages) { PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: $0) }
+    // A public listener may carry administration, but not this.
+    guard settings.inspectsPages, ListenerPlan(settings.server).admin == routes.listener else { return }
+    InspectorRoutes(directory: running.directory, isSecure: routes.listener.isSecure).add(to: routes)
   }
 
   /// - Parameter warning: returns a problem of the store with which the host goes on serving.
@@ -158,6 +161,7 @@ struct PageRunning: Service {
     pages.pages = settings.pageLimit
     pages.idle = settings.pageIdle
     pages.draws = settings.pictures
+    pages.inspects = settings.inspectsPages
     pages.pageTime = settings.pageTime
     pages.now = now
     if let advice = settings.crowding { logger.warning("\(advice)") }

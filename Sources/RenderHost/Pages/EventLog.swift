@@ -41,6 +41,10 @@ final class EventLog: Sendable {
   }
 
   private let state = Mutex(State())
+  /// The requests of the page, for its developer tools; `nil` if these cannot attach.
+  let traffic: PageTraffic?
+
+  init(traffic: PageTraffic? = nil) { self.traffic = traffic }
 
   var lastID: Int { state.withLock(\.lastID) }
   /// The number of current readers.
@@ -67,6 +71,7 @@ final class EventLog: Sendable {
       state.hasEnded = true
       return state.waiting.removeAll()
     }.resume()
+    traffic?.log.end()
   }
 
   /// - Returns: `false` if the limit of readers is reached.

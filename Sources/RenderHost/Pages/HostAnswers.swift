@@ -57,16 +57,29 @@ struct HostAnswers: Sendable {
     request.base = request.base ?? PageURL(page.location)
     request.snapshot = page.view
     request.fields = HTTPFields(request.fields.filter { !Self.ownFields.contains($0.name.canonicalName) })
-    request = try permitted(request)
-    for await update in host.resources.updates(for: request) {
-      if let (kind, resource) = update.relayed {
-        record.answered(from: resource.source)
-        try await Self.send(resource.body, to: page, send) { hasMore in
-          .update(RelayedUpdate(kind, resource, hasMore: hasMore, location: locations.location(of:)))
+    let recording = page.log?.traffic?.begin(request)
+    do {
+      request = try permitted(request)
+      for await update in host.resources.updates(for: request) {
+        if let (kind, resource) = update.relayed {
+          record.answered(from: resource.source)
+          recording?.answered(resource, at: resource.url.map(locations.location(of:)))
+          let sending: Send = { answer, bytes in
+            recording?.add(bytes)
+            try await send(answer, bytes)
+          }
+          try await Self.send(resource.body, to: page, recording == nil ? send : sending) { hasMore in
+            .update(RelayedUpdate(kind, resource, hasMore: hasMore, location: locations.location(of:)))
+          }
+          recording?.ended()
+        } else if case .failed(let failure) = update {
+          recording?.failed(locations.withoutPaths("\(failure)"))
+          try await send(failed("\(failure)"), [])
         }
-      } else if case .failed(let failure) = update {
-        try await send(failed("\(failure)"), [])
       }
+    } catch {
+      recording?.failed(locations.withoutPaths(error.sentence))
+      throw error
     }
   }
 

@@ -22,7 +22,7 @@ extension PageDirectory {
     try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request, for: client)
-        let log = EventLog()
+        let log = EventLog(traffic: configuration.inspects ? PageTraffic(bodies) : nil)
         let opening = opening(request, target, view, isOnce: false)
         let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, log) }
         let page = OpenedPage(

@@ -13,6 +13,8 @@ actor PageDirectory {
     var pageTime: Duration = .seconds(5)
     /// `true` if the workers draw pages.
     var draws = false
+    /// `true` if developer tools may attach to pages.
+    var inspects = false
     var now: @Sendable () -> ContinuousClock.Instant = { .now }
   }
 
@@ -21,6 +23,7 @@ actor PageDirectory {
   nonisolated let numbers = PageNumbers()
   nonisolated let record: HostRecord
   nonisolated let thumbnails = PageThumbnails()
+  nonisolated let bodies = RecordedBodies()
   let locations: PublicLocations
   let configuration: Configuration
   let logger: Logger

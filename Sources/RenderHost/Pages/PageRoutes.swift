@@ -301,10 +301,15 @@ extension PageRoutes {
 
   /// The origin that a browser has requested, from which the preview loads its pictures; `nil` if it is unknown.
   static func origin(of request: Request) -> String? {
+    host(of: request).map { "\(request.head.scheme ?? "http")://\($0)" }
+  }
+
+  /// The host and the port that a browser has requested; `nil` if they are unknown.
+  static func host(of request: Request) -> String? {
     guard let host = request.head.authority, !host.isEmpty,
       host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".:-[]".contains($0)) })
     else { return nil }
-    return "\(request.head.scheme ?? "http")://\(host)"
+    return host
   }
 
   static func response(

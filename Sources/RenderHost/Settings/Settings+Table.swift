@@ -33,6 +33,7 @@ extension SettingKey {
   static let pageQueue = Self("page-queue")
   static let pageWait = Self("page-wait")
   static let pictures = Self("pictures")
+  static let inspectPages = Self("inspect-pages")
   static let allowOrigin = Self("allow-origin")
   static let framework = Self("framework")
   static let prelude = Self("prelude")
@@ -195,6 +196,16 @@ extension Settings {
       $1.pictures = try $0.truth()
     } show: {
       "\($0.pictures)"
+    },
+    Setting(
+      .inspectPages, form: .toggle, help: "Let Chrome's developer tools attach to open pages, on the admin listener.",
+      discussion: """
+        GET /json/list, with the admin token, has the address for each page. Whoever has it can run code in the page.
+        """
+    ) {
+      $1.inspectsPages = try $0.truth()
+    } show: {
+      "\($0.inspectsPages)"
     },
     .list(
       .allowOrigin, \.allowedOrigins,

@@ -61,6 +61,8 @@ package struct Settings: Sendable {
   package var pageIdle: Duration = .seconds(300)
   /// `true` to draw pages as pictures.
   package var pictures = false
+  /// `true` if browsers may attach their developer tools to open pages.
+  package var inspectsPages = false
   /// Origins that pages may fetch from, besides those of the manifest and their own.
   package var allowedOrigins: [String] = []
   /// The paths of framework files by the bundle type that needs them, such as `Vue`.

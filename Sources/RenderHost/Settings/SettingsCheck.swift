@@ -53,6 +53,10 @@ extension Settings {
         !server.proxyListeners.isEmpty && server.proxies.isEmpty,
         "--proxy-protocol needs --trusted-proxies: a PROXY header is read from these alone"
       ),
+      (
+        inspectsPages && server.adminTokens.isEmpty,
+        "--inspect-pages needs an admin token, without which nothing is inspected: give one (--admin-token-file)"
+      ),
       (server.proxyListeners.contains(.gateway) && gateway.address == nil, "--proxy-protocol gateway needs --gateway"),
       (
         (server.certificate == nil) != (server.privateKey == nil),

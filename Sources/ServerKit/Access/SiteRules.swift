@@ -67,7 +67,11 @@ package struct SiteRules: Sendable {
     let isSafe = head.method == .get || head.method == .head || head.method == .options
     // The preview of a page is sandboxed: its origin is opaque, and it only shows pictures.
     if isSafe, path == "/resources" { return nil }
-    if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
+    if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) {
+      // Chrome's developer tools, whose origin no page can have.
+      let isDebugger = group == .admin && path.hasPrefix(Self.debuggedPath) && origin == Self.debugger
+      if !isDebugger { return .origin(origin) }
+    }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
     // Administration always requires its token.
     if head.method == .post, Self.hasBody(head), group != .admin {
@@ -76,6 +80,11 @@ package struct SiteRules: Sendable {
     }
     return nil
   }
+
+  /// The origin of a browser's developer tools.
+  static let debugger = "devtools://devtools"
+  /// The beginning of the paths that they ask for.
+  package static let debuggedPath = "/devtools/page/"
 
   private func accepts(_ host: Substring) -> Bool {
     let name = host.lowercased()
@@ -137,18 +146,21 @@ struct CallerMiddleware: RouterMiddleware {
   let authenticator: AdminAuthenticator?
   let asksToken: Bool
   let metrics: HostMetrics
+  /// Tells whether a request without the token shows a right of its own. These routes hold requests with the token to the
+  /// rules too. `nil` for other routes.
+  var grants: (@Sendable (Request) -> Bool)?
 
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     let authorization = request.headers[.authorization]
     let showsToken = authenticator?.accepts(authorization: authorization) ?? false
-    if let refusal = rules.refusal(of: request.head, to: group, showsToken: showsToken) {
+    if let refusal = rules.refusal(of: request.head, to: group, showsToken: showsToken && grants == nil) {
       metrics.refusals(refusal.name).increment()
       throw HTTPError(refusal.status, message: "\(refusal)")
     }
     if group == .admin {
-      guard showsToken else {
+      guard showsToken || grants?(request) == true else {
         context.requestLogger.notice("An admin's token was refused")
         // RFC 6750 §3: a request without a token gets the challenge, one with a wrong token an error too.
         let challenge = authorization == nil ? "Bearer" : #"Bearer error="invalid_token""#

@@ -115,14 +115,19 @@ package struct ListenerRoutes {
   package func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
 
   /// Adds a group's routes behind its access checks if the listener serves the group.
-  package func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
+  ///
+  /// - Parameter grants: tells whether a request for administration shows a right in place of the token; `nil` if none can.
+  package func add(
+    _ group: RouteGroup, granting grants: (@Sendable (Request) -> Bool)? = nil,
+    _ add: (RouterGroup<HostRequestContext>) -> Void
+  ) {
     guard carries(group) else { return }
     let routes = router.group()
     if !group.isOpen {
       routes.add(
         middleware: CallerMiddleware(
           rules: rules, group: group, authenticator: authenticator,
-          asksToken: listener.asksToken, metrics: metrics))
+          asksToken: listener.asksToken, metrics: metrics, grants: grants))
     }
     add(routes)
   }

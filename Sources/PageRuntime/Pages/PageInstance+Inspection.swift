@@ -1,0 +1,83 @@
+import HTTPTransport
+import PageLayout
+import ScriptEngine
+import Synchronization
+
+/// A question of a debugger to a page.
+package enum PageInspection: Codable, Hashable, Sendable {
+  /// The elements, with the cells of each `recycle-list`. The answer is `ElementTree.record`.
+  case tree
+  /// The place of an element. The answer is an ``InspectedBox``, or `null`.
+  case box(ref: String)
+  /// Evaluates an expression in the page's context, as an entry of its script. The answer is `{"result": …}`, or
+  /// `{"thrown": …}` with a ``ScriptException``.
+  ///
+  /// - Parameters:
+  ///   - session: the id of the debugger's session, which keeps the objects that it was shown.
+  ///   - group: the name under which it releases them together.
+  ///   - byValue: `true` if an object is described by its JSON.
+  ///   - preview: `true` if an object is described with its first members.
+  case evaluate(session: String, String, group: String, byValue: Bool, preview: Bool)
+  /// The properties of an object of the session. The answer is `{"result": …}`, or `null` if it is not kept.
+  case properties(session: String, handle: String, preview: Bool)
+  /// Releases one of the session's objects, or those of a group, or all.
+  case release(session: String, handle: String?, group: String?)
+
+  /// `true` if it enters the page's script.
+  package var entersScript: Bool {
+    switch self {
+    case .tree, .box: false
+    case .evaluate, .properties, .release: true
+    }
+  }
+}
+
+/// The place of an element for debuggers, in units of the design.
+package struct InspectedBox: Codable, Hashable, Sendable {
+  /// The border box on the page.
+  package let x, y, width, height: Double
+  /// The widths of the borders, and the paddings: top, right, bottom, left.
+  package let border, padding: [Double]
+
+  package init(x: Double, y: Double, width: Double, height: Double, border: [Double], padding: [Double]) {
+    (self.x, self.y, self.width, self.height) = (x, y, width, height)
+    (self.border, self.padding) = (border, padding)
+  }
+
+  init(_ box: LayoutBox) {
+    func sides(_ insets: LayoutInsets) -> [Double] { [insets.top, insets.right, insets.bottom, insets.left] }
+    self.init(
+      x: box.pageFrame.x, y: box.pageFrame.y, width: box.pageFrame.width, height: box.pageFrame.height,
+      border: sides(box.border), padding: sides(box.padding))
+  }
+
+  fileprivate var json: JSONValue {
+    .object([
+      "x": .number(x), "y": .number(y), "width": .number(width), "height": .number(height),
+      "border": .array(border.map { .number($0) }), "padding": .array(padding.map { .number($0) }),
+    ])
+  }
+}
+
+extension PageInstance {
+  /// Answers a debugger's question.
+  ///
+  /// - Returns: JSON.
+  /// - Throws: ``ScriptError`` if the page has no script, or its script is stopped.
+  package func answer(_ inspection: PageInspection) async throws -> [UInt8] {
+    switch inspection {
+    case .tree: return expandedTree.tree.record
+    case .box(let ref): return (layout.box(ref).map { InspectedBox($0).json } ?? .null).text
+    case .evaluate, .properties, .release: break
+    }
+    let id = id
+    let answer = Mutex([UInt8]())
+    try await enter { group in
+      let (outcome, text) = try await group.inspect(id, inspection)
+      answer.withLock { $0 = text }
+      return outcome
+    }
+    if let failure { throw failure }
+    return answer.withLock(\.self)
+  }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import PageKit
+import PageTesting
+import TestServers
+import TestSupport
+import Testing
+
+@testable import RenderHost
+@testable import ServerKit
+
+/// The frontend of the installed Chromium shows a page, as it comes from Debian.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct DeveloperToolsTests {
+  /// The methods without which the frontend of Chromium 156 does not show a page. A frontend that needs more fails here.
+  private static let needed: Set<String> = [
+    "DOM.getDocument", "CSS.getMatchedStylesForNode", "Runtime.enable", "Runtime.evaluate", "Debugger.enable",
+    "Page.getResourceTree", "Network.enable",
+  ]
+
+  /// Opens the frontend for a page, and returns when the panel shows the texts.
+  private func running(
+    methods: Set<String>?, panel: String, _ body: @escaping @Sendable (PageFarm, String, Frontend) async throws -> Void
+  ) async throws {
+    try await PageFarm.running(["home": InspectorTests.bundle], change: { $0.inspectsPages = true }) { farm in
+      let id = try await farm.open("home")
+      var settings = Settings()
+      settings.adminTokens = [InspectorTests.token]
+      let routes = InspectorRoutes(directory: farm.running.directory, isSecure: false, methods: methods)
+      let host = try await LiveHost(settings, adding: { routes.add(to: $0) })
+      let list = try RawClient(port: host.port)
+      list.send(
+        "GET /json/list HTTP/1.1\r\nHost: 127.0.0.1:\(host.port)\r\nAuthorization: Bearer \(InspectorTests.token)\r\n"
+          + "Connection: close\r\n\r\n")
+      let answer = try await list.readToEnd()
+      let pages = try #require(ScriptValue(json: String(answer.drop { $0 != "[" })))
+      let url = try #require(pages[0]["devtoolsFrontendUrl"].string)
+      try await Frontend.running("\(url)&panel=\(panel)") { try await body(farm, id, $0) }
+      try await host.stop()
+    }
+  }
+
+  @Test("Elements shows the page's elements with the chosen one's style, and each change", arguments: [nil, needed])
+  func elements(methods: Set<String>?) async throws {
+    try await running(methods: methods, panel: "elements") { farm, id, frontend in
+      try await frontend.shows(["<div", "clicks: 0", "background-color"])
+      try await frontend.click("clicks: 0")
+      try await frontend.shows(["font-size", "40"])
+      let tree = try await farm.ask(.get, "/pages/\(id)").json["tree"]
+      let ref = try #require(tree["children"].list.first?["ref"].text)
+      _ = try await farm.ask(.post, "/pages/\(id)/fire", "{\"ref\":\"\(ref)\",\"type\":\"click\"}")
+      try await frontend.shows(["clicks: 1", "x1.png"])
+    }
+  }
+
+  @Test("Console shows the page's lines, and the value of what is typed", arguments: [nil, needed])
+  func console(methods: Set<String>?) async throws {
+    try await running(methods: methods, panel: "console") { _, _, frontend in
+      try await frontend.shows(["made"])
+      try await frontend.type("n + 40 + 't'")
+      try await frontend.shows(["'40t'"])
+    }
+  }
+
+  @Test("Network shows a row for each request, and which of them the cache has answered", arguments: [nil, needed])
+  func network(methods: Set<String>?) async throws {
+    try await running(methods: methods, panel: "network") { farm, id, frontend in
+      farm.origin.serve("/api", Array("hello".utf8), contentType: "text/plain", headers: [.cacheControl: "max-age=60"])
+      try await frontend.shows(["Status"])
+      let expression =
+        "weex.requireModule('stream').fetch({ url: '\(farm.origin.url(for: "/api"))', type: 'text' }, function () {})"
+      for expected in ["200", "(disk cache)"] {
+        let inspection = PageInspection.evaluate(session: "t", expression, group: "", byValue: false, preview: false)
+        _ = try await farm.running.directory.call(id, for: "test", as: .entry) {
+          .inspect(call: $0, page: $1, inspection)
+        }
+        try await frontend.shows(["api", expected])
+      }
+    }
+  }
+}
+
+/// The frontend of Chrome's developer tools in a headless browser.
+struct Frontend {
+  private let browser: InspectorClient
+  private let session: String
+
+  struct Failed: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  static func running(_ url: String, _ body: (Frontend) async throws -> Void) async throws {
+    let folder = try TemporaryDirectory()
+    let profile = folder.file("profile")
+    let program = try Tool.start(
+      "chromium",
+      [
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+        "--remote-debugging-port=0", "--user-data-dir=\(profile)", "--window-size=1400,1000", "about:blank",
+      ])
+    do {
+      let file = "\(profile)/DevToolsActivePort"
+      var lines: [Substring] = []
+      let deadline = ContinuousClock.now + .seconds(60)
+      // Chromium tells its port by a file alone.
+      while lines.count < 2 {
+        guard .now < deadline else { throw Failed(description: "Chromium has not started") }
+        try await Task.sleep(for: .milliseconds(50))
+        lines = ((try? String(contentsOfFile: file, encoding: .utf8)) ?? "").split(separator: "\n")
+      }
+      let browser = try await InspectorClient("ws://127.0.0.1:\(lines[0])\(lines[1])")
+      let target = try await browser.ask("Target.createTarget", ["url": .string(url)])["targetId"]
+      let session = try await browser.ask("Target.attachToTarget", ["targetId": target, "flatten": true])["sessionId"]
+      try await body(Frontend(browser: browser, session: session.string ?? ""))
+    } catch {
+      program.send(SIGKILL)
+      _ = await program.result()
+      throw error
+    }
+    program.send(SIGTERM)
+    _ = await program.result()
+  }
+
+  /// Texts and their places, also in shadow trees, without the marks where a line may break.
+  private static let walk = """
+    function walk (node, found) {
+      if (node.nodeType === 3) found.push([node.nodeValue.replace(/\\u200b/g, ''), node.parentNode])
+      else if (node.nodeName !== 'STYLE' && node.nodeName !== 'SCRIPT') {
+        if (node.shadowRoot) walk(node.shadowRoot, found)
+        node.childNodes.forEach(function (child) { walk(child, found) })
+      }
+      return found
+    }
+    """
+
+  private func evaluate(_ expression: String) async throws -> ScriptValue {
+    try await browser.ask(
+      "Runtime.evaluate",
+      ["expression": .string("(function () { \(Self.walk)\n\(expression) })()"), "returnByValue": true],
+      session: session)["result"]["value"]
+  }
+
+  private func text() async throws -> String {
+    try await evaluate("return walk(document.documentElement, []).map(function (pair) { return pair[0] }).join('')")
+      .string ?? ""
+  }
+
+  /// Waits until all texts are shown.
+  func shows(_ texts: [String]) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while true {
+      let shown = try await text()
+      let missing = texts.filter { !shown.contains($0) }
+      if missing.isEmpty { return }
+      guard .now < deadline else {
+        throw Failed(description: "the developer tools do not show \(missing): \(shown.suffix(2_000))")
+      }
+      try await Task.sleep(for: .milliseconds(100))
+    }
+  }
+
+  /// Clicks the middle of the first text that contains another.
+  func click(_ text: String) async throws {
+    let place = try await evaluate(
+      """
+      var pair = walk(document.documentElement, []).find(function (pair) { return pair[0].includes(\(ScriptValue.string(text).jsonText)) })
+      if (!pair) return null
+      var box = pair[1].host ? pair[1].host.getBoundingClientRect() : pair[1].getBoundingClientRect()
+      return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+      """)
+    guard place["x"].number != nil else { throw Failed(description: "the developer tools do not show \(text)") }
+    for type in ["mousePressed", "mouseReleased"] {
+      try await browser.ask(
+        "Input.dispatchMouseEvent",
+        ["type": .string(type), "x": place["x"], "y": place["y"], "button": "left", "clickCount": 1], session: session)
+    }
+  }
+
+  /// Types a line into what has the focus.
+  func type(_ text: String) async throws {
+    try await browser.ask("Input.insertText", ["text": .string(text)], session: session)
+    for type in ["keyDown", "keyUp"] {
+      try await browser.ask(
+        "Input.dispatchKeyEvent",
+        [
+          "type": .string(type), "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13,
+          "text": type == "keyDown" ? "\r" : "",
+        ], session: session)
+    }
+  }
+}
