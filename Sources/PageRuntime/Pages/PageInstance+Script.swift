@@ -8,16 +8,16 @@ extension PageInstance {
   ///
   /// - Parameter atEnd: called when the script has returned, before its outcome is applied, unless the page has ended or
   ///   was opened again.
-  func enter(
-    _ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome,
-    atEnd: @escaping @PageActor () -> Void = {}
-  ) async throws {
+  func enter(_ input: ScriptInput, atEnd: @escaping @PageActor () -> Void = {}) async throws {
     guard let group else { throw ScriptError.closed }
-    let former = entries
+    let (former, id) = (entries, id)
     let entry = Task { @PageActor [weak self] in
       await former?.value
       guard self?.group === group else { throw ScriptError.closed }
-      let outcome = try await body(group)
+      let began = self?.time?.milliseconds
+      if let began { group.clock?.begin(at: began) }
+      let outcome = try await group.enter(id, input)
+      if let clock = group.clock { self?.time?.move(toMilliseconds: clock.now) }
       if self?.group === group { atEnd() }
       await self?.apply(outcome, of: group)
     }
@@ -156,7 +156,6 @@ extension PageInstance {
       return
     }
     let key = UUID()
-    let id = id
     let task = Task { @PageActor [weak self] in
       guard let self else { return }
       defer { self.calls[key] = nil }
@@ -173,7 +172,7 @@ extension PageInstance {
             result = .failure(error)
           }
           guard let ticket else { return _ = try result.get() }
-          try await self.enter { try await $0.settle(id, ticket, result) }
+          try await self.enter(.settle(ticket: ticket, result.mapError { DescribedError("\($0)") }))
         }
       } catch {
         if error is CancellationError || Task.isCancelled { return }
@@ -297,25 +296,21 @@ extension PageInstance {
     dropsMessages = false
     waitingMessages += 1
     defer { waitingMessages -= 1 }
-    let id = id
-    try? await enter { try await $0.deliver(id, message, to: channel) }
+    try? await enter(.message(message, channel: channel))
   }
 
   /// Replaces the page's data, and lets the script render it.
   ///
   /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func refresh(data: ScriptValue) async throws {
-    let id = id
-    try await enter { try await $0.refresh(id, data) }
+    try await enter(.refresh(data))
   }
 
   func call(
     _ method: String, _ arguments: [ScriptValue], json: (name: String, text: String)? = nil,
     atEnd: @escaping @PageActor () -> Void = {}
   ) async throws {
-    let id = id
-    let task: ScriptValue = ["method": .string(method), "args": .array(arguments)]
-    try await enter({ try await $0.call(id, [task], json: json) }, atEnd: atEnd)
+    try await enter(.call(method: method, arguments, json: json), atEnd: atEnd)
   }
 }
 

@@ -103,6 +103,8 @@ package enum HostMessage: Codable, Sendable {
   /// A tap at a place in units of the page's design.
   case tap(call: UInt64, page: UInt64, x: Double, y: Double, PageWait, view: PageView?)
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
+  /// Moves the time of a page with a virtual clock on, by seconds.
+  case advance(call: UInt64, page: UInt64, seconds: Double, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
   /// Ends a page; answered after all its events were sent.
@@ -120,7 +122,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer: nil
+    case .setUp, .tap, .advance, .show, .close, .end, .releaseMemory, .channel, .answer: nil
     }
   }
 }
@@ -142,6 +144,8 @@ package struct WorkerSetUp: Codable, Sendable {
   /// The number of engines kept for further pages.
   var readyEngines: Int
   var environment: JSONValue
+  /// The value of `process.env.NODE_ENV`.
+  var nodeEnvironment: String
   /// The behaviour of requests that name none.
   var refreshesAlways: Bool
   /// The limit of concurrent entries into scripts.
@@ -166,12 +170,15 @@ package struct PageOpening: Codable, Sendable {
   /// change of the tree if this is `true`. Such a page stays when it fails, pages that it pushes open in its worker, and
   /// without a named view its view is `ElementTree.record`.
   var reportsCommands: Bool?
+  /// The page's time, random numbers, zone and locale; `nil` for those of the machine.
+  var determinism: PageDeterminism?
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
-    reportsCommands: Bool? = nil
+    reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil
   ) {
     (self.url, self.options, self.data) = (url, options, data)
+    self.determinism = determinism
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)
   }
 }

@@ -45,6 +45,7 @@ import Synchronization
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
+    scripts.nodeEnvironment = setUp.nodeEnvironment
     scripts.observer = { entries.record($0, isEntered: $1) }
     scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
@@ -118,6 +119,7 @@ import Synchronization
         bundleURL: opening.options.bundleUrl ?? url.text,
         config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
       if let type = opening.options.type { options.type = BundleType(rawValue: type) }
+      options.determinism = opening.determinism
       do {
         try await page.render(
           String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))

@@ -27,6 +27,7 @@ struct RenderCommand: JSONCommand {
       bundlectl render dist/home.js --format html -o home.html
       bundlectl render dist/home.js --format png --size 375x812@2 -o home.png
       bundlectl render home --fire 12:click --format commands
+      bundlectl render dist/home.js --time 2026-01-01T00:00:00Z --seed 7
       bundlectl render dist/home.js --ephemeral --json --fail-on error > home.json
     """
 
@@ -166,6 +167,8 @@ struct RenderCommand: JSONCommand {
       discussion: "The value is read as JSON if it is valid JSON, else as text: --env platform=android --env scale=3.",
       valueName: "key=value"))
   var environment: [MemberArgument] = []
+
+  @OptionGroup var determinism: DeterminismOptions
 
   @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "time"))
   var wait = TimeArgument(seconds: 10)
@@ -392,6 +395,9 @@ struct RenderCommand: JSONCommand {
     }
     configuration.pages.device = DefaultConfiguration(texts: members)
     configuration.pages.scripts.limits.time = limits.time
+    if let nodeEnvironment = determinism.nodeEnvironment {
+      configuration.pages.scripts.nodeEnvironment = nodeEnvironment
+    }
     // Only one page is opened, so that no spare engine is necessary.
     configuration.pages.scripts.ready = 0
     return configuration
@@ -434,7 +440,7 @@ struct RenderCommand: JSONCommand {
         timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil,
         picture: format.picture.map { PictureOptions($0, screen: size, isFull: full) },
-        keepsCommands: format == .commands, limits: limits,
+        keepsCommands: format == .commands, limits: limits, determinism: determinism.fixed,
         isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }

@@ -50,6 +50,7 @@ actor WorkerPage: RenderedPage {
     configuration.preludeAdvice = host.configuration.pages.scripts.preludeAdvice
     configuration.socketAdvice = "--in-process has them"
     configuration.environment = host.configuration.pages.device.environment
+    configuration.nodeEnvironment = host.configuration.pages.scripts.nodeEnvironment
     configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     // The worker's end is reported as an error of the page.
     pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
@@ -73,7 +74,7 @@ actor WorkerPage: RenderedPage {
     offset = .now - began
     let opening = PageOpening(
       url: request.url.text, options: PageRequestOptions(), data: request.data.json, wait: wait, view: nil,
-      isOnce: false, reportsCommands: request.keepsCommands)
+      isOnce: false, reportsCommands: request.keepsCommands, determinism: request.determinism)
     let fault = await doing {
       let digest = try ContentDigests(of: bytes).sha256
       let caller = PageCaller(client: "", hasInput: true)
