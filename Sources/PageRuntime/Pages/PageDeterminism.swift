@@ -47,6 +47,12 @@ public struct PageDeterminism: Hashable, Sendable, Codable {
     (self.seed, self.time, self.zone, self.locale, self.clock) = (seed, time, zone, locale, clock)
   }
 
+  /// The time and the zone of this machine, with a new seed and a running clock: what a page that is recorded takes.
+  static var ofThisMachine: PageDeterminism {
+    PageDeterminism(
+      seed: UInt64.random(in: 1...UInt64.max), time: Date(), zone: TimeZone.current.identifier, clock: .running)
+  }
+
   /// ``time`` in whole milliseconds since 1970, within the range of a script's `Date`.
   var milliseconds: Double {
     // ECMA-262 §21.4.1.1.

@@ -82,6 +82,7 @@ extension PageInstance {
     feed.send(.failed(error))
     cancelLoads()
     cancelWork()
+    recorder?.end("\(error)")
     if let group {
       (self.group, entries) = (nil, nil)
       Task { [id] in await group.close(id) }
@@ -123,6 +124,8 @@ extension PageInstance {
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)
     failure = nil
     for child in children { await child.destroy() }
+    recorder?.end("closed")
+    if let recorder { await recorder.flush(tree) }
     guard let group else { return }
     self.group = nil
     entries = nil

@@ -19,22 +19,32 @@ extension PageInstance {
       let outcome = try await group.enter(id, input)
       if let clock = group.clock { self?.time?.move(toMilliseconds: clock.now) }
       if self?.group === group { atEnd() }
-      await self?.apply(outcome, of: group)
+      await self?.apply(outcome, of: group, after: input, at: began)
+      if let self, let recorder { await recorder.flush(tree) }
     }
     entries = Task { _ = await entry.result }
     try await entry.value
   }
 
   /// Applies an outcome. Other pages take turns with a long one.
-  private func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) async {
+  ///
+  /// - Parameters:
+  ///   - input: what the script was entered with.
+  ///   - entered: the time of the script when it was entered; `nil` for the machine's.
+  private func apply(
+    _ outcome: EntryOutcome, of group: FrameworkGroup, after input: ScriptInput, at entered: Double?
+  ) async {
     guard isRunning(in: group) else { return }
+    recorder?.record(input, at: entered ?? 0, outcome)
     if let created = outcome.created { timings.createInstance = created - began }
     if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
     noteSlides(outcome.commands)
     var rest = outcome.commands[...]
     while !rest.isEmpty {
-      apply(Array(rest.prefix(Self.commandsAtOnce)))
+      applyOwn(Array(rest.prefix(Self.commandsAtOnce)))
       rest = rest.dropFirst(Self.commandsAtOnce)
+      // A recording has the changes that come from elsewhere before the script's, or after them.
+      if recorder != nil { continue }
       guard !rest.isEmpty else { break }
       await Task.yield()
       guard isRunning(in: group) else { return }
@@ -57,7 +67,13 @@ extension PageInstance {
   /// The number of refused commands among those that are applied at once that are reported one by one.
   private static let refusalsTold = 20
 
+  /// Applies changes that do not come from an entry of the script.
   func apply(_ commands: [RenderCommand]) {
+    recorder?.record(commands)
+    applyOwn(commands)
+  }
+
+  private func applyOwn(_ commands: [RenderCommand]) {
     guard !commands.isEmpty else { return }
     let insertions = commands.reduce(0) { $0 + $1.insertions }
     // A change of the tree, and be it of its room, drops its expansion.

@@ -138,6 +138,8 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The timers: those of the `timer` module by the callbacks that they call, and those that scripts have set by `#` and
   /// the script group's numbers.
   var timers: [String: PageTimer] = [:]
+  /// Records what enters the script, and its changes of the elements; `nil` for a page that is not recorded.
+  var recorder: PageRecorder?
   /// The time of the script and of its timers; `nil` for the machine's.
   var time: PageTime?
   /// The calls of modules and components that have not ended, and other calls of the script that are waited for as these
@@ -324,7 +326,8 @@ public enum PagePhase: String, Hashable, Sendable {
       throw fail(.unknownFramework(named, url: name))
     }
     let type = declared ?? .weex
-    time = embedder?.time ?? options.determinism.map { PageTime($0) }
+    let determinism = options.determinism ?? (recorder == nil ? nil : .ofThisMachine)
+    time = embedder?.time ?? determinism.map { PageTime($0) }
     let purpose = FrameworkPool.Purpose(
       type: type, url: name, source: source, modules: registry.modules, components: registry.components,
       partition: partition, determinism: time?.determinism)
@@ -351,7 +354,8 @@ public enum PagePhase: String, Hashable, Sendable {
     config["env"] = configuration.environment
     let opening = ScriptOpening(
       purpose: purpose, config: .object(config), data: data, configuration: configuration,
-      prelude: frameworks.prelude(for: type))
+      prelude: frameworks.prelude(for: type), answers: recorder == nil ? .made : .recorded)
+    recorder?.begin(opening, page: id, registry.services, frameworks)
     do {
       try await enter(.open(opening))
     } catch let error as ScriptError {

@@ -38,6 +38,14 @@ import Foundation
 }
 
 extension PageInstance {
+  /// Records the page's next opening: what enters its script, and its changes of the elements.
+  ///
+  /// - Parameter write: writes the bytes, which follow those before them. It is called after each step.
+  package func record(_ write: @escaping @Sendable ([UInt8]) async -> Void) { record(PageRecorder(write: write)) }
+
+  /// Records the page's next opening.
+  func record(_ recorder: PageRecorder) { self.recorder = recorder }
+
   /// What a page that this one pushes takes from the machine: the same, from the time of now.
   var determinismFromNow: PageDeterminism? {
     guard let time else { return nil }

@@ -140,10 +140,12 @@ final class FrameworkGroup: Sendable {
   ///   - purpose: the bundle, and the modules that it may call.
   ///   - configuration: the description of the device and the app.
   ///   - prelude: a script that runs in the page's context before the bundle.
+  ///   - answers: where the results of calls come from that the script gets at once.
   /// - Throws: ``ScriptError`` if the context cannot be made. An error of the bundle is in the outcome.
   func open(
     _ id: String, _ purpose: FrameworkPool.Purpose, config: ScriptValue = [:], data: ScriptValue = [:],
-    configuration: DefaultConfiguration = DefaultConfiguration(), prelude: String? = nil
+    configuration: DefaultConfiguration = DefaultConfiguration(), prelude: String? = nil,
+    answers: CallAnswers = .made
   ) async throws -> EntryOutcome {
     try await inTurn(id) { [framework] group in
       let home = try group.context(framework)
@@ -151,7 +153,7 @@ final class FrameworkGroup: Sendable {
       let context = try group.makeContext(named: purpose.url)
       if let clock = state.clock { try state.pin(context, to: clock) }
       let page = PageScript(
-        id: id, in: context, modules: purpose.modules, configuration: configuration)
+        id: id, in: context, modules: purpose.modules, configuration: configuration, answers: answers)
       state.pages[id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }
@@ -216,6 +218,11 @@ final class FrameworkGroup: Sendable {
         }
       }
     }
+  }
+
+  /// Gives a page the results of its next calls that it gets at once.
+  func give(_ answers: [CallAnswer], to id: String) async throws {
+    _ = try await enter(id) { _, page in page.answers = .given(answers) }
   }
 
   func refresh(_ id: String, _ data: ScriptValue) async throws -> EntryOutcome {

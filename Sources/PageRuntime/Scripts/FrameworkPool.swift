@@ -75,7 +75,7 @@ package actor FrameworkPool {
   /// The time without an opening after which a group is booted for the next.
   private static let quietTime = Duration.milliseconds(50)
 
-  private let configuration: ScriptConfiguration
+  let configuration: ScriptConfiguration
   private let turns: FairGate<String>
   /// Limits the number of pages that open at once, so that few groups serve many pages one after the other: a group that
   /// ran a bundle often runs it faster, and takes its memory once.
@@ -209,6 +209,9 @@ package actor FrameworkPool {
     while let task = booting.values.first { await task.value }
     (waiting, kept) = ([:], [])
   }
+
+  /// The limits of one entry into a script.
+  package nonisolated var limits: ScriptLimits { configuration.limits }
 
   /// The script that runs before bundles of a type.
   nonisolated func prelude(for type: BundleType) -> String? { configuration.preludes[type] }

@@ -29,6 +29,24 @@ struct ScriptOpening: Sendable {
   var configuration = DefaultConfiguration()
   /// A script that runs in the page's context before the bundle.
   var prelude: String?
+  var answers = CallAnswers.made
+}
+
+/// Where the results come from that calls of modules return to the script at once.
+enum CallAnswers: Sendable {
+  /// The modules make them.
+  case made
+  /// The modules make them, and they are recorded.
+  case recorded
+  /// They are those of an earlier run, in the order of the calls.
+  case given([CallAnswer])
+}
+
+/// A result that a call of a module has returned to the script at once.
+enum CallAnswer: Hashable, Sendable {
+  case value(ScriptValue)
+  /// The message of the error that it threw.
+  case error(String)
 }
 
 extension FrameworkGroup {
@@ -41,7 +59,7 @@ extension FrameworkGroup {
     case .open(let opening):
       try await open(
         id, opening.purpose, config: opening.config, data: opening.data, configuration: opening.configuration,
-        prelude: opening.prelude)
+        prelude: opening.prelude, answers: opening.answers)
     case .call(let method, let arguments, let json):
       try await call(id, [["method": .string(method), "args": .array(arguments)]], json: json)
     case .hooks(let hooks): try await run(hooks, of: id)
@@ -53,3 +71,36 @@ extension FrameworkGroup {
   }
 }
 
+extension PageScript {
+  /// Returns the result of a call to the script at once.
+  ///
+  /// - Parameter make: asks the module.
+  /// - Throws: the errors of `make`, or that of the earlier run.
+  func answer(_ make: () throws -> ScriptValue) throws -> ScriptValue {
+    switch answers {
+    case .made: return try make()
+    case .recorded:
+      do {
+        let value = try make()
+        record(.value(value))
+        return value
+      } catch {
+        if case ScriptError.exception(let exception) = error {
+          record(.error(exception.message))
+        } else {
+          record(.error("\(error)"))
+        }
+        throw error
+      }
+    case .given(let given):
+      guard let answer = given.first else {
+        throw ScriptError.exception(ScriptException(message: "the recording has no answer to this call"))
+      }
+      answers = .given(Array(given.dropFirst()))
+      switch answer {
+      case .value(let value): return value
+      case .error(let message): throw ScriptError.exception(ScriptException(message: message))
+      }
+    }
+  }
+}

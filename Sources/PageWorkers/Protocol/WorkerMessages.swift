@@ -106,6 +106,8 @@ package enum HostMessage: Codable, Sendable {
   /// Moves the time of a page with a virtual clock on, by seconds.
   case advance(call: UInt64, page: UInt64, seconds: Double, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
+  /// Runs a step of a recording again. With the step 0 the bytes are the recording, and its framework boots.
+  case replay(call: UInt64, page: UInt64, step: Int)
   case close(page: UInt64)
   /// Ends a page; answered after all its events were sent.
   case end(call: UInt64, page: UInt64)
@@ -122,7 +124,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .tap, .advance, .show, .close, .end, .releaseMemory, .channel, .answer: nil
+    case .setUp, .tap, .advance, .show, .replay, .close, .end, .releaseMemory, .channel, .answer: nil
     }
   }
 }
@@ -172,13 +174,15 @@ package struct PageOpening: Codable, Sendable {
   var reportsCommands: Bool?
   /// The page's time, random numbers, zone and locale; `nil` for those of the machine.
   var determinism: PageDeterminism?
+  /// `true` to send the page's recording, in events of the name ``PageNotice/recording``.
+  var isRecorded: Bool
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
-    reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil
+    reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil, isRecorded: Bool = false
   ) {
     (self.url, self.options, self.data) = (url, options, data)
-    self.determinism = determinism
+    (self.determinism, self.isRecorded) = (determinism, isRecorded)
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)
   }
 }
@@ -297,6 +301,15 @@ package struct PageReply: Codable, Hashable, Sendable {
   package var errors: [ScriptException]
   /// The number of errors during the call.
   package var newErrors: Int
+}
+
+extension PageReply {
+  /// The answer of a page that has no state.
+  init() {
+    self.init(
+      phase: PagePhase.idle.rawValue, elements: 0, timings: [:], requests: 0, hits: 0, bytes: 0, pending: PendingWork(),
+      messages: [], errors: [], newErrors: 0)
+  }
 }
 
 /// The error of a call.

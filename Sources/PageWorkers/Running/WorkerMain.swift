@@ -167,6 +167,8 @@ extension WorkerPages {
       }
     case .show(let call, let page, let view):
       await answer(call) { try await enter(page, view) { _ in } }
+    case .replay(let call, let page, let step):
+      await answer(call) { (PageReply(), try await replay(page, step: step, payload)) }
     }
   }
 

@@ -11,6 +11,8 @@ import Synchronization
   private nonisolated let relay: HostRelay
   private nonisolated let entries: EntryTable
   private var pages: [UInt64: Resident] = [:]
+  /// The recordings whose scripts run again.
+  private var replays: [UInt64: (recording: Recording, run: PageReplay)] = [:]
   private nonisolated let roots: RegistryTable
   /// What the process has loaded to draw pages; `nil` if it draws none.
   private nonisolated let fonts: Result<[String], PictureError>?
@@ -111,6 +113,14 @@ import Synchronization
     } else if !opening.isOnce {
       pages[number]?.relaying = relayEvents(of: page, number)
     }
+    if opening.isRecorded {
+      page.record { [socket] bytes in
+        for start in stride(from: 0, to: bytes.count, by: Frame.pieceLimit) {
+          let piece = bytes[start..<min(start + Frame.pieceLimit, bytes.count)]
+          await socket.send(.event(page: number, name: PageNotice.recording), Array(piece))
+        }
+      }
+    }
     // The caller sees it, or a program shows it.
     page.appear()
     do {
@@ -156,6 +166,20 @@ import Synchronization
     if let failure = resident.page.failure, !resident.isReported { throw failure }
     let seen = try await view(resident.page, wanted, isReported: resident.isReported)
     return (reply(resident.page, resident.errors, since: before, pending), seen)
+  }
+
+  /// Runs a step of a recording again; with the number 0, boots the framework of the recording.
+  ///
+  /// - Returns: what the script has done, without its changes if they are those of the recording.
+  func replay(_ number: UInt64, step: Int, _ payload: [UInt8]) async throws -> [UInt8] {
+    guard step > 0 else {
+      let recording = try Recording(reading: payload)
+      replays[number] = (recording, try await PageReplay(recording, limits: environment.frameworks.limits))
+      return []
+    }
+    guard let (recording, run) = replays[number] else { throw PageFault.unknownPage }
+    let recorded = try recording.step(step)
+    return try await run.run(recorded).text(besides: recorded)
   }
 
   /// Delivers a message of another page's channel. A page that has ended gets none.

@@ -117,6 +117,16 @@ struct RenderCommand: JSONCommand {
         """, valueName: "ref:type[:json]"))
   var fire: [FiredEvent] = []
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Record the page into a file, for bundlectl replay.",
+      discussion: """
+        The file has the bundle, all that enters its script, such as events, answers and timers, and the elements. \
+        Whoever has it can read what the page was told.
+        """, valueName: "file"), completion: .file())
+  var record: String?
+
   @Flag(name: .long, help: "Show the time of each stage, on standard error and in --json.")
   var timings = false
 
@@ -255,6 +265,9 @@ struct RenderCommand: JSONCommand {
     }
     guard format.picture == nil || output != nil || store.json || !Terminal.output.isTerminal else {
       throw ValidationError("--format \(format) writes a picture, which no terminal shows: name a file with -o FILE.")
+    }
+    guard !watch || record == nil else {
+      throw ValidationError("--record records one opening: it cannot be used with --watch.")
     }
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
@@ -432,6 +445,7 @@ struct RenderCommand: JSONCommand {
     let isFile = target.filePath != nil
     let notice = isFile ? nil : WaitNotice(.error, "the server")
     defer { notice?.end() }
+    let recording = try record.map { try RecordingFile($0) }
     let (url, timeWaited) = try await target.url(host)
     let rendering = try await Rendering.run(
       .init(
@@ -440,9 +454,10 @@ struct RenderCommand: JSONCommand {
         timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil,
         picture: format.picture.map { PictureOptions($0, screen: size, isFull: full) },
-        keepsCommands: format == .commands, limits: limits, determinism: determinism.fixed,
+        keepsCommands: format == .commands, limits: limits, determinism: determinism.fixed, recording: recording,
         isInProcess: inProcess, notice: notice),
       on: host)
+    try recording?.finish()
     for fault in rendering.faults { fault.write(to: .error) }
     if let note = rendering.look.bundle?.note { Terminal.report("not confirmed by the server: \(note)", .yellow) }
     report(rendering.look.pending)

@@ -36,6 +36,7 @@ actor OwnPage: RenderedPage {
 
   private func render() async -> RenderFault? {
     await page.appear()
+    if let recording = request.recording { await page.record { recording.append($0) } }
     var options = PageOptions()
     options.determinism = request.determinism
     do {
