@@ -279,21 +279,20 @@ import Testing
 
   @Test("every sample has the same elements in each run", arguments: SampleTests.names)
   func samples(_ name: String) async throws {
-    var outlines: Set<String> = []
-    // Each run has a storage of its own.
-    for _ in 0..<3 {
-      let outline = try await PageFixture.running { (fixture: PageFixture) async throws in
-        try SampleTests.serve(fixture)
-        let page = await PageInstance(environment: fixture.environment)
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try SampleTests.serve(fixture)
+      var outlines: Set<String> = []
+      for _ in 0..<3 {
+        let registry = PageRegistry(parent: fixture.registry)
+        registry.register(MemoryStorage() as any StorageProviding, as: \.storage)
+        let page = await PageInstance(environment: fixture.environment, registry: registry)
         try await page.renderByURL(
           fixture.origin.url(for: "/bundles/\(name).js"), options: PageOptions(determinism: PageDeterminism()))
         #expect(await page.settle(within: .seconds(60)))
-        let outline = await page.tree.withoutStates.outline(withStyles: true)
+        outlines.insert(await page.tree.withoutStates.outline(withStyles: true))
         await page.destroy()
-        return outline
       }
-      outlines.insert(outline)
+      #expect(outlines.count == 1)
     }
-    #expect(outlines.count == 1)
   }
 }
