@@ -307,7 +307,7 @@ extension PageReply {
   /// The answer of a page that has no state.
   init() {
     self.init(
-      phase: PagePhase.idle.rawValue, elements: 0, timings: [:], requests: 0, hits: 0, bytes: 0, pending: PendingWork(),
+      phase: "idle", elements: 0, timings: [:], requests: 0, hits: 0, bytes: 0, pending: PendingWork(),
       messages: [], errors: [], newErrors: 0)
   }
 }
