@@ -464,7 +464,8 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .target(
         name: "PageRuntime", dependencies: ["HTTPTransport"],
         sources: [
-          "Pages/PageReport.swift", "Pages/PictureOptions.swift", "SourceMaps/SourceMap.swift",
+          "Pages/PageDeterminism.swift", "Pages/PageReport.swift", "Pages/PictureOptions.swift",
+          "SourceMaps/SourceMap.swift",
         ], swiftSettings: counted),
       // In the place of the module that has all of these and more.
       .target(

@@ -19,11 +19,13 @@ struct PageFixture {
 
   static func running<Result>(
     limits: ScriptLimits = ScriptLimits(), rules: [ResourceRule] = [], frameworks: [BundleType: String] = [:],
-    preludes: [BundleType: String] = [:], observer: WorkObserver? = nil, _ body: (PageFixture) async throws -> Result
+    preludes: [BundleType: String] = [:], nodeEnvironment: String = ScriptConfiguration.defaultNodeEnvironment,
+    observer: WorkObserver? = nil, _ body: (PageFixture) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
     do {
-      let result = try await body(try PageFixture(origin, limits, rules, frameworks, preludes, observer))
+      let result = try await body(
+        try PageFixture(origin, limits, rules, frameworks, preludes, nodeEnvironment, observer))
       try await origin.stop()
       return result
     } catch {
@@ -34,7 +36,7 @@ struct PageFixture {
 
   private init(
     _ origin: FaultOrigin, _ limits: ScriptLimits, _ rules: [ResourceRule], _ frameworks: [BundleType: String],
-    _ preludes: [BundleType: String], _ observer: WorkObserver?
+    _ preludes: [BundleType: String], _ nodeEnvironment: String, _ observer: WorkObserver?
   ) throws {
     self.origin = origin
     folder = try TemporaryDirectory()
@@ -55,13 +57,14 @@ struct PageFixture {
     scripts.frameworks = frameworks
     scripts.preludes = preludes
     scripts.observer = observer
+    scripts.nodeEnvironment = nodeEnvironment
     environment = PageEnvironment(
       resources: loader, bundles: nil, registry: registry, configuration: DefaultConfiguration(),
       frameworks: FrameworkPool(scripts))
   }
 
   /// A page that has run a script with `document`, `body` and `weex` at hand.
-  func page(_ script: String) async throws -> PageInstance {
+  func page(_ script: String, determinism: PageDeterminism? = nil) async throws -> PageInstance {
     let page = await PageInstance(environment: environment)
     let source = """
       // { "framework": "Vanilla" }
@@ -72,12 +75,13 @@ struct PageFixture {
       \(script)
       """
     let url = try #require(PageURL(origin.url(for: "/pages/page.js")))
-    try await page.render(source, at: url)
+    try await page.begin(url)
+    try await page.render(source, options: PageOptions(bundleURL: url.text, determinism: determinism))
     return page
   }
 
   /// A page whose script may call `show`, which shows a value as JSON.
-  func speakingPage(_ script: String) async throws -> PageInstance {
+  func speakingPage(_ script: String, determinism: PageDeterminism? = nil) async throws -> PageInstance {
     try await page(
       """
       var text = add('text', { attr: { value: '' } }), said = []
@@ -85,12 +89,12 @@ struct PageFixture {
       function say(v) { said.push(v); show(said) }
       var module = weex.requireModule
       \(script)
-      """)
+      """, determinism: determinism)
   }
 
   /// Returns the text that such a page shows when it has settled.
-  func shown(_ script: String) async throws -> String? {
-    let page = try await speakingPage(script)
+  func shown(_ script: String, determinism: PageDeterminism? = nil) async throws -> String? {
+    let page = try await speakingPage(script, determinism: determinism)
     await page.settle(within: .seconds(50))
     let shown = await page.shown
     await page.destroy()

@@ -11,6 +11,7 @@
   var now = Date.now
   var Module = Proxy
   var Modules = WeakMap
+  var nodeEnvironment = native.nodeEnvironment
 
   // Calls a native function with these arguments and those of a call from an index on.
   function pass (body, args, call, from) {
@@ -86,7 +87,7 @@
   function install (global, page, environment) {
     if (environment !== undefined) global.WXEnvironment = environment
     global.global = global
-    global.process = { env: { NODE_ENV: 'production' } }
+    global.process = { env: { NODE_ENV: nodeEnvironment } }
     global.atob = atob
     global.btoa = btoa
     global.nativeLog = function () { pass(native.nativeLog, [page], arguments, 0) }

@@ -40,11 +40,13 @@ import ScriptEngine
     guard pages.count < limit else { throw StackError.full(limit: limit) }
     let next = page.environment.page(registry: page.ownRegistry)
     next.partition = page.partition
+    var inherited = PageOptions()
+    inherited.determinism = page.determinismFromNow
     pages.append(next)
     tell()
     do {
       try await next.renderByURL(
-        url.text, options: PageOptions(), data: options["data"].object.map { .object($0) } ?? [:])
+        url.text, options: inherited, data: options["data"].object.map { .object($0) } ?? [:])
     } catch {
       // A page with a fallback has something to show.
       if next.shownFallback == nil { await remove(next) }

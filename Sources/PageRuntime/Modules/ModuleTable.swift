@@ -13,6 +13,33 @@ enum ModuleMethod: Sendable {
   /// Runs after the script has returned; the call returns a promise of the result.
   case promised(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue)
 
+  /// How a script calls a method.
+  enum Kind: String {
+    case immediate, deferred, promised
+    /// It is deferred, and returns something at once all the same.
+    case answered
+  }
+
+  var kind: Kind {
+    switch self {
+    case .immediate: .immediate
+    case .deferred(returning: .none, _): .deferred
+    case .deferred: .answered
+    case .promised: .promised
+    }
+  }
+
+  /// A method of a page whose script is run again: it has no effect, and what it returned is given.
+  init(replayed kind: Kind) {
+    self =
+      switch kind {
+      case .immediate: .immediate { _, _ in .undefined }
+      case .deferred: .idle
+      case .answered: .deferred(returning: { _, _ in .undefined }) { _, _ in }
+      case .promised: .promised { _, _ in .undefined }
+      }
+  }
+
   /// Does nothing: the part of a device that it is about does not exist.
   static let idle = ModuleMethod.deferred { _, _ in }
 

@@ -176,9 +176,8 @@ extension PageInstance {
         if self?.componentTask == key { self?.componentTask = nil }
       }
       while let self, !Task.isCancelled, case let hooks = dueHooks(), !hooks.isEmpty {
-        let id = id
         do {
-          try await enter { try await $0.run(hooks, of: id) }
+          try await enter(.hooks(hooks))
         } catch {
           // The page has ended, or its failure is reported.
           return

@@ -90,18 +90,22 @@ public struct PageOptions: Hashable, Sendable {
   public var policy: OpenPolicy?
   /// The use of the elements of the page's last run; `nil` for the host's.
   public var snapshot: SnapshotUse?
+  /// What the page's script takes from the machine; `nil` for the machine's own time, random numbers, zone and locale. Pages
+  /// that it embeds or pushes get the same.
+  public var determinism: PageDeterminism?
   /// The time that the caller has already waited for the server. It counts for the policy's deadline.
   package var timeWaited: Duration = .zero
 
   /// Options; each default leaves the choice to the host or the bundle.
   public init(
     bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],
-    fallback: PageFallback? = nil, policy: OpenPolicy? = nil
+    fallback: PageFallback? = nil, policy: OpenPolicy? = nil, determinism: PageDeterminism? = nil
   ) {
     self.bundleURL = bundleURL
     self.type = type
     self.config = config
     self.fallback = fallback
     self.policy = policy
+    self.determinism = determinism
   }
 }

@@ -61,7 +61,7 @@ extension PageInstance {
   }
 
   func cancelWork() {
-    for timer in timers.values { timer.task.cancel() }
+    for timer in timers.values { timer.task?.cancel() }
     for call in calls.values { call.task.cancel() }
     for task in sourceTasks.values { task.cancel() }
     (timers, calls, sourceTasks) = ([:], [:], [:])
@@ -82,6 +82,7 @@ extension PageInstance {
     feed.send(.failed(error))
     cancelLoads()
     cancelWork()
+    recorder?.end("\(error)")
     if let group {
       (self.group, entries) = (nil, nil)
       Task { [id] in await group.close(id) }
@@ -124,6 +125,8 @@ extension PageInstance {
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)
     failure = nil
     for child in children { await child.destroy() }
+    recorder?.end("closed")
+    if let recorder { await recorder.flush(tree) }
     guard let group else { return }
     self.group = nil
     entries = nil
@@ -187,23 +190,31 @@ extension PageInstance {
     within limit: Duration, timers: Duration = PendingWork.timerLimit
   ) async -> PendingWork {
     let deadline = ContinuousClock.now + limit
+    // Timers that set each other without end take no time by a virtual clock.
+    let end = time.map { $0.now + limit }
     while true {
       let now = ContinuousClock.now
       let underway = underway(at: now)
-      guard now < deadline, let next = underway.first(where: { $0.item.isWaitedFor(timers: timers) }) else {
+      let awaited = underway.filter { $0.item.isWaitedFor(timers: timers) }
+      guard now < deadline, !awaited.isEmpty else { return PendingWork(underway.map(\.item), timers: timers) }
+      if let task = awaited.lazy.compactMap(\.task).first {
+        await Self.wait(for: task, until: deadline)
+      } else if let next = nextVirtualTimer, let end, next.due <= end {
+        await next.page.fireVirtualTimer(next.key)
+      } else {
         return PendingWork(underway.map(\.item), timers: timers)
       }
-      await Self.wait(for: next.task, until: deadline)
     }
   }
 
-  /// The work under way, with that of embedded pages. The page's own timers come last.
-  func underway(at now: ContinuousClock.Instant) -> [(item: PendingWork.Item, task: Task<Void, Never>)] {
-    var found = sourceTasks.values.map { (item: PendingWork.Item.request, task: $0) }
+  /// The work under way, with that of embedded pages. The page's own timers come last; those of a virtual clock have no task.
+  func underway(at now: ContinuousClock.Instant) -> [(item: PendingWork.Item, task: Task<Void, Never>?)] {
+    var found = sourceTasks.values.map { (item: PendingWork.Item.request, task: Optional($0)) }
     found += calls.values.map { ($0.isRequest ? .request : .call, $0.task) }
     for child in embedded.values { found += child.underway(at: now) }
     for timer in timers.values {
-      found.append((timer.repeats ? .interval : .timer(remaining: timer.due - now), timer.task))
+      let remaining = timer.remaining(at: now, time)
+      found.append((timer.repeats ? .interval : .timer(remaining: remaining), timer.task))
     }
     return found
   }

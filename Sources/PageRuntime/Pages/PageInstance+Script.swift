@@ -8,33 +8,43 @@ extension PageInstance {
   ///
   /// - Parameter atEnd: called when the script has returned, before its outcome is applied, unless the page has ended or
   ///   was opened again.
-  func enter(
-    _ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome,
-    atEnd: @escaping @PageActor () -> Void = {}
-  ) async throws {
+  func enter(_ input: ScriptInput, atEnd: @escaping @PageActor () -> Void = {}) async throws {
     guard let group else { throw ScriptError.closed }
-    let former = entries
+    let (former, id) = (entries, id)
     let entry = Task { @PageActor [weak self] in
       await former?.value
       guard self?.group === group else { throw ScriptError.closed }
-      let outcome = try await body(group)
+      let began = self?.time?.milliseconds
+      if let began { group.clock?.begin(at: began) }
+      let outcome = try await group.enter(id, input)
+      if let clock = group.clock { self?.time?.move(toMilliseconds: clock.now) }
       if self?.group === group { atEnd() }
-      await self?.apply(outcome, of: group)
+      await self?.apply(outcome, of: group, after: input, at: began)
+      if let self, let recorder { await recorder.flush(tree) }
     }
     entries = Task { _ = await entry.result }
     try await entry.value
   }
 
   /// Applies an outcome. Other pages take turns with a long one.
-  private func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) async {
+  ///
+  /// - Parameters:
+  ///   - input: what the script was entered with.
+  ///   - entered: the time of the script when it was entered; `nil` for the machine's.
+  private func apply(
+    _ outcome: EntryOutcome, of group: FrameworkGroup, after input: ScriptInput, at entered: Double?
+  ) async {
     guard isRunning(in: group) else { return }
+    recorder?.record(input, at: entered ?? 0, outcome)
     if let created = outcome.created { timings.createInstance = created - began }
     if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
     noteSlides(outcome.commands)
     var rest = outcome.commands[...]
     while !rest.isEmpty {
-      apply(Array(rest.prefix(Self.commandsAtOnce)))
+      applyOwn(Array(rest.prefix(Self.commandsAtOnce)))
       rest = rest.dropFirst(Self.commandsAtOnce)
+      // A recording has the changes that come from elsewhere before the script's, or after them.
+      if recorder != nil { continue }
       guard !rest.isEmpty else { break }
       await Task.yield()
       guard isRunning(in: group) else { return }
@@ -58,7 +68,13 @@ extension PageInstance {
   /// The number of refused commands among those that are applied at once that are reported one by one.
   private static let refusalsTold = 20
 
+  /// Applies changes that do not come from an entry of the script.
   func apply(_ commands: [RenderCommand]) {
+    recorder?.record(commands)
+    applyOwn(commands)
+  }
+
+  private func applyOwn(_ commands: [RenderCommand]) {
     guard !commands.isEmpty else { return }
     let applied = working { changeElements(by: commands) }
     if snapshot == nil { feed.send(.commands(applied)) }
@@ -165,7 +181,6 @@ extension PageInstance {
       return
     }
     let key = UUID()
-    let id = id
     let task = Task { @PageActor [weak self] in
       guard let self else { return }
       defer { self.calls[key] = nil }
@@ -182,7 +197,7 @@ extension PageInstance {
             result = .failure(error)
           }
           guard let ticket else { return _ = try result.get() }
-          try await self.enter { try await $0.settle(id, ticket, result) }
+          try await self.enter(.settle(ticket: ticket, result.mapError { DescribedError("\($0)") }))
         }
       } catch {
         if error is CancellationError || Task.isCancelled { return }
@@ -306,25 +321,21 @@ extension PageInstance {
     dropsMessages = false
     waitingMessages += 1
     defer { waitingMessages -= 1 }
-    let id = id
-    try? await enter { try await $0.deliver(id, message, to: channel) }
+    try? await enter(.message(message, channel: channel))
   }
 
   /// Replaces the page's data, and lets the script render it.
   ///
   /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func refresh(data: ScriptValue) async throws {
-    let id = id
-    try await enter { try await $0.refresh(id, data) }
+    try await enter(.refresh(data))
   }
 
   func call(
     _ method: String, _ arguments: [ScriptValue], json: (name: String, text: String)? = nil,
     atEnd: @escaping @PageActor () -> Void = {}
   ) async throws {
-    let id = id
-    let task: ScriptValue = ["method": .string(method), "args": .array(arguments)]
-    try await enter({ try await $0.call(id, [task], json: json) }, atEnd: atEnd)
+    try await enter(.call(method: method, arguments, json: json), atEnd: atEnd)
   }
 }
 

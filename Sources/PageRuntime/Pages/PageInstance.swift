@@ -138,6 +138,10 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The timers: those of the `timer` module by the callbacks that they call, and those that scripts have set by `#` and
   /// the script group's numbers.
   var timers: [String: PageTimer] = [:]
+  /// Records what enters the script, and its changes of the elements; `nil` for a page that is not recorded.
+  var recorder: PageRecorder?
+  /// The time of the script and of its timers; `nil` for the machine's.
+  var time: PageTime?
   /// The calls of modules and components that have not ended, and other calls of the script that are waited for as these
   /// are; `true` for HTTP requests.
   var calls: [UUID: (task: Task<Void, Never>, isRequest: Bool)] = [:]
@@ -325,9 +329,11 @@ public enum PagePhase: String, Hashable, Sendable {
       throw fail(.unknownFramework(named, url: name))
     }
     let type = declared ?? .weex
+    let determinism = options.determinism ?? (recorder == nil ? nil : .ofThisMachine)
+    time = embedder?.time ?? determinism.map { PageTime($0) }
     let purpose = FrameworkPool.Purpose(
       type: type, url: name, source: source, modules: registry.modules, components: registry.components,
-      partition: partition)
+      partition: partition, determinism: time?.determinism)
     let frameworks = environment.frameworks
     let turn = await frameworks.openings.enter(for: id)
     defer {
@@ -349,13 +355,12 @@ public enum PagePhase: String, Hashable, Sendable {
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
     config["env"] = configuration.environment
-    let (id, shownConfig, configuration) = (id, ScriptValue.object(config), configuration)
+    let opening = ScriptOpening(
+      purpose: purpose, config: .object(config), data: data, configuration: configuration,
+      prelude: frameworks.prelude(for: type), answers: recorder == nil ? .made : .recorded)
+    recorder?.begin(opening, page: id, registry.services, frameworks)
     do {
-      try await enter {
-        try await $0.open(
-          id, purpose, config: shownConfig, data: data, configuration: configuration,
-          prelude: frameworks.prelude(for: type))
-      }
+      try await enter(.open(opening))
     } catch let error as ScriptError {
       throw self.group === group ? fail(scriptError(error)) : superseded
     }

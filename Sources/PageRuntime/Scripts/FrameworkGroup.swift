@@ -9,6 +9,8 @@ final class FrameworkGroup: Sendable {
   let framework: Int
   /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
+  /// The time and the random numbers of the group's scripts; `nil` for those of the machine.
+  let clock: ScriptClock?
   private let observer: WorkObserver?
   private let turns: FairGate<String>
   /// The modules and components that the framework was told of last.
@@ -20,12 +22,13 @@ final class FrameworkGroup: Sendable {
   typealias Source = [(name: String, text: String)]
 
   private init(
-    group: ScriptGroup, framework: Int, isReusable: Bool, turns: FairGate<String>,
+    group: ScriptGroup, framework: Int, isReusable: Bool, clock: ScriptClock?, turns: FairGate<String>,
     observer: WorkObserver?
   ) {
     self.group = group
     self.framework = framework
     self.isReusable = isReusable
+    self.clock = clock
     self.turns = turns
     self.observer = observer
   }
@@ -35,22 +38,27 @@ final class FrameworkGroup: Sendable {
   ///   - components: in the form that `registerComponents` takes.
   ///   - isReusable: `true` if the files freeze everything of the framework that pages reach, so that another page may run
   ///     after the first.
+  ///   - determinism: the time, the random numbers, the zone and the locale; `nil` for those of the machine.
+  ///   - nodeEnvironment: what scripts see as `process.env.NODE_ENV`.
   ///   - turns: limits the number of scripts that run at once.
   /// - Throws: ``ScriptError`` if the framework itself fails.
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
-    isReusable: Bool = true, limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>,
-    observer: WorkObserver? = nil
+    isReusable: Bool = true, determinism: PageDeterminism? = nil,
+    nodeEnvironment: String = ScriptConfiguration.defaultNodeEnvironment, limits: ScriptLimits = ScriptLimits(),
+    turns: FairGate<String>, observer: WorkObserver? = nil
   ) async throws -> FrameworkGroup {
     // Before there is an engine, which takes the memory.
     let turn = await turns.enter(for: "")
     defer { turns.leave(turn) }
     let group = try ScriptGroup.make(limits: limits)
+    let clock = determinism.map { ScriptClock($0) }
     let framework = try await group.perform { group -> Int in
       let context = try group.makeContext(named: "framework")
-      let state = FrameworkState()
+      let state = FrameworkState(clock: clock, nodeEnvironment: nodeEnvironment)
       context.attachment = state
       context.onClose = { [weak state] in state?.contextCloses() }
+      if let clock { try state.pin(context, to: clock) }
       try context.global.set("WXEnvironment", Self.withNativePromises(environment))
       try state.defineFunctions(in: context)
       let handler = context.makeRejectionHandler { [weak state] exception in
@@ -66,7 +74,8 @@ final class FrameworkGroup: Sendable {
       context.setEvalAllowed(!opener.makesContext)
       return context.id
     }
-    return FrameworkGroup(group: group, framework: framework, isReusable: isReusable, turns: turns, observer: observer)
+    return FrameworkGroup(
+      group: group, framework: framework, isReusable: isReusable, clock: clock, turns: turns, observer: observer)
   }
 
   /// Adds the member without which frameworks of iOS and Android replace the engine's promises: then every update of a
@@ -131,16 +140,20 @@ final class FrameworkGroup: Sendable {
   ///   - purpose: the bundle, and the modules that it may call.
   ///   - configuration: the description of the device and the app.
   ///   - prelude: a script that runs in the page's context before the bundle.
+  ///   - answers: where the results of calls come from that the script gets at once.
   /// - Throws: ``ScriptError`` if the context cannot be made. An error of the bundle is in the outcome.
   func open(
     _ id: String, _ purpose: FrameworkPool.Purpose, config: ScriptValue = [:], data: ScriptValue = [:],
-    configuration: DefaultConfiguration = DefaultConfiguration(), prelude: String? = nil
+    configuration: DefaultConfiguration = DefaultConfiguration(), prelude: String? = nil,
+    answers: CallAnswers = .made
   ) async throws -> EntryOutcome {
     try await inTurn(id) { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: purpose.url)
-      let page = PageScript(id: id, in: context, modules: purpose.modules, configuration: configuration)
+      if let clock = state.clock { try state.pin(context, to: clock) }
+      let page = PageScript(
+        id: id, in: context, modules: purpose.modules, configuration: configuration, answers: answers)
       state.pages[id] = page
       state.handTimers(to: page)
       if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }
@@ -206,6 +219,11 @@ final class FrameworkGroup: Sendable {
         }
       }
     }
+  }
+
+  /// Gives a page the results of its next calls that it gets at once.
+  func give(_ answers: [CallAnswer], to id: String) async throws {
+    _ = try await enter(id) { _, page in page.answers = .given(answers) }
   }
 
   func refresh(_ id: String, _ data: ScriptValue) async throws -> EntryOutcome {

@@ -31,9 +31,13 @@ public struct ScriptConfiguration: Sendable {
   /// The number of entries into scripts that run at once, of all pages, and of pages that open at once; others wait for
   /// their turn. What takes longer than 0.1 s makes room for the next, and goes on. The default is the number of processors.
   public var entriesAtOnce = ProcessInfo.processInfo.activeProcessorCount
+  /// What frameworks and pages see as `process.env.NODE_ENV`. `development` turns on the warnings of frameworks and bundles
+  /// that have some.
+  public var nodeEnvironment = Self.defaultNodeEnvironment
   /// The `WXEnvironment` that frameworks see. `__enable_native_promise__` is added if it is missing. A host sets it from
   /// its device.
   package var environment: ScriptValue = [:]
+  static let defaultNodeEnvironment = "production"
   /// Hears of all that takes a thread for a page.
   package var observer: WorkObserver?
 
@@ -89,7 +93,7 @@ package actor FrameworkPool {
   /// The time without an opening after which a group is booted for the next.
   private static let quietTime = Duration.milliseconds(50)
 
-  private let configuration: ScriptConfiguration
+  let configuration: ScriptConfiguration
   private let turns: FairGate<String>
   /// Limits the number of pages that open at once, so that few groups serve many pages one after the other: a group that
   /// ran a bundle often runs it faster, and takes its memory once.
@@ -113,6 +117,8 @@ package actor FrameworkPool {
     let modules: ModuleTable
     let components: ComponentTable
     var partition: CachePartition = .private
+    /// What the page takes from the machine; `nil` for the machine's own.
+    var determinism: PageDeterminism?
 
     static func == (left: Purpose, right: Purpose) -> Bool {
       left.type == right.type && left.url == right.url && left.modules.names == right.modules.names
@@ -153,10 +159,15 @@ package actor FrameworkPool {
       throw PageError.noFramework(
         purpose.type, url: purpose.url, advice: configuration.frameworkAdvice(purpose.type))
     }
-    if let index = kept.lastIndex(where: { $0.purpose == purpose }) { return kept.remove(at: index).group }
+    if purpose.determinism == nil, let index = kept.lastIndex(where: { $0.purpose == purpose }) {
+      return kept.remove(at: index).group
+    }
     do {
       let group: FrameworkGroup
-      if let ready = waiting[purpose.type]?.popLast() {
+      if let determinism = purpose.determinism {
+        // One that is ready has read the machine's time and random numbers.
+        group = try await boot(purpose.type, determinism)
+      } else if let ready = waiting[purpose.type]?.popLast() {
         group = ready
       } else {
         group = try await boot(purpose.type)
@@ -217,10 +228,13 @@ package actor FrameworkPool {
     (waiting, kept) = ([:], [])
   }
 
-  /// The script that runs before bundles of a type.
+  /// The limits of one entry into a script.
+  package nonisolated var limits: ScriptLimits { configuration.limits }
+
   /// Hears of all that takes a thread for a page.
   nonisolated var observer: WorkObserver? { configuration.observer }
 
+  /// The script that runs before bundles of a type.
   nonisolated func prelude(for type: BundleType) -> String? { configuration.preludes[type] }
 
   /// The error with which a bundle failed to open. If it lacks a prelude, the message tells how to give one.
@@ -246,20 +260,23 @@ package actor FrameworkPool {
     made.count { $0() != nil } - kept.count - waiting.values.reduce(0) { $0 + $1.count }
   }
 
-  private func boot(_ type: BundleType) async throws -> FrameworkGroup {
-    var isReusable = true
+  private func boot(_ type: BundleType, _ determinism: PageDeterminism? = nil) async throws -> FrameworkGroup {
+    var isReusable = determinism == nil
     let source: FrameworkGroup.Source
     if type != .vanilla, let text = configuration.frameworks[type] {
       source = [("\(type.rawValue.lowercased())-framework.js", text)]
     } else {
-      isReusable = configuration.kept > 0 && busyCount + bootsUnderWay < Self.fullGroups
-      source = FrameworkGroup.builtInSource(isSealed: isReusable)
+      let isKept = configuration.kept > 0 && busyCount + bootsUnderWay < Self.fullGroups
+      isReusable = isKept && determinism == nil
+      // Whether pages can change the framework must not depend on how many are open.
+      source = FrameworkGroup.builtInSource(isSealed: isKept || determinism != nil)
     }
     bootsUnderWay += 1
     defer { bootsUnderWay -= 1 }
     let group = try await FrameworkGroup.boot(
       source, for: type, environment: configuration.environment, components: ComponentTable.builtIn.descriptions,
-      isReusable: isReusable, limits: configuration.limits, turns: turns, observer: configuration.observer)
+      isReusable: isReusable, determinism: determinism, nodeEnvironment: configuration.nodeEnvironment,
+      limits: configuration.limits, turns: turns, observer: configuration.observer)
     made.removeAll { $0() == nil }
     made.append { [weak group] in group }
     return group

@@ -3,6 +3,10 @@ import Synchronization
 
 /// The state that the native functions of a framework share: its pages, and the one that is running.
 final class FrameworkState {
+  /// The time and the random numbers of the group's scripts; `nil` for those of the machine.
+  let clock: ScriptClock?
+  /// What scripts see as `process.env.NODE_ENV`.
+  let nodeEnvironment: String
   var pages: [String: PageScript] = [:]
   /// The sources of the framework's services, by name.
   var services: [String: String] = [:]
@@ -14,11 +18,17 @@ final class FrameworkState {
   var globalsFunction: ScriptReference?
   /// Reports rejected promises that no script handles, of the running page.
   var rejectionHandler: ScriptReference?
+  /// The functions that give scripts the time and the random numbers of ``clock``.
+  var pinned: (now: ScriptReference, random: ScriptReference)?
   /// The bundle that ran last.
   private var bundle: (text: String, source: ScriptSource?)?
   /// Timers that the framework set while there was no page; the next page gets them.
   private var waitingTimers: [ScriptTimer] = []
   private var lastTimer = 0
+
+  init(clock: ScriptClock? = nil, nodeEnvironment: String = ScriptConfiguration.defaultNodeEnvironment) {
+    (self.clock, self.nodeEnvironment) = (clock, nodeEnvironment)
+  }
 
   static func of(_ context: ScriptContext) throws -> FrameworkState {
     guard let state = context.attachment as? FrameworkState else { throw ScriptError.closed }
@@ -27,7 +37,7 @@ final class FrameworkState {
 
   /// Lets go of all references to values of the context, which hold the context.
   func contextCloses() {
-    (buffer, globalsFunction, rejectionHandler) = (nil, nil, nil)
+    (buffer, globalsFunction, rejectionHandler, pinned) = (nil, nil, nil, nil)
     (pages, waitingTimers) = ([:], [])
   }
 

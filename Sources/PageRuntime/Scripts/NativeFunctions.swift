@@ -98,10 +98,12 @@ extension FrameworkState {
     }
     let call = ModuleCall(page: page.id, module: module, method: method, ref: nil, arguments: value(3).array ?? [])
     switch page.modules[module, method] {
-    case .immediate(let body): return context.reference(to: try body(call, page.configuration))
+    case .immediate(let body):
+      return context.reference(to: try page.answer { try body(call, page.configuration) })
     case .deferred(let answer, _):
       page.later(call)
-      return context.reference(to: try answer?(call, page.configuration) ?? .undefined)
+      guard let answer else { return context.undefined }
+      return context.reference(to: try page.answer { try answer(call, page.configuration) })
     case .promised:
       let (promise, settle) = try context.makePromise()
       page.later(call, settle: settle)

@@ -11,6 +11,7 @@ extension FrameworkState {
   func defineGlobals(in home: ScriptContext) throws {
     let native = home.reference(to: [:])
     try native.set("atob", home.makeFunction(named: "atob") { (text: String) in try Self.decode(text) })
+    try native.set("nodeEnvironment", .string(nodeEnvironment))
     try native.set("btoa", home.makeFunction(named: "btoa") { (text: String) in try Self.encode(text) })
     try addLog(native, home)
     try addTimers(native, home)

@@ -11,6 +11,8 @@ final class PageScript {
   /// The description of the device and the app.
   let configuration: DefaultConfiguration
   private(set) var outcome = EntryOutcome()
+  /// Where the results of calls come from that the script gets at once.
+  var answers: CallAnswers
   private var timers: [Int: ScriptTimer] = [:]
   /// The functions that settle the promises of calls, by the calls' tickets.
   private var promises: [Int: (Result<ScriptValue, any Error>) throws -> Void] = [:]
@@ -28,9 +30,10 @@ final class PageScript {
   private static let commandLimit = 1_000_000
 
   init(
-    id: String, in scriptContext: ScriptContext, modules: ModuleTable, configuration: DefaultConfiguration
+    id: String, in scriptContext: ScriptContext, modules: ModuleTable, configuration: DefaultConfiguration,
+    answers: CallAnswers = .made
   ) {
-    self.id = id
+    (self.id, self.answers) = (id, answers)
     (context, self.scriptContext) = (scriptContext.id, scriptContext)
     self.modules = modules
     self.configuration = configuration
@@ -50,6 +53,9 @@ final class PageScript {
   func recordCreation() { outcome.created = .now }
 
   func report(_ exception: ScriptException) { outcome.exceptions.append(exception) }
+
+  /// Records a result that the script has got at once.
+  func record(_ answer: CallAnswer) { outcome.answers.append(answer) }
 
   /// Reports a rejected promise without a handler.
   func report(unhandled exception: ScriptException) {
@@ -247,6 +253,8 @@ struct EntryOutcome: Sendable {
   var created: ContinuousClock.Instant?
   /// The time of the first command.
   var firstCommand: ContinuousClock.Instant?
+  /// The results that calls have returned at once, if the page is recorded.
+  var answers: [CallAnswer] = []
   /// The error that ended the entry; `nil` if there was none.
   var failure: ScriptError?
 }

@@ -29,6 +29,20 @@ extension WorkerPool {
     }
   }
 
+  /// Boots the framework of a recording in a worker, for calls of ``HostMessage/replay(call:page:step:)``.
+  ///
+  /// - Parameter recording: the lines of the recording, without its elements.
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  package func replay(_ page: UInt64, _ recording: [UInt8]) async throws {
+    let digest = try ContentDigests(of: recording).sha256
+    let worker = try await worker(for: digest)
+    if let engineProblem { throw WorkerError.cannotRun(engineProblem) }
+    workers[worker.id]?.pages.insert(page)
+    assignments[page] = Assignment(
+      worker: worker.id, digest: digest, location: "", caller: PageCaller(client: "", hasInput: true))
+    _ = try await send(page, extra: 60, recording) { .replay(call: $0, page: page, step: 0) }
+  }
+
   /// Sends a call to a page.
   ///
   /// - Parameters:

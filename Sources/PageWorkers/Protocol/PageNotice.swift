@@ -39,6 +39,8 @@ package enum PageNotice: Codable, Sendable {
 
   /// The event name of notices.
   static let name = "notice"
+  /// The name of events whose data are the next bytes of the page's recording.
+  package static let recording = "recording"
   /// The limit of commands in one message.
   static let commandsAtOnce = 1_000
 

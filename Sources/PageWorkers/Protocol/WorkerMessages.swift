@@ -103,7 +103,11 @@ package enum HostMessage: Codable, Sendable {
   /// A tap at a place in units of the page's design.
   case tap(call: UInt64, page: UInt64, x: Double, y: Double, PageWait, view: PageView?)
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
+  /// Moves the time of a page with a virtual clock on, by seconds.
+  case advance(call: UInt64, page: UInt64, seconds: Double, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
+  /// Runs a step of a recording again. With the step 0 the bytes are the recording, and its framework boots.
+  case replay(call: UInt64, page: UInt64, step: Int)
   case close(page: UInt64)
   /// Ends a page; answered after all its events were sent.
   case end(call: UInt64, page: UInt64)
@@ -122,7 +126,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer, .inspect: nil
+    case .setUp, .tap, .advance, .show, .replay, .close, .end, .releaseMemory, .channel, .answer, .inspect: nil
     }
   }
 }
@@ -144,6 +148,8 @@ package struct WorkerSetUp: Codable, Sendable {
   /// The number of engines kept for further pages.
   var readyEngines: Int
   var environment: JSONValue
+  /// The value of `process.env.NODE_ENV`.
+  var nodeEnvironment: String
   /// The behaviour of requests that name none.
   var refreshesAlways: Bool
   /// The limit of concurrent entries into scripts.
@@ -168,12 +174,17 @@ package struct PageOpening: Codable, Sendable {
   /// change of the tree if this is `true`. Such a page stays when it fails, pages that it pushes open in its worker, and
   /// without a named view its view is `ElementTree.record`.
   var reportsCommands: Bool?
+  /// The page's time, random numbers, zone and locale; `nil` for those of the machine.
+  var determinism: PageDeterminism?
+  /// `true` to send the page's recording, in events of the name ``PageNotice/recording``.
+  var isRecorded: Bool
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
-    reportsCommands: Bool? = nil
+    reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil, isRecorded: Bool = false
   ) {
     (self.url, self.options, self.data) = (url, options, data)
+    (self.determinism, self.isRecorded) = (determinism, isRecorded)
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)
   }
 
@@ -295,6 +306,15 @@ package struct PageReply: Codable, Hashable, Sendable {
   package var errors: [ScriptException]
   /// The number of errors during the call.
   package var newErrors: Int
+}
+
+extension PageReply {
+  /// The answer of a page that has no state.
+  init() {
+    self.init(
+      phase: "idle", elements: 0, timings: [:], requests: 0, hits: 0, bytes: 0, pending: PendingWork(),
+      messages: [], errors: [], newErrors: 0)
+  }
 }
 
 /// The error of a call.

@@ -191,8 +191,16 @@ extension WorkerPages {
       await answer(call) {
         try await enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
       }
+    case .advance(let call, let page, let seconds, let wait, let view):
+      await answer(call) {
+        try await enter(page, view, wait: wait) {
+          _ = await $0.advance(by: .seconds(seconds), within: .seconds(wait.settle))
+        }
+      }
     case .show(let call, let page, let view):
       await answer(call) { try await enter(page, view) { _ in } }
+    case .replay(let call, let page, let step):
+      await answer(call) { (PageReply(), try await replay(page, step: step, payload)) }
     case .inspect(let call, let page, let inspection): await answer(call) { try await inspect(page, inspection) }
     }
   }

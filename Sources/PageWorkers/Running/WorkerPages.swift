@@ -11,6 +11,8 @@ import Synchronization
   private nonisolated let relay: HostRelay
   private nonisolated let entries: EntryTable
   private var pages: [UInt64: Resident] = [:]
+  /// The recordings whose scripts run again.
+  private var replays: [UInt64: (recording: Recording, run: PageReplay)] = [:]
   private nonisolated let roots: RegistryTable
   /// What the process has loaded to draw pages; `nil` if it draws none.
   private nonisolated let fonts: Result<[String], PictureError>?
@@ -45,6 +47,7 @@ import Synchronization
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
+    scripts.nodeEnvironment = setUp.nodeEnvironment
     scripts.observer = { entries.record($0, $1, $2) }
     scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
@@ -110,6 +113,14 @@ import Synchronization
     } else if !opening.isOnce {
       pages[number]?.relaying = relayEvents(of: page, number)
     }
+    if opening.isRecorded {
+      page.record { [socket] bytes in
+        for start in stride(from: 0, to: bytes.count, by: Frame.pieceLimit) {
+          let piece = bytes[start..<min(start + Frame.pieceLimit, bytes.count)]
+          await socket.send(.event(page: number, name: PageNotice.recording), Array(piece))
+        }
+      }
+    }
     // The caller sees it, or a program shows it.
     page.appear()
     do {
@@ -118,6 +129,7 @@ import Synchronization
         bundleURL: opening.options.bundleUrl ?? url.text,
         config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
       if let type = opening.options.type { options.type = BundleType(rawValue: type) }
+      options.determinism = opening.determinism
       do {
         try await page.render(
           String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
@@ -154,6 +166,20 @@ import Synchronization
     if let failure = resident.page.failure, !resident.isReported { throw failure }
     let seen = try await view(resident.page, wanted, isReported: resident.isReported)
     return (reply(resident.page, resident.errors, since: before, pending), seen)
+  }
+
+  /// Runs a step of a recording again; with the number 0, boots the framework of the recording.
+  ///
+  /// - Returns: what the script has done, without its changes if they are those of the recording.
+  func replay(_ number: UInt64, step: Int, _ payload: [UInt8]) async throws -> [UInt8] {
+    guard step > 0 else {
+      let recording = try Recording(reading: payload)
+      replays[number] = (recording, try await PageReplay(recording, limits: environment.frameworks.limits))
+      return []
+    }
+    guard let (recording, run) = replays[number] else { throw PageFault.unknownPage }
+    let recorded = try recording.step(step)
+    return try await run.run(recorded).text(besides: recorded)
   }
 
   /// Answers a debugger's question to a page.

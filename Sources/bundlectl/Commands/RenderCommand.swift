@@ -27,6 +27,7 @@ struct RenderCommand: JSONCommand {
       bundlectl render dist/home.js --format html -o home.html
       bundlectl render dist/home.js --format png --size 375x812@2 -o home.png
       bundlectl render home --fire 12:click --format commands
+      bundlectl render dist/home.js --time 2026-01-01T00:00:00Z --seed 7
       bundlectl render dist/home.js --ephemeral --json --fail-on error > home.json
     """
 
@@ -116,6 +117,16 @@ struct RenderCommand: JSONCommand {
         """, valueName: "ref:type[:json]"))
   var fire: [FiredEvent] = []
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Record the page into a file, for bundlectl replay.",
+      discussion: """
+        The file has the bundle, all that enters its script, such as events, answers and timers, and the elements. \
+        Whoever has it can read what the page was told.
+        """, valueName: "file"), completion: .file())
+  var record: String?
+
   @Flag(name: .long, help: "Show the time of each stage, on standard error and in --json.")
   var timings = false
 
@@ -166,6 +177,8 @@ struct RenderCommand: JSONCommand {
       discussion: "The value is read as JSON if it is valid JSON, else as text: --env platform=android --env scale=3.",
       valueName: "key=value"))
   var environment: [MemberArgument] = []
+
+  @OptionGroup var determinism: DeterminismOptions
 
   @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "time"))
   var wait = TimeArgument(seconds: 10)
@@ -252,6 +265,9 @@ struct RenderCommand: JSONCommand {
     }
     guard format.picture == nil || output != nil || store.json || !Terminal.output.isTerminal else {
       throw ValidationError("--format \(format) writes a picture, which no terminal shows: name a file with -o FILE.")
+    }
+    guard !watch || record == nil else {
+      throw ValidationError("--record records one opening: it cannot be used with --watch.")
     }
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
@@ -392,6 +408,9 @@ struct RenderCommand: JSONCommand {
     }
     configuration.pages.device = DefaultConfiguration(texts: members)
     configuration.pages.scripts.limits.time = limits.time
+    if let nodeEnvironment = determinism.nodeEnvironment {
+      configuration.pages.scripts.nodeEnvironment = nodeEnvironment
+    }
     // Only one page is opened, so that no spare engine is necessary.
     configuration.pages.scripts.ready = 0
     return configuration
@@ -426,6 +445,7 @@ struct RenderCommand: JSONCommand {
     let isFile = target.filePath != nil
     let notice = isFile ? nil : WaitNotice(.error, "the server")
     defer { notice?.end() }
+    let recording = try record.map { try RecordingFile($0) }
     let (url, timeWaited) = try await target.url(host)
     let rendering = try await Rendering.run(
       .init(
@@ -434,9 +454,10 @@ struct RenderCommand: JSONCommand {
         timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil,
         picture: format.picture.map { PictureOptions($0, screen: size, isFull: full) },
-        keepsCommands: format == .commands, limits: limits,
+        keepsCommands: format == .commands, limits: limits, determinism: determinism.fixed, recording: recording,
         isInProcess: inProcess, notice: notice),
       on: host)
+    try recording?.finish()
     for fault in rendering.faults { fault.write(to: .error) }
     if let note = rendering.look.bundle?.note { Terminal.report("not confirmed by the server: \(note)", .yellow) }
     report(rendering.look.pending)

@@ -36,12 +36,16 @@ actor OwnPage: RenderedPage {
 
   private func render() async -> RenderFault? {
     await page.appear()
+    if let recording = request.recording { await page.record { recording.append($0) } }
+    var options = PageOptions()
+    options.determinism = request.determinism
     do {
       if request.isFile, let path = request.url.filePath {
         let bytes = try request.fileBytes(at: path)
-        try await page.render(String(decoding: bytes, as: UTF8.self), at: request.url, data: request.data)
+        try await page.begin(request.url)
+        options.bundleURL = request.url.text
+        try await page.render(String(decoding: bytes, as: UTF8.self), options: options, data: request.data)
       } else {
-        var options = PageOptions()
         options.timeWaited = request.timeWaited
         try await page.renderByURL(request.url.text, options: options, data: request.data)
       }

@@ -44,6 +44,10 @@ struct Rendering {
     /// `true` to record each change of the tree.
     var keepsCommands: Bool
     var limits: WorkerLimits
+    /// The page's time, random numbers, zone and locale; `nil` for those of the machine.
+    var determinism: PageDeterminism?
+    /// The file to record the page into; `nil` for none.
+    var recording: RecordingFile?
     /// `true` to run the page in this process.
     var isInProcess: Bool
     /// Shown until the page's bundle has arrived.

@@ -31,7 +31,7 @@ actor WorkerPage: RenderedPage {
     executable: String = "/proc/self/exe"
   ) {
     (self.request, self.host, self.limits) = (request, host, limits)
-    answers = WorkerAnswers(host, listener)
+    answers = WorkerAnswers(host, listener, recording: request.recording)
     var configuration = WorkerPool.Configuration()
     configuration.workers = 1
     configuration.keepsWorkers = false
@@ -48,6 +48,7 @@ actor WorkerPage: RenderedPage {
     configuration.preludeAdvice = host.configuration.pages.scripts.preludeAdvice
     configuration.socketAdvice = "--in-process has them"
     configuration.environment = host.configuration.pages.device.environment
+    configuration.nodeEnvironment = host.configuration.pages.scripts.nodeEnvironment
     configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     // The worker's end is reported as an error of the page.
     pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
@@ -71,7 +72,8 @@ actor WorkerPage: RenderedPage {
     offset = .now - began
     let opening = PageOpening(
       url: request.url.text, options: PageRequestOptions(), data: request.data.json, wait: wait, view: nil,
-      isOnce: false, reportsCommands: request.keepsCommands)
+      isOnce: false, reportsCommands: request.keepsCommands, determinism: request.determinism,
+      isRecorded: request.recording != nil)
     let fault = await doing {
       let digest = try ContentDigests(of: bytes).sha256
       let caller = PageCaller(client: "", hasInput: true)
@@ -250,16 +252,21 @@ struct WorkerLimits: Hashable, Sendable {
 final class WorkerAnswers: WorkerPoolDelegate {
   private let host: PageHost
   private let listener: NoticeListener
+  /// The file to record the page into; `nil` for none.
+  private let recording: RecordingFile?
   /// The release of the page.
   private let view = Mutex<ReleaseView?>(nil)
   private let longAnswers = FairGate<Int>(width: 1)
 
-  init(_ host: PageHost, _ listener: NoticeListener) { (self.host, self.listener) = (host, listener) }
+  init(_ host: PageHost, _ listener: NoticeListener, recording: RecordingFile? = nil) {
+    (self.host, self.listener, self.recording) = (host, listener, recording)
+  }
 
   /// The release for the next page.
   func show(_ view: ReleaseView?) { self.view.withLock { $0 = view } }
 
   func receive(event name: String, _ details: [UInt8], of page: UInt64) {
+    if name == PageNotice.recording { recording?.append(details) }
     if let notice = PageNotice(event: name, details) { listener.receive(notice) }
   }
 

@@ -34,6 +34,7 @@ enum HelpText {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     for (name, form) in [
       ("time", TimeArgument.form), ("size", SizeArgument.form), ("screen", PictureOptions.Screen.form),
+      ("moment", MomentArgument.form),
     ]
     where lines.first?.hasPrefix("The value '") == true && lines.first?.hasSuffix("<\(name)>'") == true {
       lines[0] += ": write \(form)"

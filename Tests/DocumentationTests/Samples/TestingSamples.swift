@@ -114,3 +114,39 @@ struct PriceTests {
     }
   }
 }
+
+struct CountdownTests {
+  let script = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, body = d.createBody('div'), text = d.createElement('text')
+    d.documentElement.appendChild(body)
+    body.appendChild(text)
+    var end = new Date(2026, 0, 1), timer = setInterval(show, 1000)
+    function show () {
+      var left = (end - new Date()) / 1000
+      text.setAttr('value', left > 0 ? left + ' s left' : 'The offer has ended')
+      if (left <= 0) clearInterval(timer)
+    }
+    show()
+    """
+
+  @Test("the offer ends at midnight")
+  func countdown() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws in
+      origin.serve("/offer.js", script.utf8)
+      let host = try PageHost(.init(store: StoreDirectory(folder)))
+      // Ten seconds before the new year in Shanghai.
+      let fixed = PageDeterminism(time: Date(timeIntervalSince1970: 1_767_196_790), zone: "Asia/Shanghai")
+      let page = try await host.open(origin.url(for: "/offer.js"), options: PageOptions(determinism: fixed))
+      #expect(await page.tree.outline.contains("10 s left"))
+      await page.advance(by: .seconds(4))
+      #expect(await page.tree.outline.contains("6 s left"))
+      await page.advance(by: .seconds(6))
+      #expect(await page.tree.outline.contains("The offer has ended"))
+      await page.destroy()
+      await host.shutDown()
+    }
+  }
+}

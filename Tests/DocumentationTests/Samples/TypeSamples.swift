@@ -159,6 +159,13 @@ enum TypeSamples {
     _ = page
   }
 
+  static func pageDeterminism(_ host: PageHost) async throws {
+    let fixed = PageDeterminism(seed: 7, time: Date(timeIntervalSince1970: 1_767_225_600))
+    let page = try await host.open("https://pages.example.com/bundles/home.js", options: .init(determinism: fixed))
+    await page.advance(by: .seconds(2))
+    print(await page.tree.outline)
+  }
+
   static func pageRegistry(_ host: PageHost) {
     let token = host.pages.registry.register(ThumbnailLoader() as any ImageLoading, as: \.images)
     token.remove()  // for pages that are made from now on

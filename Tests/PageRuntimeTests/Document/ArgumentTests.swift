@@ -109,14 +109,12 @@ struct ArgumentTests {
         var t = add('text')
         document.taskCenter.registerHook('c1', 'lifecycle', 'attach', function (a, b) { t.setAttr('value', a + b) })
         """)
-      try await page.enter { [id = page.id] group in
-        try await group.call(id, [["method": "componentHook", "args": ["c1", "lifecycle", "attach", ["x", "y"]]]])
-      }
+      try await page.enter(.call(method: "componentHook", ["c1", "lifecycle", "attach", ["x", "y"]]))
       #expect(await page.shown == "xy")
       // Hooks that do not exist are ignored.
-      try await page.enter { [id = page.id] group in
-        try await group.call(id, [["method": "componentHook", "args": ["c2"]], ["method": "none"], "x", nil])
-      }
+      let group = try #require(await page.group)
+      _ = try await group.call(
+        page.id, [["method": "componentHook", "args": ["c2"]], ["method": "none"], "x", nil])
       #expect(await page.phase == .live)
       await page.destroy()
     }

@@ -1,0 +1,379 @@
+import Foundation
+import HTTPTransport
+import PageTesting
+import ScriptEngine
+import Synchronization
+import Testing
+
+@testable import PageRuntime
+
+/// Recordings of pages, and their scripts run again.
+@Suite(.timeLimit(.minutes(10))) struct RecordingTests {
+  /// The bytes of a recording, as they are written.
+  private final class Tape: Sendable {
+    private let state = Mutex<[UInt8]>([])
+    var bytes: [UInt8] { state.withLock(\.self) }
+    func append(_ bytes: [UInt8]) { state.withLock { $0 += bytes } }
+  }
+
+  /// Opens a page, uses it, and ends it.
+  ///
+  /// - Returns: its recording, and its elements at the end.
+  private static func recorded(
+    _ fixture: PageFixture, _ open: (PageInstance) async throws -> Void,
+    use: (PageInstance) async throws -> Void = { _ in }
+  ) async throws -> (bytes: [UInt8], tree: ElementTree) {
+    let tape = Tape()
+    let page = await PageInstance(environment: fixture.environment)
+    await page.record { tape.append($0) }
+    try await open(page)
+    await page.settle(within: .seconds(30))
+    try await use(page)
+    await page.settle(within: .seconds(30))
+    let tree = await page.tree.withoutStates
+    await page.destroy()
+    return (tape.bytes, tree)
+  }
+
+  private static func recorded(
+    _ fixture: PageFixture, script: String, determinism: PageDeterminism? = PageDeterminism(),
+    use: (PageInstance) async throws -> Void = { _ in }
+  ) async throws -> (bytes: [UInt8], tree: ElementTree) {
+    try await recorded(
+      fixture,
+      { page in
+        let url = try #require(PageURL(fixture.origin.url(for: "/pages/page.js")))
+        try await page.begin(url)
+        try await page.render(source(script), options: PageOptions(bundleURL: url.text, determinism: determinism))
+      }, use: use)
+  }
+
+  private static func source(_ script: String) -> String {
+    """
+    // { "framework": "Vanilla" }
+    var document = weex.document
+    var body = document.createBody('div', { attr: {} })
+    document.documentElement.appendChild(body)
+    function add(type, props, parent) { var e = document.createElement(type, props); (parent || body).appendChild(e); return e }
+    var text = add('text', { attr: { value: '' } }), said = []
+    function say(v) { said.push(v); text.setAttr('value', JSON.stringify(said)) }
+    var module = weex.requireModule
+    \(script)
+    """
+  }
+
+  /// Fires events on elements that follow from a seed, as an impatient user would.
+  private static func useRandomly(_ page: PageInstance, steps: Int, seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<steps {
+      let tree = await page.tree
+      let listening = tree.preorder(from: tree.root ?? "").filter { !$0.events.isEmpty }
+      guard let element = listening.randomElement(using: &random),
+        let type = element.events.sorted().randomElement(using: &random)
+      else { return }
+      let event: ScriptValue =
+        element.type == "switch"
+        ? ["value": .bool(Bool.random(using: &random))]
+        : ["input", "textarea"].contains(element.type)
+          ? ["value": .string("text \(Int.random(in: 0..<100, using: &random))")]
+          : ["index": .number(Double(Int.random(in: 0..<3, using: &random)))]
+      try? await page.fireEvent(element.ref, type, event)
+      if Bool.random(using: &random) { await page.settle(within: .seconds(10)) }
+    }
+  }
+
+  /// The number of random steps and of runs of each sample.
+  private static let (steps, runs) = (
+    ProcessInfo.processInfo.environment["PAGEKIT_RECORDED_STEPS"].flatMap { Int($0) } ?? 40,
+    ProcessInfo.processInfo.environment["PAGEKIT_REPLAYS"].flatMap { Int($0) } ?? 3
+  )
+
+  @Test(
+    "a sample that is used at random has the same elements in every run of its recording", arguments: SampleTests.names)
+  func samples(_ name: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try SampleTests.serve(fixture)
+      let (bytes, tree) = try await Self.recorded(fixture) { page in
+        try await page.renderByURL(fixture.origin.url(for: "/bundles/\(name).js"))
+      } use: { page in
+        try await Self.useRandomly(page, steps: Self.steps, seed: 7)
+      }
+      let recording = try Recording(reading: bytes)
+      #expect(recording.ending == "closed")
+      #expect(recording.stepCount > 1)
+      #expect(try recording.tree(after: recording.stepCount) == tree)
+      let requests = fixture.origin.requests.count
+      for _ in 0..<Self.runs { #expect(try await recording.replay()?.step.title == nil) }
+      #expect(fixture.origin.requests.count == requests)
+    }
+  }
+
+  @Test("what modules answer is given again: at once, by callbacks, by promises, and refusals")
+  func answers() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/data", Array(#"{"list":[1,2,3]}"#.utf8), contentType: "application/json")
+      let count = Mutex(0)
+      fixture.registry.registerModule("app") { module in
+        module.immediate("next") { () -> Int in
+          count.withLock {
+            $0 += 1; return $0 * 100
+          }
+        }
+        module.immediate("fail") { () throws -> Int in throw DescribedError("no \(count.withLock(\.self))") }
+        module.method("later") { (name: String) async throws -> String in "\(name) \(count.withLock(\.self))" }
+        module.method("refuse") { () async throws -> Int in throw DescribedError("refused") }
+      }
+      let (bytes, tree) = try await Self.recorded(
+        fixture,
+        script: """
+          var app = module('app')
+          say(app.next()); say(app.next())
+          try { app.fail() } catch (e) { say(e.message) }
+          app.later('a').then(say)
+          app.refuse().then(say, function (e) { say(String(e.message)) })
+          module('stream').fetch({ url: '/data', type: 'json' }, function (r) { say(r.data.list.length); say(Math.random()) })
+          module('storage').setItem('k', 'v', function () { module('storage').getItem('k', function (r) { say(r.data) }) })
+          setTimeout(function () { say(Date.now()); say(app.next()) }, 20)
+          module('timer').setTimeout(function () { say('module') }, 30)
+          text.addEvent('click', function (e) { say(e.value) })
+          """
+      ) { page in
+        let ref = try #require(await page.first("text")?.ref)
+        try await page.fireEvent(ref, "click", ["value": ["deep": [1, nil, true]]])
+        try await page.refresh(data: ["name": "new"])
+      }
+      let shown = tree.first(.type("text"))?.attributes["value"]?.string ?? ""
+      for part in ["100,200", "no 2", "a 2", "refused", "300", "module"] { #expect(shown.contains(part), "\(shown)") }
+      let recording = try Recording(reading: bytes)
+      #expect(try await recording.replay() == nil)
+      #expect(count.withLock(\.self) == 3)
+      let steps = try (1...recording.stepCount).map { try recording.step($0) }
+      #expect(steps[0].title == "open")
+      #expect(steps.contains { $0.title.hasPrefix("event click of #") })
+      #expect(steps.contains { $0.title.hasPrefix("answer to callback") })
+      #expect(steps.contains { $0.title == "new data" })
+      #expect(steps.map(\.time) == steps.map(\.time).sorted())
+      #expect(steps[0].calls.contains { $0.hasPrefix("stream.fetch(") })
+    }
+  }
+
+  @Test("a page that was given nothing is recorded with this machine's time, and runs again the same")
+  func machine() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let (bytes, tree) = try await Self.recorded(
+        fixture,
+        script: """
+          say(Date.now()); say(Math.random()); say(new Date().getHours())
+          var n = 0; var timer = setInterval(function () { say(Date.now()); if (++n === 5) clearInterval(timer) }, 5)
+          setTimeout(function () { say('end') }, 60)
+          """, determinism: nil)
+      let recording = try Recording(reading: bytes)
+      #expect(recording.determinism.clock == .running)
+      #expect(abs(recording.determinism.time.timeIntervalSinceNow) < 600)
+      #expect(tree.first(.type("text"))?.attributes["value"]?.string?.contains("end") == true)
+      for _ in 0..<3 { #expect(try await recording.replay() == nil) }
+    }
+  }
+
+  @Test("published frameworks, preludes and services run again too")
+  func frameworks() async throws {
+    let reactive = try Fixture.text("reactive.js")
+    try await PageFixture.running(frameworks: [.vue: reactive]) { (fixture: PageFixture) async throws in
+      let page = """
+        // { "framework": "Vue" }
+        new Vue({ data: { count: 0 }, render: function (h) {
+          var self = this
+          return h('text', { attrs: { value: this.count + ' ' + Math.random() }, on: { click: function () { self.count += 1 } } })
+        } })
+        """
+      let (bytes, _) = try await Self.recorded(fixture) { instance in
+        try await instance.render(page)
+      } use: { instance in
+        for _ in 0..<5 {
+          if let ref = await instance.first("text")?.ref { try await instance.fireEvent(ref, "click") }
+        }
+      }
+      let recording = try Recording(reading: bytes)
+      #expect(recording.stepCount >= 6)
+      #expect(try await recording.replay() == nil)
+    }
+  }
+
+  @Test("the first step that another bundle changes is named, with both trees")
+  func otherBundle() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let script = "var n = 0; text.addEvent('click', function () { say(++n) })"
+      let (bytes, _) = try await Self.recorded(fixture, script: script) { page in
+        for _ in 0..<4 {
+          if let ref = await page.first("text")?.ref { try await page.fireEvent(ref, "click") }
+        }
+      }
+      let recording = try Recording(reading: bytes)
+      let other = Self.source("var n = 0; text.addEvent('click', function () { ++n; say(n === 3 ? 'three' : n) })")
+      let difference = try #require(try await recording.replay(bundle: other))
+      #expect(difference.step.number == 4)
+      #expect(difference.recorded.first(.type("text"))?.attributes["value"] == "[1,2,3]")
+      #expect(difference.found.first(.type("text"))?.attributes["value"] == #"[1,2,"three"]"#)
+      #expect(try await recording.replay(bundle: other, to: 3) == nil)
+      // Other changes, and the same elements.
+      let same = Self.source(
+        "var n = 0; text.addEvent('click', function () { text.setAttr('value', ''); say(++n) })")
+      #expect(try await recording.replay(bundle: same) == nil)
+      let broken = try #require(try await recording.replay(bundle: Self.source("throw new Error('broken')")))
+      #expect(broken.step.number == 1)
+      #expect(
+        try await recording.replay(bundle: "throw new Error('broken')")?.exceptions.first?.contains("broken") == true)
+    }
+  }
+
+  @Test(
+    "the elements after each of many steps are there without running the script, with changes that are not the script's"
+  )
+  func viewing() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let trees = Mutex<[Int: ElementTree]>([:])
+      let (bytes, tree) = try await Self.recorded(
+        fixture,
+        script: """
+          var input = add('input', { attr: { value: '' } })
+          input.addEvent('input', function (e) { say(e.value); add('div', { style: { width: said.length, color: undefined } }) })
+          """
+      ) { page in
+        let ref = try #require(await page.first("input")?.ref)
+        for index in 1...250 {
+          try await page.fireEvent(ref, "input", ["value": .string("\(index)")])
+          let tree = await page.tree
+          trees.withLock { $0[index] = tree }
+        }
+      }
+      let recording = try Recording(reading: bytes)
+      #expect(try recording.tree(after: recording.stepCount) == tree)
+      for (index, tree) in trees.withLock(\.self) {
+        // The first step opens the page. The text that is typed next belongs to the step before its event.
+        let shown = try recording.tree(after: index + 1)
+        #expect(shown.count == tree.count)
+        #expect(shown.first(.type("text")) == tree.first(.type("text")))
+      }
+      #expect(throws: RecordingError.noStep(1_000, count: recording.stepCount)) { try recording.tree(after: 1_000) }
+    }
+  }
+
+  @Test("a recording that was cut off anywhere has all whole steps, and runs")
+  func cut() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let (bytes, _) = try await Self.recorded(
+        fixture, script: "text.addEvent('click', function () { say(Math.random()) })"
+      ) {
+        page in
+        for _ in 0..<20 {
+          if let ref = await page.first("text")?.ref { try await page.fireEvent(ref, "click") }
+        }
+      }
+      let whole = try Recording(reading: bytes)
+      var random = SeededGenerator(seed: 1)
+      var found: Set<Int> = []
+      for _ in 0..<60 {
+        let length = Int.random(in: 0..<bytes.count, using: &random)
+        let cut = Array(bytes[..<length])
+        let lines = cut.count { $0 == UInt8(ascii: "\n") }
+        guard lines > 0 else {
+          #expect(throws: RecordingError.self) { try Recording(reading: cut) }
+          continue
+        }
+        let recording = try Recording(reading: cut)
+        #expect(recording.ending == nil)
+        #expect(recording.stepCount <= whole.stepCount)
+        found.insert(recording.stepCount)
+        guard recording.stepCount > 0 else { continue }
+        _ = try recording.tree(after: recording.stepCount)
+        if found.count % 5 == 0 { #expect(try await recording.replay() == nil) }
+      }
+      #expect(found.count > 5)
+    }
+  }
+
+  @Test("a damaged recording is refused with the byte of the line")
+  func damage() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let (bytes, _) = try await Self.recorded(fixture, script: "say(1)")
+      var random = SeededGenerator(seed: 2)
+      for _ in 0..<300 {
+        // The end of the last line tells that it is whole.
+        let place = Int.random(in: 0..<bytes.count - 1, using: &random)
+        var damaged = bytes
+        damaged[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        let start = bytes[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        do {
+          _ = try Recording(reading: damaged)
+          Issue.record("the byte \(place) is damaged, and nothing is refused")
+        } catch let error as RecordingError {
+          #expect("\(error)".contains("byte \(start)"), "\(place): \(error)")
+        }
+      }
+    }
+  }
+
+  @Test(
+    "files that are no recordings, or are newer ones, are refused in words",
+    arguments: [
+      ("", "it is empty"), ("{\"a\":1}\n", "not a recording"), ("H00000000 {}\n", "not a recording"),
+      ("<html>\n</html>\n", "not a recording"),
+    ])
+  func foreign(_ text: String, _ reason: String) {
+    #expect {
+      try Recording(reading: Array(text.utf8))
+    } throws: { error in
+      "\(error)".contains(reason) && "\(error)".contains("byte 0")
+    }
+    #expect {
+      try Recording(reading: RecordingLine.head.line(Array(#"{"pagekit":"recording/9"}"#.utf8)))
+    } throws: { error in
+      "\(error)".contains("newer") && "\(error)".contains("recording/9")
+    }
+  }
+
+  @Test("a recording ends at its limits, says so, and the page goes on")
+  func limits() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      for (bytes, steps) in [(1_000_000, 5), (6_000, 1_000)] {
+        let tape = Tape()
+        let page = await PageInstance(environment: fixture.environment)
+        await page.record(PageRecorder(byteLimit: bytes, stepLimit: steps) { tape.append($0) })
+        try await page.render(Self.source("text.addEvent('click', function () { say(said.length) })"))
+        for _ in 0..<20 {
+          if let ref = await page.first("text")?.ref { try await page.fireEvent(ref, "click") }
+        }
+        #expect(await page.shown?.contains("19") == true)
+        await page.destroy()
+        #expect(tape.bytes.count < min(bytes, 20_000) + 200)
+        let recording = try Recording(reading: tape.bytes)
+        #expect(recording.ending?.contains("limit") == true)
+        #expect(recording.stepCount <= 5 || bytes == 6_000)
+        #expect(try await recording.replay() == nil)
+      }
+    }
+  }
+
+  @Test("all values of scripts are read as they were written")
+  func values() throws {
+    let long = String(repeating: "long \"text\" \n ☃ ", count: 200)
+    let values: [ScriptValue] = [
+      .undefined, nil, true, 0, .number(-0.0), .number(.nan), .number(.infinity), .number(-.infinity), 1.5,
+      .number(9_007_199_254_740_992), "", "\u{0}\n\"\\", .string(long), .data([0, 1, 255]), [],
+      [.undefined, ["a": .undefined]], ["$": "undefined"], ["$text": "x"], ["$object": ["$": 1]], ["$": 1, "b": 2],
+    ]
+    var text = RecordedText()
+    text.write(ScriptValue.array(values))
+    let json = try JSONValue(reading: text.bytes)
+    let read = try RecordedTextReader(texts: text.texts).value(json)
+    #expect(text.texts.values.sorted() == [long])
+    for (value, found) in zip(values, read.array ?? []) {
+      if case .number(let number) = value, number.isNaN {
+        #expect(found.number?.isNaN == true)
+      } else {
+        #expect(found == value)
+        #expect(found.number?.sign == value.number?.sign)
+      }
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import PageKit
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import bundlectl
+
+/// Pages whose time is given, recordings, and their scripts run again.
+struct ReplayCommandTests {
+  private static func script(_ answer: String = "n") -> String {
+    """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'), n = 0
+    d.documentElement.appendChild(b)
+    var t = d.createElement('text', { attr: { value: new Date().getHours() + ' ' + Math.random() + ' ' + process.env.NODE_ENV } })
+    b.appendChild(t)
+    t.addEvent('click', function () { n++; t.setAttr('value', 'tap ' + \(answer)); console.log('tapped') })
+    weex.requireModule('stream').fetch({ url: 'data.json', type: 'json' }, function (r) {
+      var answer = d.createElement('text', { attr: { value: r.ok ? r.data.name : 'none' } })
+      b.appendChild(answer)
+    })
+    """
+  }
+
+  /// Runs `bundlectl render` with a page and its data.
+  private static func render(_ site: Site, _ more: [String]) async throws -> Command.Result {
+    try site.write(script(), to: "pages/a.js")
+    try site.write(#"{"name":"Ann"}"#, to: "pages/data.json")
+    return try await Command.start(["render", site.folder.file("pages/a.js"), "--store", site.store] + more).result()
+  }
+
+  /// Records a page that is tapped three times.
+  private static func record(_ site: Site, _ more: [String]) async throws -> String {
+    let outline = try await render(site, [])
+    let ref = try #require(outline.output.firstMatch(of: /text #(\d+)/)?.output.1)
+    let file = site.folder.file("a.recording")
+    let fire = (0..<3).flatMap { _ in ["--fire", "\(ref):click"] }
+    let result = try await render(site, fire + ["--record", file] + more)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(result.output.contains("tap 3"))
+    return file
+  }
+
+  @Test(
+    "a page whose time, seed, zone and locale are given is the same in each run", arguments: [[], ["--in-process"]])
+  func given(_ more: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      let options = ["--time", "2026-01-01T09:30:00Z", "--seed", "5", "--zone", "Asia/Shanghai"] + more
+      let first = try await Self.render(site, options)
+      #expect(first.status == 0, "\(first.error)")
+      #expect(first.output.contains("value=\"17 0."), "\(first.output)")
+      #expect(first.output.contains(" production\""))
+      #expect(try await Self.render(site, options).output == first.output)
+      let offset = ["--time", "2026-01-01T17:30:00.000+08:00", "--seed", "5", "--zone", "Asia/Shanghai"] + more
+      #expect(try await Self.render(site, offset).output == first.output)
+      let other = try await Self.render(site, ["--seed", "6", "--node-env", "development"] + more)
+      #expect(other.output.contains("value=\"0 0.") && other.output.contains(" development\""), "\(other.output)")
+      let unknown = try await Self.render(site, ["--zone", "Mars/Olympus"] + more)
+      #expect(unknown.status == 1 && unknown.error.contains("Mars/Olympus"), "\(unknown.error)")
+    }
+  }
+
+  @Test("a time that is not one is refused with the form")
+  func wrongTime() async throws {
+    for text in ["yesterday", "2026-01-01", "2026-13-01T00:00:00Z"] {
+      let result = try await Command.run("render", "a.js", "--time", text)
+      #expect(result.status == 64 && result.error.contains(": write \(MomentArgument.form)"), "\(result.error)")
+    }
+  }
+
+  @Test(
+    "a recorded page runs again with the same elements, and without its server", arguments: [[], ["--in-process"]])
+  func again(_ more: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      let file = try await Self.record(site, more)
+      try FileManager.default.removeItem(atPath: site.folder.file("pages/data.json"))
+      let result = try await Command.start(["replay", file] + more).result()
+      #expect(result.status == 0, "\(result.error)\(result.output)")
+      #expect(result.output.contains("the elements are those of the recording"))
+      let json = try await Command.start(["replay", file, "--json"] + more).result().json
+      #expect(json["equal"] as? Bool == true && json["ending"] as? String == "closed")
+      let mode = try #require(FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int)
+      #expect(mode == 0o600)
+    }
+  }
+
+  @Test(
+    "another bundle's first step that differs is shown with its lines", arguments: [[], ["--in-process"]])
+  func otherBundle(_ more: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      let file = try await Self.record(site, more)
+      try site.write(Self.script("(n === 2 ? 'two' : n)"), to: "b.js")
+      let arguments = ["replay", file, "--bundle", site.folder.file("b.js")] + more
+      let result = try await Command.start(arguments).result()
+      #expect(result.status == 1, "\(result.error)")
+      #expect(result.output.contains("event click of #"), "\(result.output)")
+      #expect(result.output.contains("\n-  text") && result.output.contains("tap 2"), "\(result.output)")
+      #expect(result.output.contains("\n+  text") && result.output.contains("tap two"), "\(result.output)")
+      let json = try await Command.start(arguments + ["--json"]).result().json
+      let step = try #require((json["difference"] as? [String: Any])?["step"] as? Int)
+      #expect(try await Command.start(arguments + ["--to", "\(step - 1)"]).result().status == 0)
+      let none = try await Command.start(["replay", file, "--to", "500"] + more).result()
+      #expect(none.status == 1 && none.error.contains("no step 500"), "\(none.error)")
+    }
+  }
+
+  @Test("steps are listed, and shown without running the script")
+  func viewing() async throws {
+    try await Site.running { (site: Site) async throws in
+      let file = try await Self.record(site, [])
+      let list = try await Command.run("replay", file, "--list")
+      #expect(list.status == 0, "\(list.error)")
+      #expect(list.output.hasPrefix("1  +0.00 s  open: "), "\(list.output)")
+      #expect(list.output.contains("stream.fetch(") && list.output.contains("log: tapped"), "\(list.output)")
+      let steps = try #require(
+        try await Command.run("replay", file, "--list", "--json").json["steps"] as? [[String: Any]])
+      let last = try await Command.run("replay", file, "--show", "\(steps.count)")
+      #expect(last.output.contains("tap 3"), "\(last.output)")
+      let first = try await Command.run("replay", file, "--show", "1")
+      #expect(first.status == 0 && !first.output.contains("tap"), "\(first.output)")
+      let beyond = try await Command.run("replay", file, "--show", "99")
+      #expect(beyond.status == 1 && beyond.error.contains("no step 99"), "\(beyond.error)")
+    }
+  }
+
+  @Test("a file that is damaged, foreign or newer is refused with the byte")
+  func damaged() async throws {
+    try await Site.running { (site: Site) async throws in
+      let file = try await Self.record(site, [])
+      var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: file)))
+      let start = try #require(bytes.firstIndex(of: UInt8(ascii: "\n"))) + 1
+      bytes[start + 30] ^= 1
+      try Data(bytes).write(to: URL(fileURLWithPath: file))
+      let damaged = try await Command.run("replay", file)
+      #expect(damaged.status == 1 && damaged.error.contains("begins at byte \(start)"), "\(damaged.error)")
+      try site.write("{}\n", to: "foreign")
+      let foreign = try await Command.run("replay", site.folder.file("foreign"))
+      #expect(foreign.status == 1 && foreign.error.contains("not a recording"), "\(foreign.error)")
+      let missing = try await Command.run("replay", site.folder.file("nothing"))
+      #expect(missing.status == 1 && missing.error.contains("cannot be read"), "\(missing.error)")
+    }
+  }
+
+  @Test("a program that is killed leaves all whole steps", arguments: [[], ["--in-process"]])
+  func killed(_ more: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(
+        """
+        // { "framework": "Vanilla" }
+        var d = weex.document, b = d.createBody('div'), t = d.createElement('text', { attr: { value: '' } }), n = 0
+        d.documentElement.appendChild(b)
+        b.appendChild(t)
+        setInterval(function () { t.setAttr('value', ++n); console.log('count', n) }, 5)
+        weex.requireModule('stream').fetch({ url: '/never' }, function () {})
+        function again () { setTimeout(again, 50) }
+        again()
+        """, to: "a.js")
+      let file = site.folder.file("a.recording")
+      let program = try Command.start(
+        ["render", site.folder.file("a.js"), "--store", site.store, "--record", file, "--wait", "60"] + more)
+      try await program.wait(for: .error) { $0.contains("count 30") }
+      program.send(SIGKILL)
+      _ = await program.result()
+      let result = try await Command.start(["replay", file] + more).result()
+      #expect(result.status == 0, "\(result.error)")
+      #expect(result.error.contains("was cut off"), "\(result.error)")
+      let steps = try #require(try await Command.run("replay", file, "--json").json["steps"] as? Int)
+      #expect(steps >= 29)
+    }
+  }
+
+  @Test("the lines in which two texts differ have those around them")
+  func lines() {
+    let old = (1...20).map { "line \($0)" }
+    var new = old
+    new[9] = "changed"
+    new.remove(at: 15)
+    let found = LineDifference(from: old.joined(separator: "\n"), to: new.joined(separator: "\n")).lines
+    #expect(
+      found == [
+        "…", " line 8", " line 9", "-line 10", "+changed", " line 11", " line 12", "…", " line 14", " line 15",
+        "-line 16", " line 17", " line 18", "…",
+      ])
+    #expect(LineDifference(from: "a", to: "a").lines == [])
+    let long = (0..<5_000).map { "\($0)" }.joined(separator: "\n")
+    let other = (0..<5_000).map { "\(-$0)" }.joined(separator: "\n")
+    #expect(LineDifference(from: long, to: other).lines.count >= 9_998)
+  }
+}
