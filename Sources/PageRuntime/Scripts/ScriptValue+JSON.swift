@@ -65,10 +65,10 @@ extension ScriptValue {
     number.flatMap { $0.isNaN ? nil : .milliseconds(Int(min(max($0, limits.lowerBound), limits.upperBound))) }
   }
 
-  var jsonText: String { String(decoding: json.text, as: UTF8.self) }
+  package var jsonText: String { String(decoding: json.text, as: UTF8.self) }
 
   /// The text of a string, a number or a boolean; `nil` for other values.
-  var plainText: String? {
+  package var plainText: String? {
     switch self {
     case .string(let text): text
     case .number(let number): Int64(exactly: number).map(String.init) ?? String(number)

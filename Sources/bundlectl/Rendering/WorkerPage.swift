@@ -110,9 +110,14 @@ actor WorkerPage: RenderedPage {
 
   /// The reason why a worker must not run pages; `nil` if its confinement suffices.
   static func refusal(_ report: ConfinementReport) -> DescribedError? {
+    lack(of: report).map { DescribedError("\($0); \(advice)") }
+  }
+
+  /// A sentence about the first step that a page requires and the worker has not taken; `nil` if it has taken all.
+  static func lack(of report: ConfinementReport) -> String? {
     for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
       guard let reason = report.kept[step] else { continue }
-      return DescribedError("the page's process cannot give up \(what): \(reason); \(advice)")
+      return "the page's process cannot give up \(what): \(reason)"
     }
     return nil
   }
