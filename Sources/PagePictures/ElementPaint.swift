@@ -2,11 +2,11 @@ import Foundation
 import PageLayout
 
 /// A colour; each part from 0 to 1.
-struct Color: Hashable {
-  var red: Double
-  var green: Double
-  var blue: Double
-  var alpha = 1.0
+package struct Color: Hashable, Sendable {
+  package var red: Double
+  package var green: Double
+  package var blue: Double
+  package var alpha = 1.0
 
   static let black = Color(red: 0, green: 0, blue: 0)
   static let clear = Color(red: 0, green: 0, blue: 0, alpha: 0)
@@ -23,7 +23,7 @@ struct Color: Hashable {
   }
 
   /// CSS Color 4: `#rgb`, `#rgba`, `#rrggbb`, `#rrggbbaa`, `rgb()`, `hsl()` and names; `nil` for other texts.
-  init?(_ text: some StringProtocol) {
+  package init?(_ text: some StringProtocol) {
     let text = String(text.prefix(100)).trimmed.lowercased()
     if text.hasPrefix("#") {
       self.init(digits: text.dropFirst())

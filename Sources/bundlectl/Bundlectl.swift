@@ -38,7 +38,8 @@ struct Bundlectl: AsyncParsableCommand {
       SourceCommand.self, ReleaseCommand.self,
       ManifestCommand.self, PublishCommand.self, ReleasesCommand.self, KeyCommand.self, RootCommand.self,
       FetchCommand.self, ExplainCommand.self,
-      CacheCommand.self, RenderCommand.self, ReplayCommand.self, DoctorCommand.self,
+      CacheCommand.self, RenderCommand.self, ReplayCommand.self, TestCommand.self, InitCommand.self,
+      DoctorCommand.self,
     ])
 
   /// The version, with the commit if it is known.

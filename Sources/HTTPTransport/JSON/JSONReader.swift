@@ -18,19 +18,19 @@ package struct JSONLimits: Hashable, Sendable {
 package struct JSONError: Error, Hashable, CustomStringConvertible {
   /// The number of bytes before the fault.
   package let offset: Int
-  /// The line of the fault, from 1.
-  package let line: Int
+  /// The line and the column of the fault.
+  package let place: TextPlace
   /// A sentence that names the expected and the found text.
   package let reason: String
 
   package init(offset: Int, in bytes: [UInt8], _ reason: String) {
     self.offset = offset
-    line = 1 + bytes.prefix(offset).count { $0 == UInt8(ascii: "\n") }
+    place = TextPlace(ofByte: offset, in: bytes)
     self.reason = reason
   }
 
   package var description: String {
-    line == 1 ? "\(reason) at byte \(offset)" : "\(reason) at byte \(offset), in line \(line)"
+    place.line == 1 ? "\(reason) at byte \(offset)" : "\(reason) at byte \(offset), in line \(place.line)"
   }
 }
 
@@ -48,20 +48,26 @@ extension JSONValue {
   }
 }
 
-private struct JSONReader {
+struct JSONReader {
   private let bytes: [UInt8]
   private let limits: JSONLimits
   private var position = 0
   private var values = 0
   /// The arrays and objects that are still open, the innermost last.
   private var open: [Container] = []
+  /// The bytes before each value, by its path; `nil` unless they are asked for.
+  private(set) var offsets: [[JSONPathPart]: JSONOffsets]?
 
   private struct Container {
     let isObject: Bool
     var elements: [JSONValue] = []
     var members: [String: JSONValue] = [:]
-    /// The name of the next member.
+    /// The name of the next member, and the bytes before it.
     var name = ""
+    var nameStart = 0
+
+    /// The part of the next value's path.
+    var next: JSONPathPart { isObject ? .member(name) : .element(elements.count) }
 
     var end: UInt8 { isObject ? UInt8(ascii: "}") : UInt8(ascii: "]") }
 
@@ -71,9 +77,11 @@ private struct JSONReader {
     }
   }
 
-  init(bytes: [UInt8], limits: JSONLimits) {
+  /// - Parameter recordsPlaces: pass `true` for ``offsets``.
+  init(bytes: [UInt8], limits: JSONLimits, recordsPlaces: Bool = false) {
     self.bytes = bytes
     self.limits = limits
+    offsets = recordsPlaces ? [:] : nil
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
   }
 
@@ -85,6 +93,7 @@ private struct JSONReader {
       guard values <= limits.values else {
         throw fault("expected at most \(limits.values) values, found more", at: start)
       }
+      if offsets != nil { recordPlace(start) }
       var value: JSONValue
       if take(UInt8(ascii: "[")) {
         try begin(Container(isObject: false), at: start)
@@ -116,6 +125,14 @@ private struct JSONReader {
     }
   }
 
+  /// Records the place of the value that begins. Of members with the same name the first counts.
+  private mutating func recordPlace(_ start: Int) {
+    let path = open.map(\.next)
+    guard offsets?[path] == nil else { return }
+    let name = open.last.flatMap { $0.isObject ? $0.nameStart : nil }
+    offsets?[path] = JSONOffsets(value: start, name: name ?? start)
+  }
+
   private mutating func begin(_ container: Container, at start: Int) throws(JSONError) {
     guard open.count < limits.depth else {
       throw fault("expected at most \(limits.depth) levels of nesting, found more", at: start)
@@ -130,6 +147,7 @@ private struct JSONReader {
     skipSpaces()
     if take(open[innermost].end) { return true }
     if open[innermost].isObject {
+      open[innermost].nameStart = position
       guard take(UInt8(ascii: "\"")) else { throw unexpected("a member's name or \"}\"") }
       open[innermost].name = try string()
       skipSpaces()

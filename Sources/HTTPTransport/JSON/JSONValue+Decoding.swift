@@ -8,7 +8,7 @@ extension JSONValue {
   }
 
   /// The name of the value's type for messages.
-  fileprivate var noun: String {
+  package var noun: String {
     switch self {
     case .null: "null"
     case .bool: "true or false"

@@ -1,62 +1,124 @@
-/// A place in a text as editors count it, such as `12:5`.
+/// A place in a text: a line and a column, both from 1. Columns count the characters of Unicode, not bytes.
 package struct TextPlace: Hashable, Sendable, CustomStringConvertible {
-  /// The line, from 1.
   package let line: Int
-  /// The character in its line, from 1.
   package let column: Int
 
-  /// - Parameter offset: the number of bytes before the place.
-  package init(offset: Int, in bytes: [UInt8]) {
+  package init(line: Int, column: Int) { (self.line, self.column) = (line, column) }
+
+  /// The place of a byte of a text in UTF-8. A leading byte order mark takes no column.
+  package init(ofByte offset: Int, in bytes: [UInt8]) {
     let before = bytes.prefix(max(0, offset))
     line = 1 + before.count { $0 == UInt8(ascii: "\n") }
-    let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-    column = 1 + String(decoding: before[start...], as: UTF8.self).count
+    let start =
+      before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? (before.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
+    // The further bytes of a character are 10xxxxxx.
+    column = 1 + before[start...].count { $0 & 0xC0 != 0x80 }
   }
 
   package var description: String { "\(line):\(column)" }
 }
 
-/// A value of a JSON file that a person writes: errors name the file, the line and the column.
-package struct PlacedJSON: Sendable {
-  package let value: JSONValue
-  private let path: [AnyKey]
-  private let file: File
+/// A part of the path to a value in a JSON text.
+enum JSONPathPart: Hashable, Sendable {
+  case member(String)
+  case element(Int)
+}
 
-  private final class File: Sendable {
+/// The bytes before a value, and before the name of the member that it is.
+struct JSONOffsets: Hashable, Sendable {
+  let value: Int
+  let name: Int
+}
+
+/// A value of a JSON text with its place, for files that people write: an error can name the line and the column.
+///
+///     let file = try PlacedJSON(reading: bytes)
+///     if let steps = file["steps"]?.elements { print(steps.map(\.place)) }
+package struct PlacedJSON: Sendable {
+  /// The value.
+  package let value: JSONValue
+  private let text: Text
+  private let path: [JSONPathPart]
+
+  private final class Text: Sendable {
     let name: String
     let bytes: [UInt8]
+    let offsets: [[JSONPathPart]: JSONOffsets]
 
-    init(name: String, bytes: [UInt8]) { (self.name, self.bytes) = (name, bytes) }
-  }
-
-  /// - Parameters:
-  ///   - bytes: the file's content.
-  ///   - name: the file's name in messages.
-  /// - Throws: ``DescribedError`` if the bytes are not JSON.
-  package init(_ bytes: [UInt8], named name: String) throws {
-    file = File(name: name, bytes: bytes)
-    path = []
-    do {
-      value = try JSONValue(reading: bytes)
-    } catch {
-      throw DescribedError("\(name):\(TextPlace(offset: error.offset, in: bytes)): \(error.reason)")
+    init(_ name: String, _ bytes: [UInt8], _ offsets: [[JSONPathPart]: JSONOffsets]) {
+      (self.name, self.bytes, self.offsets) = (name, bytes, offsets)
     }
   }
 
-  private init(_ value: JSONValue, _ path: [AnyKey], _ file: File) {
-    (self.value, self.path, self.file) = (value, path, file)
+  /// Reads a JSON text as ``JSONValue/init(reading:limits:)`` does.
+  ///
+  /// - Parameter name: the file's name in the messages of ``fault(_:)``.
+  /// - Throws: ``JSONError``, with the place of the fault.
+  package init(
+    reading bytes: [UInt8], named name: String = "", limits: JSONLimits = .standard
+  ) throws(JSONError) {
+    var reader = JSONReader(bytes: bytes, limits: limits, recordsPlaces: true)
+    value = try reader.document()
+    text = Text(name, bytes, reader.offsets ?? [:])
+    path = []
   }
 
-  /// The place of the value in its file.
-  package var place: TextPlace { TextPlace(offset: JSONScanner.offset(of: path, in: file.bytes), in: file.bytes) }
+  private init(_ value: JSONValue, _ text: Text, _ path: [JSONPathPart]) {
+    (self.value, self.text, self.path) = (value, text, path)
+  }
+
+  /// The place of the value.
+  package var place: TextPlace { TextPlace(ofByte: offsets.value, in: text.bytes) }
+
+  /// The place of the name, if the value is a member; else that of the value.
+  package var namePlace: TextPlace { TextPlace(ofByte: offsets.name, in: text.bytes) }
+
+  private var offsets: JSONOffsets { text.offsets[path] ?? JSONOffsets(value: 0, name: 0) }
+
+  /// A member of an object; `nil` if the value has none of the name.
+  package subscript(name: String) -> PlacedJSON? {
+    guard case .object(let members) = value, let member = members[name] else { return nil }
+    return PlacedJSON(member, text, path + [.member(name)])
+  }
+
+  /// The members of an object in the order of the text; `nil` if the value is not an object.
+  package var members: [(name: String, value: PlacedJSON)]? {
+    guard case .object(let members) = value else { return nil }
+    return members.map { (name: $0.key, value: PlacedJSON($0.value, text, path + [.member($0.key)])) }
+      .sorted { $0.value.offsets.name < $1.value.offsets.name }
+  }
+
+  /// The elements of an array; `nil` if the value is not an array.
+  package var elements: [PlacedJSON]? {
+    guard case .array(let elements) = value else { return nil }
+    return elements.enumerated().map { PlacedJSON($0.element, text, path + [.element($0.offset)]) }
+  }
+}
+
+// MARK: Reading with errors
+
+extension PlacedJSON {
+  /// Reads a file that a person writes.
+  ///
+  /// - Parameters:
+  ///   - bytes: the file's content.
+  ///   - name: the file's name in messages.
+  /// - Throws: ``DescribedError`` if the bytes are not JSON, with the line and the column.
+  package init(_ bytes: [UInt8], named name: String) throws(DescribedError) {
+    do {
+      self = try PlacedJSON(reading: bytes, named: name)
+    } catch {
+      throw DescribedError("\(name):\(error.place): \(error.reason)")
+    }
+  }
 
   /// An error at the value's place.
-  package func fault(_ reason: String) -> DescribedError { DescribedError("\(file.name):\(place): \(reason)") }
+  package func fault(_ reason: String) -> DescribedError { DescribedError("\(text.name):\(place): \(reason)") }
 
   /// An error that names the value.
   package func fault(expected: String) -> DescribedError {
-    guard let name = path.last, name.intValue == nil else { return fault("expected \(expected), found \(found)") }
-    return fault("\(name.stringValue.quotedForMessage) is \(found): write \(expected)")
+    guard case .member(let name) = path.last else { return fault("expected \(expected), found \(found)") }
+    return fault("\(name.quotedForMessage) is \(found): write \(expected)")
   }
 
   private var found: String {
@@ -77,12 +139,12 @@ package struct PlacedJSON: Sendable {
   ///   - known: the names that it may have; `nil` for any.
   ///   - limit: the largest number of members.
   /// - Throws: ``DescribedError``.
-  package func members(_ known: [String]? = nil, upTo limit: Int = 10_000) throws -> [(name: String, value: PlacedJSON)]
+  package func entries(_ known: [String]? = nil, upTo limit: Int = 10_000) throws -> [(name: String, value: PlacedJSON)]
   {
     guard case .object(let members) = value else { throw fault(expected: "an object") }
     guard members.count <= limit else { throw fault("it has \(members.count) members, and the limit is \(limit)") }
     return try members.sorted { $0.key < $1.key }.map { name, value in
-      let member = PlacedJSON(value, path + [AnyKey(name)], file)
+      let member = PlacedJSON(value, text, path + [.member(name)])
       if let known, !known.contains(name) {
         throw member.fault("there is no member \(name.quotedForMessage): there are \(known.joined(separator: ", "))")
       }
@@ -94,17 +156,17 @@ package struct PlacedJSON: Sendable {
   ///
   /// - Throws: ``DescribedError``.
   package func object(_ known: [String]) throws -> [String: PlacedJSON] {
-    Dictionary(try members(known).map { ($0.name, $0.value) }) { first, _ in first }
+    Dictionary(try entries(known).map { ($0.name, $0.value) }) { first, _ in first }
   }
 
   /// The elements of a list.
   ///
   /// - Parameter limit: the largest number of elements.
   /// - Throws: ``DescribedError``.
-  package func elements(upTo limit: Int = 10_000) throws -> [PlacedJSON] {
+  package func list(upTo limit: Int = 10_000) throws -> [PlacedJSON] {
     guard case .array(let elements) = value else { throw fault(expected: "a list") }
     guard elements.count <= limit else { throw fault("it has \(elements.count) elements, and the limit is \(limit)") }
-    return elements.enumerated().map { PlacedJSON($1, path + [AnyKey($0)], file) }
+    return elements.enumerated().map { PlacedJSON($1, text, path + [.element($0)]) }
   }
 
   /// A text that is not empty.
@@ -138,89 +200,5 @@ package struct PlacedJSON: Sendable {
       throw fault(expected: "a time \(bounds), such as \"40ms\" or \"5s\"")
     }
     return time
-  }
-}
-
-/// Finds values in a text that is known to be JSON.
-private struct JSONScanner {
-  private let bytes: [UInt8]
-  private var position = 0
-
-  private init(_ bytes: [UInt8]) {
-    self.bytes = bytes
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
-  }
-
-  /// The number of bytes before a value, or before the innermost one on the path that is there.
-  static func offset(of path: [AnyKey], in bytes: [UInt8]) -> Int {
-    var scanner = JSONScanner(bytes)
-    scanner.skipSpaces()
-    for key in path {
-      let start = scanner.position
-      guard scanner.enter(key) else { return start }
-    }
-    return scanner.position
-  }
-
-  /// Moves to a member or an element. Of members with the same name the first counts.
-  private mutating func enter(_ key: AnyKey) -> Bool {
-    guard let open = next, open == UInt8(ascii: "{") || open == UInt8(ascii: "[") else { return false }
-    position += 1
-    var index = 0
-    while true {
-      skipSpaces()
-      guard let byte = next, byte != UInt8(ascii: "}"), byte != UInt8(ascii: "]") else { return false }
-      var isWanted = key.intValue == index
-      if open == UInt8(ascii: "{") {
-        let start = position
-        skipValue()
-        isWanted = (try? JSONValue(reading: Array(bytes[start..<position]))) == .string(key.stringValue)
-        skipSpaces()
-        position = min(position + 1, bytes.count)
-        skipSpaces()
-      }
-      if isWanted { return true }
-      skipValue()
-      skipSpaces()
-      guard next == UInt8(ascii: ",") else { return false }
-      position += 1
-      index += 1
-    }
-  }
-
-  private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
-
-  private mutating func skipSpaces() {
-    while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
-  }
-
-  private mutating func skipValue() {
-    var depth = 0
-    while let byte = next {
-      switch byte {
-      case UInt8(ascii: "\""):
-        skipString()
-        if depth == 0 { return }
-        continue
-      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-      case UInt8(ascii: "}"), UInt8(ascii: "]"):
-        depth -= 1
-        if depth < 0 { return }
-        if depth == 0 {
-          position += 1
-          return
-        }
-      case UInt8(ascii: ","), 0x20, 0x09, 0x0A, 0x0D:
-        if depth == 0 { return }
-      default: break
-      }
-      position += 1
-    }
-  }
-
-  private mutating func skipString() {
-    position += 1
-    while let byte = next, byte != UInt8(ascii: "\"") { position += byte == UInt8(ascii: "\\") ? 2 : 1 }
-    position += 1
   }
 }

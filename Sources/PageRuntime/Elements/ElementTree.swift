@@ -271,7 +271,7 @@ extension ElementTree {
   /// to `click`.
   ///
   /// - Throws: ``ClickError``.
-  func clicked(_ query: ElementQuery) throws(ClickError) -> Element {
+  package func clicked(_ query: ElementQuery) throws(ClickError) -> Element {
     guard var target = root.flatMap({ preorder(from: $0).first(where: query.matches) }) else { throw .notFound(query) }
     while !target.events.contains("click") {
       guard let parent = target.parent.flatMap({ self[$0] }) else { throw .notClickable(query) }

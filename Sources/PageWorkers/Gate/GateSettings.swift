@@ -99,10 +99,10 @@ package struct GateSettings: Hashable, Sendable {
       "answers", "budgets", "exemptions", "leaveOut", "pages", "pageTime", "registered", "time",
     ])
     if let budgets = file["budgets"] { self.budgets = try Self.budgets(budgets) }
-    for (name, budgets) in try file["pages"]?.members() ?? [] { pages[name] = try Self.budgets(budgets) }
-    exemptions = try (file["exemptions"]?.elements(upTo: Self.listLimit) ?? []).map { try Self.exemption($0) }
-    leftOut = try (file["leaveOut"]?.elements(upTo: Self.listLimit) ?? []).map { Pattern(try $0.text()) }
-    registered = Set(try (file["registered"]?.elements(upTo: Self.listLimit) ?? []).map { try $0.text() })
+    for (name, budgets) in try file["pages"]?.entries() ?? [] { pages[name] = try Self.budgets(budgets) }
+    exemptions = try (file["exemptions"]?.list(upTo: Self.listLimit) ?? []).map { try Self.exemption($0) }
+    leftOut = try (file["leaveOut"]?.list(upTo: Self.listLimit) ?? []).map { Pattern(try $0.text()) }
+    registered = Set(try (file["registered"]?.list(upTo: Self.listLimit) ?? []).map { try $0.text() })
     answers = try file["answers"]?.text()
     if let time = file["time"] { self.time = try time.time(in: .seconds(1)...(.seconds(3_600))) }
     if let time = file["pageTime"] { pageTime = try time.time(in: .milliseconds(10)...(.seconds(60))) }
@@ -110,7 +110,7 @@ package struct GateSettings: Hashable, Sendable {
 
   private static func budgets(_ object: PlacedJSON) throws -> [GateRule: Int64] {
     var budgets: [GateRule: Int64] = [:]
-    for (name, value) in try object.members(GateRule.budgets.map(\.rawValue)) {
+    for (name, value) in try object.entries(GateRule.budgets.map(\.rawValue)) {
       guard let rule = GateRule(rawValue: name) else { continue }
       budgets[rule] =
         rule == .processorTime

@@ -44,7 +44,7 @@ package struct RecordedAnswers: Sendable {
       throw DescribedError("\(path) cannot be read: \(error.sentence)")
     }
     var left = Self.bodiesLimit
-    answers = try PlacedJSON(bytes, named: path).elements().map { try Self.answer($0, folder, &left) }
+    answers = try PlacedJSON(bytes, named: path).list().map { try Self.answer($0, folder, &left) }
   }
 
   private static func answer(_ element: PlacedJSON, _ folder: String, _ left: inout Int64) throws -> Answer {
@@ -56,7 +56,7 @@ package struct RecordedAnswers: Sendable {
       throw address.fault(expected: "an http or https URL, which may end in \"*\"")
     }
     var fields: HTTPFields = [:]
-    for (name, value) in try members["fields"]?.members() ?? [] {
+    for (name, value) in try members["fields"]?.entries() ?? [] {
       let text = try value.text()
       guard let name = HTTPField.Name(name), HTTPField.isValidValue(text) else {
         throw value.fault("\(name.quotedForMessage) is no field of HTTP")

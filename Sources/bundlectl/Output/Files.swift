@@ -28,9 +28,23 @@ enum InputFile {
   ///
   /// - Throws: ``DescribedError``.
   static func bundle(_ path: String) throws -> [UInt8] {
+    try contents(of: path, limit: Int(ManifestLimits.standard.fileBytes))
+  }
+
+  /// Reads a file of a limited size.
+  ///
+  /// - Throws: ``DescribedError``, which names the file.
+  static func bytes(_ path: String, limit: Int) throws -> [UInt8] {
+    do {
+      return try contents(of: path, limit: limit)
+    } catch {
+      throw DescribedError("\(path) cannot be read: \(error.message)")
+    }
+  }
+
+  private static func contents(of path: String, limit: Int) throws -> [UInt8] {
     guard let file = fopen(path, "r") else { throw DescribedError(String(cString: strerror(errno))) }
     defer { fclose(file) }
-    let limit = Int(ManifestLimits.standard.fileBytes)
     var bytes: [UInt8] = []
     while bytes.count <= limit {
       let piece = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
@@ -163,6 +177,13 @@ final class OutputFile {
 }
 
 extension String {
+  /// The folder of a path, empty for none, and the name in it. Foundation's functions end the process for a path of one
+  /// character.
+  var pathParts: (folder: String, name: String) {
+    guard let slash = lastIndex(of: "/") else { return ("", self) }
+    return (slash == startIndex ? "/" : String(self[..<slash]), String(self[index(after: slash)...]))
+  }
+
   /// The path to this file or folder from the folder of another file, for files that name each other; empty if this is
   /// that folder.
   func path(fromFolderOf file: String) -> String {

@@ -35,6 +35,7 @@ enum HelpText {
     for (name, form) in [
       ("time", TimeArgument.form), ("size", SizeArgument.form), ("screen", PictureOptions.Screen.form),
       ("moment", MomentArgument.form),
+      ("report", TestCommand.Report.form),
     ]
     where lines.first?.hasPrefix("The value '") == true && lines.first?.hasSuffix("<\(name)>'") == true {
       lines[0] += ": write \(form)"

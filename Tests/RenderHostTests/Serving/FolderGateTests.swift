@@ -3,6 +3,7 @@ import PageKit
 import PageTesting
 import PageWorkers
 import ServerKit
+import ServerKit
 import Testing
 
 @testable import RenderHost
