@@ -182,6 +182,10 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
+    // Pages that are used in browsers: their documents, patches and viewers.
+    .target(
+      name: "LivePages", dependencies: ["HTTPTransport", "PageRuntime", "ScriptEngine"],
+      resources: [.embedInCode("live.js"), .embedInCode("live.css")], swiftSettings: strict),
     .target(
       name: "PageTesting",
       dependencies: [
@@ -194,7 +198,8 @@ let package = Package(
     .target(
       name: "PageWorkers",
       dependencies: [
-        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PagePictures", "PageRuntime", "Releases", "CLinux",
+        "Blobs", "Bundles", "HTTPTransport", "LivePages", "PageKit", "PagePictures", "PageRuntime", "Releases",
+        "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -244,7 +249,7 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "Fleet", "ServerKit", "PageKit", "PageWorkers", "CLinux",
+        "CacheGateway", "Containers", "Fleet", "LivePages", "ServerKit", "PageKit", "PageWorkers", "CLinux",
         "CBrotli", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -292,6 +297,9 @@ let package = Package(
     .testTarget(
       name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers", "TestSupport"],
       swiftSettings: relaxed),
+    .testTarget(
+      name: "LivePagesTests", dependencies: ["LivePages", "PageKit", "PageRuntime", "PageTesting", "TestSupport"],
+      swiftSettings: relaxed),
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
@@ -332,7 +340,7 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
+        "LivePages", "RenderHost", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
         "RenderHostCommand",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),

@@ -113,6 +113,11 @@ package enum HostMessage: Codable, Sendable {
   case channel(pages: [UInt64], name: String)
   /// The answer to a question; some have bytes.
   case answer(question: UInt64, PageAnswer)
+  /// Reports from now on what changes in the page's HTML, as events ``LiveEvent/patch``. The answer's view is that of
+  /// ``LivePage``, in which `resources` stands before URLs that elements refer to.
+  case follow(call: UInt64, page: UInt64, resources: String)
+  /// Ends these reports.
+  case unfollow(page: UInt64)
 
   /// The caller's data, which may be large.
   var data: JSONValue? {
@@ -120,7 +125,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer: nil
+    case .setUp, .tap, .show, .close, .end, .releaseMemory, .channel, .answer, .follow, .unfollow: nil
     }
   }
 }

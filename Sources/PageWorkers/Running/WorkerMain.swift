@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import LivePages
 import PageKit
 import PagePictures
 import PageRuntime
@@ -150,7 +151,7 @@ extension WorkerPages {
       await answer(call) {
         try await enter(page, view, wait: wait) {
           try await $0.fireEvent(
-            firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
+            inPreview: firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
         }
       }
     case .tap(let call, let page, let x, let y, let wait, let view):
@@ -161,6 +162,8 @@ extension WorkerPages {
       }
     case .show(let call, let page, let view):
       await answer(call) { try await enter(page, view) { _ in } }
+    case .follow(let call, let page, let resources): await answer(call) { try follow(page, resources) }
+    case .unfollow(let page): unfollow(page)
     }
   }
 

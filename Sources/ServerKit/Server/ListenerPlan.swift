@@ -115,14 +115,18 @@ package struct ListenerRoutes {
   package func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
 
   /// Adds a group's routes behind its access checks if the listener serves the group.
-  package func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
+  ///
+  /// - Parameter sessions: lets browsers in that have a cookie or a ticket in place of the token; `nil` for none.
+  package func add(
+    _ group: RouteGroup, sessions: BrowserSessions? = nil, _ add: (RouterGroup<HostRequestContext>) -> Void
+  ) {
     guard carries(group) else { return }
     let routes = router.group()
     if !group.isOpen {
       routes.add(
         middleware: CallerMiddleware(
           rules: rules, group: group, authenticator: authenticator,
-          asksToken: listener.asksToken, metrics: metrics))
+          asksToken: listener.asksToken, sessions: sessions, isSecure: listener.isSecure, metrics: metrics))
     }
     add(routes)
   }
