@@ -504,7 +504,9 @@
   document.addEventListener("DOMContentLoaded", () => {
     page = {
       id: facts.page, number: Number(facts.number), position: Number(facts.position),
-      request: JSON.parse(facts.request), shared: facts.shared === "yes", depth: 0,
+      request: JSON.parse(facts.request), shared: facts.shared === "yes",
+      // A document that is loaded again stays where it is in the history.
+      depth: history.state?.depth || 0,
     };
     pages.set(page.id, page);
     dress({ title: document.title, styles: document.getElementById("live-styles").textContent });
@@ -512,7 +514,7 @@
     // A ticket is good once, and has no place in an address that is kept.
     const address = new URL(location.href);
     address.searchParams.delete("ticket");
-    history.replaceState({ page: page.id, request: page.request, depth: 0 }, "", address.pathname + address.search);
+    history.replaceState({ page: page.id, request: page.request, depth: page.depth }, "", address.pathname + address.search);
     listen();
   });
 })();
