@@ -182,6 +182,10 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
+    // Pages that are used in browsers: their documents, patches and viewers.
+    .target(
+      name: "LivePages", dependencies: ["HTTPTransport", "PageRuntime", "ScriptEngine"],
+      resources: [.embedInCode("live.js"), .embedInCode("live.css")], swiftSettings: strict),
     .target(
       name: "PageTesting",
       dependencies: [
@@ -194,7 +198,8 @@ let package = Package(
     .target(
       name: "PageWorkers",
       dependencies: [
-        "Blobs", "Bundles", "HTTPTransport", "PageKit", "PagePictures", "PageRuntime", "Releases", "CBrotli", "CLinux",
+        "Blobs", "Bundles", "HTTPTransport", "LivePages", "PageKit", "PagePictures", "PageRuntime", "Releases",
+        "CBrotli", "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -252,8 +257,8 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "Containers", "Fleet", "ServerKit", "PageInspector", "PageKit", "PageWorkers", "CLinux",
-        "CZlib", "CZstd", "CCrypto",
+        "CacheGateway", "Containers", "Fleet", "LivePages", "ServerKit", "PageInspector", "PageKit", "PageWorkers",
+        "CLinux", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -304,6 +309,9 @@ let package = Package(
     .testTarget(
       name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers", "TestSupport"],
       swiftSettings: relaxed),
+    .testTarget(
+      name: "LivePagesTests", dependencies: ["LivePages", "PageKit", "PageRuntime", "PageTesting", "TestSupport"],
+      swiftSettings: relaxed),
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
@@ -344,7 +352,7 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
+        "LivePages", "RenderHost", "PageWorkers", "PageTesting", "Publishing", "TestServers", "TestSupport",
         "RenderHostCommand",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),

@@ -8,14 +8,14 @@ import ScriptEngine
 /// Nothing in it runs: texts of the page are escaped or left out, and the document's Content-Security-Policy forbids
 /// scripts.
 package struct HTMLPreview: Sendable {
-  private let tree: ElementTree
-  private let title: String
+  let tree: ElementTree
+  package let title: String
   private let rules: [PageRule]
-  private let embedded: [String: HTMLPreview]
+  let embedded: [String: HTMLPreview]
   /// The width of the design, which is the window's, in units.
   private let width: Double
-  private let screen: ScreenLayout
-  private let resource: @Sendable (String) -> String?
+  let screen: ScreenLayout
+  let resource: @Sendable (String) -> String?
 
   /// - Parameters:
   ///   - rules: the page's rules, for its fonts.
@@ -46,10 +46,16 @@ package struct HTMLPreview: Sendable {
     <style>
     \(scale)\(Self.styles)
     \(fonts)</style></head>
-    <body\(screen.isFilled ? " class=\"screen\"" : "")>\(body)</body></html>
+    <body\(bodyClass.isEmpty ? "" : " class=\"\(bodyClass)\"")>\(body)</body></html>
 
     """
   }
+
+  /// The class of the document's body; empty for none.
+  package var bodyClass: String { screen.isFilled ? "screen" : "" }
+
+  /// The styles that a page has for itself: the size of a unit, and its fonts.
+  package var ownStyles: String { scale + fonts }
 
   private static let standardWidth = 750.0
 
@@ -82,7 +88,8 @@ package struct HTMLPreview: Sendable {
     while let (ref, end) = waiting.popLast() {
       output += end
       guard let ref, let element = tree[ref] else { continue }
-      let shown = PreviewElement(element: element, tree: tree, screen: screen, path: path, resource: resource)
+      let shown = PreviewElement(
+        element: element, context: .init(of: element, in: tree, screen), path: path, resource: resource)
       output += shown.start
       if shown.isVoid { continue }
       if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }
@@ -106,7 +113,7 @@ package struct HTMLPreview: Sendable {
     "default-src 'none'; style-src 'unsafe-inline'; img-src http: https: file: data:; font-src http: https: file: data:"
 
   /// The default styles of elements.
-  private static let styles = """
+  package static let styles = """
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
     body{margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;background:#fff}
     body.screen{height:100vh}

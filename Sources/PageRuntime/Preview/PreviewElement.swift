@@ -3,12 +3,42 @@ import ScriptEngine
 /// An element as HTML: its tag, and its content before its children.
 struct PreviewElement {
   let element: ElementTree.Element
-  let tree: ElementTree
-  let screen: ScreenLayout
+  let context: Context
   /// The prefix of its ref in the document.
   let path: String
   /// Gives the URL for a reference of the page, or `nil` to leave it out.
   let resource: (String) -> String?
+
+  /// The facts that follow from other elements.
+  struct Context: Hashable {
+    let isScroller: Bool
+    let isBounded: Bool
+    let isSized: Bool
+    /// A slider shows one of its children, and is as high as the highest one.
+    var isHiddenSlide = false
+    /// Of an indicator: the number of its slider's slides, and the index of the one that is shown.
+    var slides = 0
+    var shownSlide = 0
+
+    init(of element: ElementTree.Element, in tree: ElementTree, _ screen: ScreenLayout) {
+      isScroller = screen.scrollers.contains(element.ref)
+      isBounded = screen.bounded.contains(element.ref)
+      isSized = screen.sized.contains(element.ref)
+      guard let parent = element.parent.flatMap({ tree[$0] }), PreviewElement.sliders.contains(parent.type) else {
+        return
+      }
+      let all = parent.children.filter { tree[$0]?.type != "indicator" }
+      let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
+      if element.type == "indicator" {
+        (slides, shownSlide) = (all.count, shown)
+      } else {
+        isHiddenSlide = element.ref != (all.indices.contains(shown) ? all[shown] : all.first)
+      }
+    }
+  }
+
+  /// An attribute with its text, which is not escaped.
+  typealias Attribute = (name: String, value: String)
 
   var tag: String {
     switch element.type {
@@ -24,14 +54,17 @@ struct PreviewElement {
   var isVoid: Bool { tag == "img" || tag == "input" }
 
   /// The beginning, up to its children.
-  var start: String { "<\(tag)\(attributes)>\(content)\(columns.map { "<div \($0)>" } ?? "")" }
+  var start: String {
+    let all = attributes.map { " \($0.name)=\"\($0.value.escaped)\"" }.joined()
+    return "<\(tag)\(all)>\(content)\(columns.map { "<div \($0)>" } ?? "")"
+  }
 
   /// The end, after its children.
   var end: String { "\(columns == nil ? "" : "</div>")</\(tag)>" }
 
   /// The attributes of an element around a waterfall's children: a browser that scrolls the columns themselves puts what
   /// does not fit into further columns beside them.
-  private var columns: String? {
+  var columns: String? {
     guard element.type == "waterfall" else { return nil }
     func length(_ name: String) -> String? {
       Double(text(name)).flatMap { $0.isFinite && (0...1e6).contains($0) ? InlineStyle.units($0) : nil }
@@ -48,20 +81,18 @@ struct PreviewElement {
   }
 
   private var content: String {
-    switch element.type {
-    case "text", "span", "richtext": text("value").escaped
     // HTML §13.1.2.5: a line end at the beginning does not count.
-    case "textarea": (text("value").hasPrefix("\n") ? "\n" : "") + text("value").escaped
-    case "indicator": dots
-    default: ""
-    }
+    (tag == "textarea" && value.hasPrefix("\n") ? "\n" : "") + value.escaped + dots
   }
 
-  private var attributes: String {
-    var result = " data-ref=\"\((path + element.ref).escaped)\" class=\"w-\(element.type.classSafe)\""
+  /// The text in it, before its children, which is not escaped.
+  var value: String { ["text", "span", "richtext", "textarea"].contains(element.type) ? text("value") : "" }
+
+  var attributes: [Attribute] {
+    var result: [Attribute] = [("data-ref", path + element.ref), ("class", "w-\(element.type.classSafe)")]
     let style = InlineStyle.declarations(element.style) + moreStyle
     func add(_ name: String, _ value: String?) {
-      if let value, !value.isEmpty { result += " \(name)=\"\(value.escaped)\"" }
+      if let value, !value.isEmpty { result.append((name, value)) }
     }
     add("style", style.joined(separator: ";"))
     add("data-events", element.events.sorted().joined(separator: " "))
@@ -71,7 +102,7 @@ struct PreviewElement {
       if let picture {
         add("src", picture)
         // HTML §15.4.3: with an empty `alt` a browser that cannot load the picture shows nothing in its place.
-        result += " alt=\"\""
+        result.append(("alt", ""))
       }
       add("aria-label", text("alt"))
       add("data-resize", text("resize"))
@@ -97,8 +128,8 @@ struct PreviewElement {
     }
     if isOn("disabled"), element.type == "input" || element.type == "textarea" { add("disabled", "disabled") }
     if element.parent == nil, hasOwnHeight { add("data-height", "own") }
-    if screen.bounded.contains(element.ref) { add("data-bounded", element.parent == nil ? "root" : "yes") }
-    if isHiddenSlide { add("data-slide", "hidden") }
+    if context.isBounded { add("data-bounded", element.parent == nil ? "root" : "yes") }
+    if context.isHiddenSlide { add("data-slide", "hidden") }
     if element.style["display"]?.plainText == "none" { add("data-hidden", "yes") }
     return result
   }
@@ -119,11 +150,11 @@ struct PreviewElement {
   private var moreStyle: [String] {
     var more = ownSize
     // A list or scroller takes what the others leave of the screen.
-    if screen.scrollers.contains(element.ref) || takesWidth, element.style["flex"] == nil,
+    if context.isScroller || takesWidth, element.style["flex"] == nil,
       element.style["flexGrow"] == nil
     {
       more.append("flex:1")
-    } else if screen.sized.contains(element.ref) {
+    } else if context.isSized {
       // Where the height around it follows from what is in there, the height of an element with a share counts.
       more.append("flex-basis:auto")
     }
@@ -165,33 +196,21 @@ struct PreviewElement {
   /// scroll with the page.
   private var scrolling: String? {
     if text("scrollDirection") == "horizontal" || element.type == "hlist" { return "across" }
-    if screen.scrollers.contains(element.ref) { return "down" }
+    if context.isScroller { return "down" }
     return element.style["height"] != nil || element.style["maxHeight"] != nil ? "down" : nil
   }
 
   private static let sliders: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
 
-  /// A slider shows one of its children, and is as high as the highest one.
-  private var isHiddenSlide: Bool {
-    guard element.type != "indicator", let parent = element.parent.flatMap({ tree[$0] }),
-      Self.sliders.contains(parent.type)
-    else { return false }
-    let slides = parent.children.filter { tree[$0]?.type != "indicator" }
-    let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
-    return element.ref != (slides.indices.contains(shown) ? slides[shown] : slides.first)
-  }
-
   /// One for each child of the slider.
-  private var dots: String {
-    guard let parent = element.parent.flatMap({ tree[$0] }), Self.sliders.contains(parent.type) else { return "" }
-    let slides = parent.children.count { tree[$0]?.type != "indicator" }
-    let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
+  var dots: String {
+    guard context.slides > 0 else { return "" }
     let size = element.style["itemSize"]?.plainText.flatMap { Double($0) } ?? 12
     func color(_ name: String, _ standard: String) -> String {
       element.style[name]?.plainText.flatMap { InlineStyle.safe($0) } ?? standard
     }
-    return (0..<min(slides, 50)).map { index in
-      let color = index == shown ? color("itemSelectedColor", "#fff") : color("itemColor", "#ffffff80")
+    return (0..<min(context.slides, 50)).map { index in
+      let color = index == context.shownSlide ? color("itemSelectedColor", "#fff") : color("itemColor", "#ffffff80")
       let style = "width:\(InlineStyle.units(size));height:\(InlineStyle.units(size));background:\(color)"
       return "<i style=\"\(style.escaped)\"></i>"
     }.joined()
@@ -206,7 +225,7 @@ struct PreviewElement {
 
 extension String {
   /// The text, escaped for HTML text and quoted attributes.
-  var escaped: String {
+  package var escaped: String {
     guard utf8.contains(where: { "&<>\"'".utf8.contains($0) }) else { return self }
     return replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
       .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")

@@ -101,6 +101,12 @@ extension WorkerPool {
     forget(page)
   }
 
+  /// Ends the reports of what changes in a page's HTML.
+  package func unfollow(_ page: UInt64) async {
+    guard let residence = assignments[page], let worker = workers[residence.worker] else { return }
+    try? await worker.link.send(.unfollow(page: page))
+  }
+
   private func forget(_ page: UInt64) {
     guard let residence = assignments.removeValue(forKey: page) else { return }
     workers[residence.worker]?.pages.remove(page)

@@ -119,6 +119,11 @@ package enum HostMessage: Codable, Sendable {
   case answer(question: UInt64, PageAnswer)
   /// A debugger's question. The bytes of the reply are the answer as JSON.
   case inspect(call: UInt64, page: UInt64, PageInspection)
+  /// Reports from now on what changes in the page's HTML, as events ``LiveEvent/patch``. The answer's view is that of
+  /// ``LivePage``, in which `resources` stands before URLs that elements refer to.
+  case follow(call: UInt64, page: UInt64, resources: String)
+  /// Ends these reports.
+  case unfollow(page: UInt64)
 
   /// The caller's data, which may be large.
   var data: JSONValue? {
@@ -126,7 +131,9 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .tap, .advance, .show, .replay, .close, .end, .releaseMemory, .channel, .answer, .inspect: nil
+    case .setUp, .tap, .advance, .show, .replay, .close, .end, .releaseMemory, .channel, .answer, .inspect, .follow,
+      .unfollow:
+      nil
     }
   }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import LivePages
 import PageKit
 import PagePictures
 import PageRuntime
@@ -182,7 +183,7 @@ extension WorkerPages {
       await answer(call) {
         try await enter(page, view, wait: wait) {
           try await $0.fireEvent(
-            firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
+            inPreview: firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
         }
       }
     case .tap(let call, let page, let x, let y, let wait, let view):
@@ -202,6 +203,8 @@ extension WorkerPages {
     case .replay(let call, let page, let step):
       await answer(call) { (PageReply(), try await replay(page, step: step, payload)) }
     case .inspect(let call, let page, let inspection): await answer(call) { try await inspect(page, inspection) }
+    case .follow(let call, let page, let resources): await answer(call) { try follow(page, resources) }
+    case .unfollow(let page): unfollow(page)
     }
   }
 

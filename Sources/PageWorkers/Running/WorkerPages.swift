@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import LivePages
 import PageKit
 import PagePictures
 import Synchronization
@@ -26,6 +27,8 @@ import Synchronization
     let isReported: Bool
     /// The pages that it pushes; `nil` if it does not navigate by itself.
     let stack: PageStack?
+    /// Reports what changes in its HTML; `nil` if it has no viewers.
+    var live: LivePage?
   }
 
   /// - Parameter fonts: the folders of fonts that the process can read, or the reason why it can draw no pages; `nil` if it is
@@ -194,6 +197,29 @@ import Synchronization
     return (reply(resident.page, resident.errors, since: before, pending), found)
   }
 
+  /// Reports what changes in the HTML of a page, and returns the HTML as it is.
+  ///
+  /// - Parameter resources: the text before the URLs that its elements refer to.
+  /// - Throws: ``PageFault``, ``PageError``.
+  func follow(_ number: UInt64, _ resources: String) throws -> (PageReply, [UInt8]) {
+    guard let resident = pages[number] else { throw PageFault.unknownPage }
+    if let failure = resident.page.failure { throw failure }
+    let live =
+      resident.live
+      ?? LivePage(resident.page, resources: resources) { [socket] patch in
+        socket.post(.event(page: number, name: LiveEvent.patch), patch)
+      } room: { [socket] in
+        await socket.waitForRoom()
+      }
+    pages[number]?.live = live
+    return (reply(resident.page, resident.errors, since: resident.errors.count, PendingWork()), live.view)
+  }
+
+  func unfollow(_ number: UInt64) {
+    pages[number]?.live?.stop()
+    pages[number]?.live = nil
+  }
+
   /// Delivers a message of another page's channel. A page that has ended gets none.
   ///
   /// - Parameter payload: the message as JSON.
@@ -221,6 +247,7 @@ import Synchronization
 
   private func close(_ resident: Resident) async {
     roots[resident.registry] = nil
+    resident.live?.stop()
     await resident.page.destroy()
     await resident.stack?.empty()
     await resident.relaying?.value
@@ -324,20 +351,5 @@ package final class RecordedExceptions: ScriptExceptionHandling {
 extension PageInstance {
   fileprivate func settle(_ wait: PageWait) async -> PendingWork {
     await pendingWork(within: .seconds(wait.settle), timers: .seconds(wait.timers))
-  }
-
-  /// The HTML of the page, with the daemon's URLs in place of the ones that its elements refer to.
-  ///
-  /// - Parameter prefix: the text before a percent-encoded URL.
-  fileprivate func linkedPreview(resources prefix: String) -> HTMLPreview {
-    let url = url
-    return HTMLPreview(
-      tree, title: url?.text ?? "page", rules: rules,
-      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }, viewport: viewport
-    ) { reference in
-      if reference.isDataURL { return reference }
-      guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
-      return prefix + target.text.percentEncoded
-    }
   }
 }

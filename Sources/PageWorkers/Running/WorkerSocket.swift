@@ -52,6 +52,11 @@ final class WorkerSocket: Sendable {
   /// Appends a message, and waits while the buffer is full.
   func send(_ message: WorkerMessage, _ payload: [UInt8] = []) async {
     post(message, payload)
+    await waitForRoom()
+  }
+
+  /// Waits while the buffer is full.
+  func waitForRoom() async {
     await withCheckedContinuation { continuation in
       let mayGoOn = state.withLock { state in
         if state.bytes > Self.highWater { state.waiters.append(continuation) }

@@ -16,6 +16,8 @@ struct PageParts: Sendable {
   let locations: PublicLocations
   let running: PageRunning
   let settings: Settings
+  /// The browsers that a ticket has let in, on all listeners.
+  private let sessions = BrowserSessions()
 
   /// - Returns: `nil` if the settings name no bundles.
   /// - Throws: the errors of the settings and of opening files.
@@ -84,7 +86,13 @@ struct PageParts: Sendable {
   func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { serving.add(to: $0) }
     guard settings.workers > 0 else { return }
-    routes.add(.pages) { PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: $0) }
+    let pages = PageRoutes(directory: running.directory, bodyLimit: settings.limits.body)
+    let live = LiveRoutes(pages: pages, sessions: sessions)
+    routes.add(.pages) {
+      pages.add(to: $0)
+      live.addTickets(to: $0)
+    }
+    routes.add(.pages, sessions: sessions) { live.add(to: $0) }
     // A public listener may carry administration, but not this.
     guard settings.inspectsPages, ListenerPlan(settings.server).admin == routes.listener else { return }
     InspectorRoutes(directory: running.directory, isSecure: routes.listener.isSecure).add(to: routes)

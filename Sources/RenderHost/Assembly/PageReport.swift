@@ -48,6 +48,7 @@ extension PageParts {
         id: page.id, url: page.location, phase: page.phase, worker: slots[page.number],
         opened: Date() - (now - page.opened).seconds, elements: page.reply.elements,
         entry: page.reply.timings["evaluated"], preview: "/pages/\(page.id)/preview",
+        live: "/live?page=\(page.id)",
         picture: settings.pictures ? "/pages/\(page.id)/thumbnail?of=\(page.version)" : nil,
         error: page.reply.errors.last?.message)
     }

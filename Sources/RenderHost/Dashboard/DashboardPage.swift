@@ -25,7 +25,9 @@ extension ListenerRoutes {
       router.get("/status") { _, _ in
         var status = await status()
         if !hasPages {
-          for index in status.pages.indices { (status.pages[index].preview, status.pages[index].picture) = (nil, nil) }
+          for index in status.pages.indices {
+            (status.pages[index].preview, status.pages[index].picture, status.pages[index].live) = (nil, nil, nil)
+          }
         }
         status.failures = Array(status.failures.prefix(HostStatus.failureLimit))
         status.checks = await checks.outcomes()

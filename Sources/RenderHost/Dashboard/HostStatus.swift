@@ -82,6 +82,8 @@ struct HostStatus: Codable, Sendable {
     var entry: Double?
     /// The path of its preview on this host: HTML that is shown in a frame without scripts.
     var preview: String?
+    /// The path at which it is used in a browser.
+    var live: String?
     /// The path of a small picture of it, another one when the page may look different; `nil` if the host draws no pages.
     var picture: String?
     var error: String?

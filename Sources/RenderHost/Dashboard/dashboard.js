@@ -443,7 +443,7 @@
           }
         }
         setText(link, page.url.replace(/^.*\/(?=[^/]+$)/, "")); link.title = page.url;
-        const target = own(page.preview);
+        const target = own(page.live) ?? own(page.preview);
         if (target) link.href = target; else link.removeAttribute("href");
         setState(item.querySelector(".state"), page.phase, page.worker ? "in worker " + page.worker : "");
         setText(item.querySelector(".entry"), page.entry === undefined || page.entry === null ? "" : "in " + seconds(page.entry));

@@ -1,4 +1,5 @@
 import HTTPTypes
+import LivePages
 import PageKit
 import PageWorkers
 import ServerKit
@@ -152,6 +153,8 @@ final class PageNumbers: Sendable {
     /// The public URL.
     let location: String
     let log: EventLog?
+    /// The patches for its viewers, and what else they are told.
+    var live: EventLog?
     /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
   }

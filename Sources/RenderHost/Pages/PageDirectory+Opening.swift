@@ -1,4 +1,5 @@
 import Foundation
+import LivePages
 import PageKit
 import PageWorkers
 
@@ -22,11 +23,12 @@ extension PageDirectory {
     try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request, for: client)
-        let log = EventLog(traffic: configuration.inspects ? PageTraffic(bodies) : nil)
+        let log = EventLog(companion: configuration.inspects ? PageTraffic(bodies) : nil)
+        let live = EventLog()
         let opening = opening(request, target, view, isOnce: false)
-        let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, log) }
+        let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, log, live) }
         let page = OpenedPage(
-          id: Self.newID(), number: number, name: request.name, opening: opening, target: target, log: log,
+          id: Self.newID(), number: number, name: request.name, opening: opening, target: target, log: log, live: live,
           reply: reply, opened: configuration.now())
         pages[page.id] = page
         count(page)
@@ -44,11 +46,11 @@ extension PageDirectory {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request, for: client)
         let opening = opening(request, target, view, isOnce: true)
-        let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, nil) }
+        let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening) }
         numbers.remove(number)
         let page = OpenedPage(
           id: "", number: number, name: request.name, opening: opening, target: target, log: EventLog(),
-          reply: reply, opened: configuration.now())
+          live: EventLog(), reply: reply, opened: configuration.now())
         count(page)
         return (page, seen)
       }
@@ -65,7 +67,7 @@ extension PageDirectory {
       try await pages[id]?.reopening?.value
       let target = try await target(former.target.url, for: former.target.caller)
       let (number, reply, seen) = try await pool.admission.admitted(client) {
-        try await run(target, former.opening, former.log)
+        try await run(target, former.opening, former.log, former.live)
       }
       guard let old = pages[id]?.number else {
         await pool.close(number)
@@ -74,6 +76,8 @@ extension PageDirectory {
       numbers.remove(old)
       await pool.close(old)
       pages[id]?.reopen(with: target, number: number, reply)
+      pages[id]?.isFollowed = false
+      former.live.append(LiveEvent.again, JSONValue.object([:]).text)
       former.log.append("reloaded", JSONValue.object(["md5": .string(target.bundle.md5.hex)]).text)
       return (try page(id), seen)
     }
@@ -180,12 +184,12 @@ extension PageDirectory {
   }
 
   func run(
-    _ target: Target, _ opening: PageOpening, _ log: EventLog?
+    _ target: Target, _ opening: PageOpening, _ log: EventLog? = nil, _ live: EventLog? = nil
   ) async throws -> (UInt64, PageReply, [UInt8]) {
     var tries = 0
     while true {
       let number = numbers.add(
-        .init(url: target.url, view: target.bundle.view, location: target.location, log: log))
+        .init(url: target.url, view: target.bundle.view, location: target.location, log: log, live: live))
       do {
         let (reply, seen) = try await pool.open(
           number, opening, target.bundle.bytes, target.digest, for: target.caller,

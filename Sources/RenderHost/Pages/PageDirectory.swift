@@ -1,4 +1,5 @@
 import Foundation
+import LivePages
 import Logging
 import PageKit
 import PageWorkers
@@ -115,8 +116,11 @@ actor PageDirectory {
     page.reopening?.cancel()
     numbers.remove(page.number)
     thumbnails.remove(id)
-    page.log.append(event, JSONValue.object(reason.map { ["reason": .string($0)] } ?? [:]).text)
+    let details = JSONValue.object(reason.map { ["reason": .string($0)] } ?? [:]).text
+    page.log.append(event, details)
     page.log.end()
+    page.live.append(LiveEvent.ended, details)
+    page.live.end()
     await pool.close(page.number)
   }
 
@@ -132,8 +136,9 @@ actor PageDirectory {
 
   /// Closes pages that were not requested for the idle time and have no readers.
   func expire(at now: ContinuousClock.Instant) async {
+    await unfollow(at: now)
     for page in pages.values where page.lastAsked + configuration.idle <= now {
-      if page.log.watchers > 0 { continue }
+      if page.log.watchers > 0 || page.live.watchers > 0 { continue }
       await end(page.id, "expired", "it was not requested for \(configuration.idle.inSeconds)")
     }
   }
@@ -165,8 +170,9 @@ extension PageDirectory {
     _ page: OpenedPage, _ reason: KillReason, after before: Task<Void, any Error>?
   ) -> Task<Void, any Error> {
     numbers.remove(page.number)
-    page.log.append("reopened", JSONValue.object(["reason": .string("\(reason)")]).text)
+    for log in [page.log, page.live] { log.append("reopened", JSONValue.object(["reason": .string("\(reason)")]).text) }
     pages[page.id]?.reopened += 1
+    pages[page.id]?.isFollowed = false
     let task = Task { [weak self] in
       _ = await before?.result
       try await self?.openAgain(page)
@@ -179,7 +185,7 @@ extension PageDirectory {
     do {
       guard pages[page.id] != nil else { return }
       let (number, reply, _) = try await pool.admission.admitted(Self.reopeningClient, within: .seconds(120)) {
-        try await run(page.target, page.opening, page.log)
+        try await run(page.target, page.opening, page.log, page.live)
       }
       guard pages[page.id] != nil else { return await pool.close(number) }
       pages[page.id]?.number = number
@@ -197,6 +203,9 @@ extension PageDirectory {
 extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
     guard let page = numbers[page] else { return }
+    if let told = LiveEvent.told(of: name) { page.live?.append(told, details) }
+    // Readers of its events have the commands.
+    if name == LiveEvent.patch { return }
     page.log?.append(name, details)
     guard name == "exception", let fault = try? JSONValue(reading: details).decoded(as: ScriptException.self) else {
       return
@@ -233,6 +242,12 @@ struct OpenedPage: Sendable {
   /// The bytes that it was opened or reloaded with.
   private(set) var target: PageDirectory.Target
   let log: EventLog
+  /// The patches for its viewers, and what else they are told.
+  let live: EventLog
+  /// `true` if its worker reports what changes in its HTML.
+  var isFollowed = false
+  /// `true` if it was opened for one viewer, and goes with it.
+  var isViewers = false
   var reply: PageReply
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
@@ -244,10 +259,10 @@ struct OpenedPage: Sendable {
 
   init(
     id: String, number: UInt64, name: String?, opening: PageOpening, target: PageDirectory.Target, log: EventLog,
-    reply: PageReply, opened: ContinuousClock.Instant
+    live: EventLog, reply: PageReply, opened: ContinuousClock.Instant
   ) {
     (self.id, self.number, self.name, self.opening, self.target) = (id, number, name, opening, target)
-    (self.log, self.reply, self.opened, lastAsked) = (log, reply, opened, opened)
+    (self.log, self.live, self.reply, self.opened, lastAsked) = (log, live, reply, opened, opened)
   }
 
   /// Records that the page was reopened with other bytes.

@@ -59,7 +59,7 @@ struct PageRoutes: Sendable {
     }
     router.get("/resources") { request, _ in
       do {
-        return try await resource(request)
+        return try await resource(request, of: request.uri.queryParameters["page"].map(String.init))
       } catch {
         return PageFailure(error, url: "").withoutPaths(directory.locations).response
       }
@@ -67,7 +67,7 @@ struct PageRoutes: Sendable {
   }
 
   /// Runs a request until its client disconnects: then it leaves the queue, and no page is rendered for it.
-  private func answer(
+  func answer(
     _ context: HostRequestContext, _ body: @escaping @Sendable () async throws -> Response
   ) async throws -> Response {
     do {
@@ -358,13 +358,13 @@ extension PageRoutes {
   private static let resourceLimit: Int64 = 32 << 20
 
   /// `/resources`: the pictures and files that a page's elements refer to, for its preview.
-  private func resource(_ request: Request) async throws -> Response {
-    let parameters = request.uri.queryParameters
-    guard let reference = parameters["url"].map(String.init), !reference.isEmpty else {
+  ///
+  /// - Parameter id: the page's; `nil` for none.
+  func resource(_ request: Request, of id: String?) async throws -> Response {
+    guard let reference = request.uri.queryParameters["url"].map(String.init), !reference.isEmpty else {
       throw PageFailure.badRequest("give a url")
     }
-    let page: OpenedPage? =
-      if let id = parameters["page"] { try await directory.page(String(id)) } else { nil }
+    let page: OpenedPage? = if let id { try await directory.page(id) } else { nil }
     var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
     wanted.snapshot = page?.target.bundle.view
     wanted = try directory.answers.permitted(wanted)

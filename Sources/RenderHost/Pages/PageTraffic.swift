@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
+import LivePages
 import PageInspector
 import PageKit
 import ServerKit
 import Synchronization
 
 /// The requests of a page, for its developer tools. Without these nothing is recorded.
-final class PageTraffic: Sendable {
+final class PageTraffic: EventLogCompanion {
   /// The steps of requests, each an ``InspectedExchange``.
   let log = EventLog()
   private let bodies: RecordedBodies
@@ -15,7 +16,7 @@ final class PageTraffic: Sendable {
 
   init(_ bodies: RecordedBodies) { self.bodies = bodies }
 
-  /// Records a request; `nil` if nobody looks.
+  /// Records a request; `nil` if no developer tools look.
   func begin(_ request: ResourceRequest) -> Recording? {
     guard log.watchers > 0 else { return nil }
     let url = request.base?.resolving(request.reference)?.text ?? request.reference
@@ -23,6 +24,8 @@ final class PageTraffic: Sendable {
     guard !url.lowercased().hasPrefix("data:") else { return nil }
     return Recording(of: self, request, url)
   }
+
+  func end() { log.end() }
 
   /// The body of a request's response; `nil` if it is not there any more.
   func body(_ id: String) -> [UInt8]? { id.hasPrefix(prefix) ? bodies[id] : nil }
@@ -136,4 +139,9 @@ final class RecordedBodies: Sendable {
       }
     }
   }
+}
+
+extension EventLog {
+  /// The requests of the page, for its developer tools; `nil` if these cannot attach.
+  var traffic: PageTraffic? { companion as? PageTraffic }
 }

@@ -81,6 +81,12 @@ package struct SiteRules: Sendable {
     return nil
   }
 
+  /// Returns `true` if the browser says that a document of this server sends the request.
+  package static func hasOwnOrigin(_ head: HTTPRequest) -> Bool {
+    guard let origin = head.headerFields[.origin], let host = head.host else { return false }
+    return isSame(origin, host)
+  }
+
   /// The origin of a browser's developer tools.
   static let debugger = "devtools://devtools"
   /// The beginning of the paths that they ask for.
@@ -145,6 +151,10 @@ struct CallerMiddleware: RouterMiddleware {
   /// Checks the token; `nil` if none is set.
   let authenticator: AdminAuthenticator?
   let asksToken: Bool
+  /// Lets browsers in that have a cookie or a ticket in place of the token; `nil` for routes that ask for the token alone.
+  let sessions: BrowserSessions?
+  /// `true` if the connection uses TLS.
+  let isSecure: Bool
   let metrics: HostMetrics
   /// Tells whether a request without the token shows a right of its own. These routes hold requests with the token to the
   /// rules too. `nil` for other routes.
@@ -168,6 +178,16 @@ struct CallerMiddleware: RouterMiddleware {
           .unauthorized, headers: [.wwwAuthenticate: challenge], message: "the admin's bearer token is required")
       }
       return try await next(request, context)
+    }
+    if asksToken, !showsToken, let sessions {
+      if sessions.accepts(request.headers, at: .now) { return try await next(request, context) }
+      if request.method == .get, let ticket = request.uri.queryParameters[Substring(BrowserSessions.parameter)],
+        let secret = sessions.redeem(String(ticket), at: .now)
+      {
+        var response = try await next(request, context)
+        response.headers[.setCookie] = BrowserSessions.field(secret, isSecure: isSecure)
+        return response
+      }
     }
     // If no token is set, no request can have it.
     guard !asksToken || showsToken || authenticator?.accepts(password: authorization) == true else {

@@ -116,9 +116,11 @@ package struct ListenerRoutes {
 
   /// Adds a group's routes behind its access checks if the listener serves the group.
   ///
-  /// - Parameter grants: tells whether a request for administration shows a right in place of the token; `nil` if none can.
+  /// - Parameters:
+  ///   - sessions: lets browsers in that have a cookie or a ticket in place of the token; `nil` for none.
+  ///   - grants: tells whether a request for administration shows a right in place of the token; `nil` if none can.
   package func add(
-    _ group: RouteGroup, granting grants: (@Sendable (Request) -> Bool)? = nil,
+    _ group: RouteGroup, sessions: BrowserSessions? = nil, granting grants: (@Sendable (Request) -> Bool)? = nil,
     _ add: (RouterGroup<HostRequestContext>) -> Void
   ) {
     guard carries(group) else { return }
@@ -127,7 +129,8 @@ package struct ListenerRoutes {
       routes.add(
         middleware: CallerMiddleware(
           rules: rules, group: group, authenticator: authenticator,
-          asksToken: listener.asksToken, metrics: metrics, grants: grants))
+          asksToken: listener.asksToken, sessions: sessions, isSecure: listener.isSecure, metrics: metrics,
+          grants: grants))
     }
     add(routes)
   }

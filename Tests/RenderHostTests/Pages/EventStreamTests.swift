@@ -1,4 +1,5 @@
 import HTTPTypes
+import LivePages
 import PageKit
 import TestServers
 import Testing

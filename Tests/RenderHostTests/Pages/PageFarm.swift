@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import LivePages
 import Logging
 import PageKit
 import PageTesting
@@ -52,8 +53,9 @@ struct PageFarm {
       host: host, access: access, settings: settings, executable: Daemon.executable,
       locations: PublicLocations(feed: feed, settings: settings), record: record, now: now, logger: logger)
     let router = Router(context: HostRequestContext.self)
-    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(10))
-      .add(to: router)
+    let routes = PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(10))
+    routes.add(to: router)
+    LiveRoutes(pages: routes, sessions: BrowserSessions()).add(to: router)
     var application = Application(router: router, logger: logger)
     application.addServices(running)
     let result: Swift.Result<Result, any Error>

@@ -1,3 +1,4 @@
+import LivePages
 import PageKit
 import PageTesting
 import Testing

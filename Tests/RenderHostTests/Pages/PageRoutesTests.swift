@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import LivePages
 import PageKit
 import PageTesting
 import TestSupport

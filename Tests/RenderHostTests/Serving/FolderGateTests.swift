@@ -3,7 +3,6 @@ import PageKit
 import PageTesting
 import PageWorkers
 import ServerKit
-import ServerKit
 import Testing
 
 @testable import RenderHost

@@ -1,0 +1,166 @@
+import HTTPTransport
+import PageRuntime
+import ScriptEngine
+
+/// Follows a page that runs in this process: gives it as HTML, and then what changes in it.
+///
+/// A view and each patch have a number; a patch changes the view, or the patch, with the number before its own.
+@PageActor package final class LivePage {
+  /// The time in which changes become one patch.
+  package nonisolated static let interval: Duration = .milliseconds(4)
+
+  private let page: PageInstance
+  private let resources: String
+  private let post: @Sendable ([UInt8]) -> Void
+  private var shown: LiveView
+  private let wakes: AsyncStream<Void>
+  private let wake: AsyncStream<Void>.Continuation
+  /// Listen to the page and to those that it embeds, by the pages' ids.
+  private var listeners: [String: Task<Void, Never>] = [:]
+  private var work: Task<Void, Never>?
+
+  /// - Parameters:
+  ///   - resources: the text before the percent-encoded URL of a picture or a font.
+  ///   - post: takes a patch as JSON. It is called in the order of the patches.
+  ///   - room: returns when there is room for another patch. What changes until then is in the next one.
+  package init(
+    _ page: PageInstance, resources: String, post: @escaping @Sendable ([UInt8]) -> Void,
+    room: @escaping @Sendable () async -> Void
+  ) {
+    (self.page, self.resources, self.post) = (page, resources, post)
+    (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    shown = LiveView(page.linkedPreview(resources: resources))
+    listen()
+    work = Task { [weak self, wakes] in
+      for await _ in wakes {
+        try? await Task.sleep(for: Self.interval)
+        guard let self, !Task.isCancelled else { return }
+        update()
+        await room()
+      }
+    }
+  }
+
+  /// The view of the page as it is now, as JSON. Patches up to its number were posted before.
+  package var view: [UInt8] {
+    update()
+    return shown.json
+  }
+
+  /// Ends following.
+  package func stop() {
+    for listener in listeners.values { listener.cancel() }
+    listeners = [:]
+    wake.finish()
+    work?.cancel()
+  }
+
+  private func update() {
+    listen()
+    if let patch = shown.update(page.linkedPreview(resources: resources)) { post(patch) }
+  }
+
+  /// Listens to the pages that are there now.
+  private func listen() {
+    var present: [String: PageInstance] = [:]
+    var waiting = [page]
+    while let next = waiting.popLast() {
+      present[next.id] = next
+      waiting += next.embedded.values
+    }
+    for id in listeners.keys where present[id] == nil { listeners.removeValue(forKey: id)?.cancel() }
+    for (id, page) in present where listeners[id] == nil {
+      listeners[id] = Task { [events = page.events, wake] in
+        for await event in events where event.changesPreview { wake.yield() }
+      }
+    }
+  }
+}
+
+/// A page as its viewers see it. A pure value.
+struct LiveView {
+  private var nodes: PreviewNodes
+  private var title: String
+  private var styles: String
+  private var bodyClass: String
+  /// The number of the latest patch.
+  private(set) var number: Int64 = 0
+
+  init(_ preview: HTMLPreview) {
+    nodes = PreviewNodes(preview)
+    (title, styles, bodyClass) = (preview.title, preview.ownStyles, preview.bodyClass)
+  }
+
+  /// Takes over what has changed.
+  ///
+  /// - Returns: the patch as JSON; `nil` if a viewer sees no change.
+  mutating func update(_ preview: HTMLPreview) -> [UInt8]? {
+    let new = PreviewNodes(preview, reusing: nodes)
+    let steps = new.steps(from: nodes)
+    nodes = new
+    var members: [String: JSONValue] = [:]
+    if !steps.isEmpty { members["steps"] = .array(steps.map(\.json)) }
+    func take(_ name: String, _ value: String, over known: inout String) {
+      guard value != known else { return }
+      known = value
+      members[name] = .string(value)
+    }
+    take("title", preview.title, over: &title)
+    take("styles", preview.ownStyles, over: &styles)
+    take("class", preview.bodyClass, over: &bodyClass)
+    guard !members.isEmpty else { return nil }
+    number += 1
+    members["number"] = .integer(number)
+    return JSONValue.object(members).text
+  }
+
+  var json: [UInt8] {
+    let members: [String: JSONValue] = [
+      "number": .integer(number), "title": .string(title), "styles": .string(styles), "class": .string(bodyClass),
+      "html": .string(nodes.html),
+    ]
+    return JSONValue.object(members).text
+  }
+}
+
+extension PageEvent {
+  /// `false` for an event after which a preview of the page looks as before.
+  fileprivate var changesPreview: Bool {
+    switch self {
+    case .log, .message, .exception, .missing, .updateAvailable: false
+    default: true
+    }
+  }
+}
+
+extension PageInstance {
+  /// The HTML of the page, with other URLs in place of the ones that its elements refer to.
+  ///
+  /// - Parameter prefix: the text before a percent-encoded URL.
+  package func linkedPreview(resources prefix: String) -> HTMLPreview {
+    let url = url
+    return HTMLPreview(
+      tree, title: url?.text ?? "page", rules: rules,
+      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }, viewport: viewport
+    ) { reference in
+      if reference.isDataURL { return reference }
+      guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
+      return prefix + target.text.percentEncoded
+    }
+  }
+
+  /// Fires an event on an element of a preview: of the page, or of one that it embeds.
+  ///
+  /// - Parameter ref: the ref in the document: for an embedded page, after those of the elements around it.
+  /// - Throws: as `fireEvent`.
+  package func fireEvent(inPreview ref: String, _ type: String, _ event: ScriptValue, changes: ScriptValue) async throws
+  {
+    if tree[ref] == nil {
+      for (element, child) in embedded where ref.hasPrefix(element + "/") {
+        return try await child.fireEvent(
+          inPreview: String(ref.dropFirst(element.count + 1)), type, event, changes: changes)
+      }
+    }
+    try await fireEvent(ref, type, event, changes: changes)
+  }
+}

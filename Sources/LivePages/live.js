@@ -1,0 +1,520 @@
+// Shows a page that runs in its host, and tells the host what its user does. Plain JavaScript without dependencies.
+//
+// The document has the page's elements as they were; patches follow as server-sent events. Each has a number: a patch
+// changes what the number before it has shown, and after a gap the whole page is fetched. A page that is pushed is shown
+// in this document too, with an entry of its own in the browser's history.
+"use strict";
+(() => {
+  const facts = document.currentScript.dataset;
+  /** The opened pages by their ids: what the host has said of them, and what was on the screen when they were left. */
+  const pages = new Map();
+  /** The elements of the shown page by their refs. */
+  const elements = new Map();
+  /** The texts that were sent to the host for an input and that no patch has told back, the first one first. */
+  const sent = new WeakMap();
+  let page, stream, isQuiet = false;
+
+  // MARK: The host
+
+  const ask = (method, path, body, more) => fetch(path, {
+    method, credentials: "same-origin", cache: "no-store",
+    headers: body === undefined ? {} : { "Content-Type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body), ...more,
+  });
+  const pause = (time) => new Promise((resume) => setTimeout(resume, time));
+  const reason = async (answer) => { try { return (await answer.json()).error; } catch { return `the host answered ${answer.status}`; } };
+
+  /** The events that the host does not have yet. They go one request after the other, so that they stay in order. */
+  const queue = [];
+  let isSending = false;
+
+  const send = async () => {
+    if (isSending) return;
+    isSending = true;
+    let tries = 0;
+    while (queue.length) {
+      const id = queue[0].page, events = [];
+      while (queue.length && queue[0].page === id && events.length < 32) events.push(queue.shift().event);
+      try {
+        const answer = await ask("POST", `/pages/${id}/live/events`, { events });
+        if (answer.status === 503 && tries++ < 5) {
+          queue.unshift(...events.map((event) => ({ page: id, event })));
+          await pause(1000 * (Number(answer.headers.get("Retry-After")) || 1));
+        } else {
+          tries = 0;
+          if (!answer.ok) console.warn(await reason(answer));
+        }
+      } catch (error) { console.warn(`an event was lost: ${error.message}`); }
+    }
+    isSending = false;
+  };
+
+  const fire = (element, type, event = {}, attrs) => {
+    const next = { ref: element.dataset.ref, type, event: { position: place(element), ...event } };
+    if (attrs) next.changes = { attrs };
+    const last = queue[queue.length - 1];
+    // Of scrolling and typing the latest counts.
+    const isLatest = (type === "scroll" || type === "input") && last && last.page === page.id
+      && last.event.type === type && last.event.ref === next.ref;
+    if (isLatest) last.event = next; else queue.push({ page: page.id, event: next });
+    send();
+  };
+
+  const hears = (element, type) => (element.dataset.events || "").split(" ").includes(type);
+  /** The element or the nearest around it that listens. */
+  const listening = (node, type) => {
+    for (let at = node instanceof Element ? node.closest("[data-ref]") : null; at; at = at.parentElement?.closest("[data-ref]")) {
+      if (hears(at, type)) return at;
+    }
+    return null;
+  };
+
+  /** The pixels of a unit of the design. */
+  const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 100 || 1;
+  const place = (element) => {
+    const box = element.getBoundingClientRect(), size = unit(), left = document.body.getBoundingClientRect().left;
+    return { x: (box.left - left) / size, y: box.top / size, width: box.width / size, height: box.height / size };
+  };
+
+  // MARK: What is shown
+
+  const within = (element) => [element, ...element.querySelectorAll("[data-ref]")].filter((at) => at.dataset?.ref);
+  const note = (element) => {
+    for (const at of within(element)) {
+      elements.set(at.dataset.ref, at);
+      if (hears(at, "appear") || hears(at, "disappear")) seen.observe(at);
+    }
+  };
+  const forget = (element) => {
+    for (const at of within(element)) {
+      if (elements.get(at.dataset.ref) === at) elements.delete(at.dataset.ref);
+      seen.unobserve(at);
+    }
+  };
+  const found = (ref) => {
+    const element = elements.get(ref);
+    if (!element) throw new Error(`there is no element ${ref}`);
+    return element;
+  };
+  const inside = (ref) => {
+    if (ref === "") return document.body;
+    const element = found(ref);
+    return element.querySelector(":scope > .columns") || element;
+  };
+
+  /** Says which of the elements that listen can be seen. */
+  const seen = new IntersectionObserver((changes) => {
+    for (const { target, isIntersecting } of changes) {
+      if (isIntersecting === (target.liveSeen || false)) continue;
+      target.liveSeen = isIntersecting;
+      const type = isIntersecting ? "appear" : "disappear";
+      if (hears(target, type)) fire(target, type, { direction: "" });
+    }
+  });
+
+  /** Sets the text of an input, but for one that its user has typed and that comes back. */
+  const setText = (input, text) => {
+    const own = sent.get(input) || [], at = own.indexOf(text);
+    if (at >= 0) return void own.splice(0, at + 1);
+    if (input.value === text) return;
+    const isActive = document.activeElement === input, end = input.value.length - (input.selectionEnd ?? 0);
+    input.value = text;
+    if (isActive) select(input, Math.max(0, text.length - end));
+  };
+  const select = (input, start, end = start) => {
+    // Numbers and addresses have no selection.
+    try { input.setSelectionRange(start, end); } catch { }
+  };
+  const isField = (node) => node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement;
+
+  const steps = {
+    remove: (ref) => { const element = found(ref); forget(element); element.remove(); },
+    insert: (html, parent, next) => {
+      const template = document.createElement("template");
+      template.innerHTML = html;
+      const added = [...template.content.children];
+      inside(parent).insertBefore(template.content, next === null ? null : found(next));
+      for (const element of added) note(element);
+    },
+    move: (ref, parent, next) => {
+      const element = found(ref), target = inside(parent), before = next === null ? null : found(next);
+      if (target.moveBefore && element.isConnected) return void target.moveBefore(element, before);
+      const scrolled = within(element).map((at) => [at, at.scrollLeft, at.scrollTop]).filter(([, x, y]) => x || y);
+      target.insertBefore(element, before);
+      for (const [at, x, y] of scrolled) at.scrollTo({ left: x, top: y, behavior: "instant" });
+    },
+    change: (ref, changes) => {
+      const element = found(ref);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null) element.removeAttribute(name); else element.setAttribute(name, value);
+        if (name === "value" && isField(element)) setText(element, value ?? "");
+        if (name === "data-events" && (hears(element, "appear") || hears(element, "disappear"))) seen.observe(element);
+      }
+    },
+    text: (ref, text) => {
+      const element = found(ref);
+      if (element instanceof HTMLTextAreaElement) return setText(element, text);
+      const first = element.firstChild;
+      if (first instanceof Text) first.data = text; else if (text) element.prepend(text);
+    },
+  };
+
+  /** Changes the document; what has the focus keeps it. */
+  const keepingFocus = (change) => {
+    const active = document.activeElement;
+    const range = isField(active) ? [active.selectionStart, active.selectionEnd] : null;
+    isQuiet = true;
+    try { change(); } finally {
+      if (active && active !== document.body && active.isConnected && document.activeElement !== active) {
+        active.focus({ preventScroll: true });
+        if (range && range[0] !== null) select(active, ...range);
+      }
+      isQuiet = false;
+    }
+  };
+
+  const dress = (of) => {
+    if (of.title !== undefined) document.title = of.title;
+    if (of.styles !== undefined) document.getElementById("live-styles").textContent = of.styles;
+    if (of.class !== undefined) document.body.className = of.class;
+    Object.assign(page.look ??= {}, { title: document.title, class: document.body.className }, of.styles === undefined ? {} : { styles: of.styles });
+  };
+
+  const patch = (change) => {
+    if (change.number <= page.number) return;
+    if (change.number !== page.number + 1) return refetch();
+    try {
+      keepingFocus(() => { for (const [name, ...rest] of change.steps || []) steps[name](...rest); });
+    } catch (error) {
+      console.warn(`a patch does not fit: ${error.message}`);
+      return refetch();
+    }
+    page.number = change.number;
+    dress(change);
+  };
+
+  /** Shows the whole page anew: what was scrolled, typed and chosen in the same elements stays. */
+  const fill = (view) => {
+    const active = document.activeElement;
+    const kept = isField(active) && active.dataset.ref
+      ? { ref: active.dataset.ref, value: active.value, range: [active.selectionStart, active.selectionEnd] } : null;
+    const scrolled = [...elements].map(([ref, at]) => [ref, at.scrollLeft, at.scrollTop]).filter(([, x, y]) => x || y);
+    const [left, top] = [scrollX, scrollY];
+    isQuiet = true;
+    seen.disconnect();
+    elements.clear();
+    document.body.innerHTML = view.html;
+    page.number = view.number;
+    dress(view);
+    note(document.body);
+    for (const [ref, x, y] of scrolled) elements.get(ref)?.scrollTo({ left: x, top: y, behavior: "instant" });
+    scrollTo({ left, top, behavior: "instant" });
+    const field = kept && elements.get(kept.ref);
+    if (isField(field)) {
+      field.value = kept.value;
+      field.focus({ preventScroll: true });
+      if (kept.range[0] !== null) select(field, ...kept.range);
+    }
+    isQuiet = false;
+  };
+
+  // MARK: Messages of this document
+
+  const box = (name, tag = "div") => {
+    let element = document.querySelector(`html > .${name}`);
+    if (!element) {
+      element = document.createElement(tag);
+      element.className = name;
+      element.setAttribute("role", "status");
+      document.documentElement.append(element);
+    }
+    return element;
+  };
+  let noteTimer;
+  const say = (text, time) => {
+    clearTimeout(noteTimer);
+    box("live-note").textContent = text;
+    if (time) noteTimer = setTimeout(() => say(""), time);
+  };
+
+  const ended = (why) => {
+    stream?.close();
+    page.isOver = true;
+    say("");
+    const end = box("live-end"), text = document.createElement("p"), button = document.createElement("button");
+    text.textContent = `This page has ended: ${why}.`;
+    button.textContent = "Begin again";
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      const former = page;
+      try {
+        const next = await open(former.request);
+        next.depth = former.depth;
+        pages.delete(former.id);
+        show(next);
+        history.replaceState({ ...history.state, page: next.id, request: next.request }, "");
+      } catch (error) {
+        text.textContent = `This page cannot begin again: ${error.message}.`;
+        button.disabled = false;
+      }
+    });
+    end.replaceChildren(text, button);
+  };
+
+  // MARK: The stream of patches
+
+  let isAway = false;
+  const listen = () => {
+    stream?.close();
+    const id = page.id, now = stream = new EventSource(`/pages/${id}/live/patches?lastEventId=${page.position}`);
+    const on = (name, act) => now.addEventListener(name, (event) => {
+      if (stream !== now) return;
+      if (event.lastEventId) page.position = Number(event.lastEventId);
+      act(event.data ? JSON.parse(event.data) : {});
+    });
+    on("patch", patch);
+    on("again", () => refetch());
+    on("navigate", navigate);
+    on("message", (message) => say(message.text, 3000));
+    on("exception", (fault) => console.error(fault.message));
+    on("reopened", (why) => { say(`This page has begun again: ${why.reason}.`, 10000); refetch(); });
+    on("ended", (why) => ended(why.reason || "it was closed"));
+    on("busy", () => say("Too many viewers see this page: waiting for a place.", 5000));
+    now.onopen = () => {
+      if (stream !== now || !isAway) return;
+      isAway = false;
+      say("");
+    };
+    now.onerror = () => {
+      if (stream !== now) return;
+      isAway = true;
+      say("Not connected to the host: trying again.");
+      // A host that has begun anew refuses the stream of a page that it does not know.
+      if (now.readyState === EventSource.CLOSED) refetch();
+    };
+  };
+
+  let isFetching = false;
+  const refetch = async () => {
+    if (isFetching) return;
+    isFetching = true;
+    stream?.close();
+    const wanted = page;
+    for (let wait = 500; page === wanted; wait = Math.min(wait * 2, 8000)) {
+      try {
+        const answer = await ask("GET", `/pages/${wanted.id}/live`);
+        if (page !== wanted) break;
+        if (answer.ok) {
+          const now = await answer.json();
+          if (page !== wanted) break;
+          page.position = now.position;
+          fill(now.view);
+          listen();
+          break;
+        }
+        if (answer.status !== 503) { ended(await reason(answer)); break; }
+      } catch { }
+      await pause(wait);
+    }
+    isFetching = false;
+    if (page !== wanted && !page.isOver && stream?.readyState === EventSource.CLOSED) refetch();
+  };
+
+  // MARK: Navigation
+
+  const open = async (request) => {
+    const answer = await ask("POST", "/live", request);
+    if (!answer.ok) throw new Error(await reason(answer));
+    const { page: id, position, view, request: known, shared } = await answer.json();
+    const made = { id, position, request: known, shared, view };
+    pages.set(id, made);
+    return made;
+  };
+
+  const tellRoot = (type) => {
+    const root = document.body.querySelector(":scope > [data-ref]");
+    if (root && hears(root, type) && !page.isOver) fire(root, type);
+  };
+
+  /** Takes the shown page from the screen, and keeps its elements as they are. */
+  const leave = () => {
+    tellRoot("viewdisappear");
+    stream?.close();
+    page.scrolled = [...elements].map(([ref, at]) => [ref, at.scrollLeft, at.scrollTop]).filter(([, x, y]) => x || y);
+    page.place = [scrollX, scrollY];
+    page.nodes = document.createDocumentFragment();
+    page.nodes.append(...document.body.childNodes);
+    seen.disconnect();
+    elements.clear();
+  };
+
+  const show = (next) => {
+    document.querySelector("html > .live-end")?.remove();
+    page = next;
+    if (page.nodes) {
+      document.body.replaceChildren(page.nodes);
+      delete page.nodes;
+      dress(page.look);
+      note(document.body);
+      for (const [ref, x, y] of page.scrolled) elements.get(ref)?.scrollTo({ left: x, top: y, behavior: "instant" });
+      scrollTo({ left: page.place[0], top: page.place[1], behavior: "instant" });
+      tellRoot("viewappear");
+    } else {
+      fill(page.view);
+      delete page.view;
+      scrollTo({ left: 0, top: 0, behavior: "instant" });
+    }
+    listen();
+  };
+
+  const close = (gone) => {
+    pages.delete(gone.id);
+    if (!gone.shared) ask("DELETE", `/pages/${gone.id}/live`, undefined, { keepalive: true }).catch(() => { });
+  };
+
+  const navigate = async ({ action, url }) => {
+    if (action === "pop") return page.depth ? history.back() : undefined;
+    const from = page;
+    try {
+      const next = await open({ url });
+      if (page !== from) return close(next);
+      next.depth = from.depth + 1;
+      leave();
+      show(next);
+      history.pushState(
+        { page: next.id, request: next.request, depth: next.depth }, "", `/live?url=${encodeURIComponent(url)}`);
+    } catch (error) { say(`${url} cannot be opened: ${error.message}.`, 8000); }
+  };
+
+  addEventListener("popstate", async ({ state }) => {
+    if (!state?.page || state.page === page.id) return;
+    const former = page, known = pages.get(state.page);
+    try {
+      const next = known || await open(state.request);
+      if (page !== former) return close(next);
+      next.depth = state.depth;
+      leave();
+      // A page that was gone back from has no use any more.
+      if (next.depth < former.depth) close(former);
+      show(next);
+      if (!known) history.replaceState({ ...state, page: next.id }, "");
+    } catch (error) { say(`The page cannot be opened: ${error.message}.`, 8000); }
+  });
+
+  // A page of this viewer alone ends with it.
+  addEventListener("pagehide", (event) => { if (!event.persisted) for (const one of [...pages.values()]) close(one); });
+
+  // MARK: The user
+
+  const on = (type, act, options = true) => document.addEventListener(type, act, options);
+
+  /** Where a finger is down; and whether what it does is no tap. */
+  let pressed = null, isNoTap = false;
+  on("click", (event) => {
+    if (isNoTap) { isNoTap = false; return; }
+    const toggle = event.target instanceof Element ? event.target.closest(".w-switch") : null;
+    if (toggle) {
+      const value = !toggle.hasAttribute("data-on");
+      fire(toggle, "change", { value }, { checked: value });
+    }
+    const element = listening(event.target, "click");
+    if (element) fire(element, "click");
+  });
+
+  on("pointerdown", (event) => {
+    isNoTap = false;
+    const long = listening(event.target, "longpress");
+    pressed = { x: event.clientX, y: event.clientY, target: event.target, timer: 0 };
+    if (long) pressed.timer = setTimeout(() => { isNoTap = true; fire(long, "longpress"); }, 500);
+  });
+  on("pointermove", (event) => {
+    if (pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > 10) clearTimeout(pressed.timer);
+  });
+  on("pointercancel", () => { clearTimeout(pressed?.timer); pressed = null; });
+  on("pointerup", (event) => {
+    if (!pressed) return;
+    const { x, y, target, timer } = pressed;
+    pressed = null;
+    clearTimeout(timer);
+    const [across, down] = [event.clientX - x, event.clientY - y];
+    if (Math.max(Math.abs(across), Math.abs(down)) < 30 || !(target instanceof Element)) return;
+    isNoTap = true;
+    const isAcross = Math.abs(across) > Math.abs(down);
+    const slider = isAcross ? target.closest("[data-slides]") : null;
+    if (slider) turn(slider, across < 0 ? 1 : -1);
+    const element = listening(target, "swipe");
+    if (element) fire(element, "swipe", { direction: isAcross ? (across < 0 ? "left" : "right") : (down < 0 ? "up" : "down") });
+  });
+
+  const turn = (slider, by) => {
+    const slides = [...slider.children].filter((at) => at.dataset.ref && !at.classList.contains("w-indicator"));
+    if (slides.length < 2) return;
+    const shown = slides.findIndex((at) => at.dataset.slide !== "hidden");
+    const index = (shown + by + slides.length) % slides.length;
+    fire(slider, "change", { index }, { index });
+  };
+
+  on("input", ({ target }) => {
+    if (!isField(target) || !hears(target, "input")) return;
+    const own = sent.get(target) || [];
+    own.push(target.value);
+    if (own.length > 100) own.shift();
+    sent.set(target, own);
+    fire(target, "input", { value: target.value, timestamp: Date.now() }, { value: target.value });
+  });
+  on("change", ({ target }) => {
+    if (isField(target)) fire(target, "change", { value: target.value }, { value: target.value });
+  });
+  on("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement) || !hears(event.target, "return")) return;
+    fire(event.target, "return", { returnKeyType: "default", value: event.target.value }, { value: event.target.value });
+  });
+  for (const [type, name] of [["focusin", "focus"], ["focusout", "blur"]]) {
+    on(type, ({ target }) => {
+      if (!isQuiet && isField(target) && hears(target, name)) fire(target, name, { value: target.value });
+    });
+  }
+
+  const scrollTimers = new WeakMap();
+  const scrolled = (element) => {
+    const size = unit(), length = { width: element.scrollWidth / size, height: element.scrollHeight / size };
+    const hasListeners = ["scroll", "scrollend", "scrollstart", "loadmore"].some((type) => hears(element, type))
+      || element.querySelector("[data-events~=appear],[data-events~=disappear]");
+    if (!hasListeners) return;
+    fire(element, "scroll", {
+      contentSize: length, contentOffset: { x: -element.scrollLeft / size, y: -element.scrollTop / size },
+    });
+    const rest = element.dataset.scroll === "across"
+      ? element.scrollWidth - element.clientWidth - element.scrollLeft
+      : element.scrollHeight - element.clientHeight - element.scrollTop;
+    // Once for each length of the content.
+    const stamp = `${element.scrollWidth} ${element.scrollHeight}`;
+    if (rest <= 2 && hears(element, "loadmore") && element.liveEnd !== stamp) {
+      element.liveEnd = stamp;
+      fire(element, "loadmore");
+    }
+  };
+  on("scroll", ({ target }) => {
+    if (isQuiet || !(target instanceof Element) || !target.dataset.scroll || scrollTimers.has(target)) return;
+    scrollTimers.set(target, setTimeout(() => { scrollTimers.delete(target); if (target.isConnected) scrolled(target); }, 50));
+  });
+
+  // MARK: The beginning
+
+  document.addEventListener("DOMContentLoaded", () => {
+    page = {
+      id: facts.page, number: Number(facts.number), position: Number(facts.position),
+      request: JSON.parse(facts.request), shared: facts.shared === "yes",
+      // A document that is loaded again stays where it is in the history.
+      depth: history.state?.depth || 0,
+    };
+    pages.set(page.id, page);
+    dress({ title: document.title, styles: document.getElementById("live-styles").textContent });
+    note(document.body);
+    // A ticket is good once, and has no place in an address that is kept.
+    const address = new URL(location.href);
+    address.searchParams.delete("ticket");
+    history.replaceState({ page: page.id, request: page.request, depth: page.depth }, "", address.pathname + address.search);
+    listen();
+  });
+})();

@@ -1,0 +1,94 @@
+import Foundation
+import LivePages
+import PageKit
+import PageTesting
+import Testing
+
+/// A page of this process as its viewers see it.
+struct LivePageTests {
+  /// A page of a script, its live page, and the patches that were posted, as texts.
+  @PageActor private static func following(
+    _ script: String, _ body: (PageInstance, LivePage, Monitor<[String]>) async throws -> Void
+  ) async throws {
+    let folder = try TemporaryDirectory()
+    let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
+    let page = host.page()
+    let source =
+      "// { \"framework\": \"Vanilla\" }\nvar d = weex.document, b = d.createBody('div')\n"
+      + "d.documentElement.appendChild(b)\n" + script
+    try await page.render(source, at: try #require(PageURL("http://127.0.0.1:9/b/page.js")))
+    let patches = Monitor<[String]>([])
+    let live = LivePage(page, resources: "/r?url=") { patch in
+      patches.change { $0.append(String(decoding: patch, as: UTF8.self)) }
+    } room: {
+    }
+    try await body(page, live, patches)
+    live.stop()
+    await page.destroy()
+    await host.shutDown()
+  }
+
+  @PageActor private static func view(of live: LivePage) -> String { String(decoding: live.view, as: UTF8.self) }
+
+  private static let counter = """
+    var n = 0, t = d.createElement('text', { attr: { value: 'clicks: 0' } })
+    t.addEvent('click', function () { n += 1; t.setAttr('value', 'clicks: ' + n) })
+    b.appendChild(t)
+    """
+
+  @Test("a view has the page as HTML, and an event is followed by one patch")
+  @PageActor func patches() async throws {
+    try await Self.following(Self.counter) { page, live, patches in
+      let view = try JSONValue(reading: live.view)
+      guard case .object(let members) = view, case .string(let html)? = members["html"] else {
+        Issue.record("the view is \(view)")
+        return
+      }
+      #expect(html.contains("clicks: 0") && members["number"] == .integer(0))
+      let ref = try #require(page.tree.first(.type("text"))).ref
+      try await page.fireEvent(inPreview: ref, "click", [:], changes: .undefined)
+      try await patches.wait(within: .seconds(20)) { !$0.isEmpty }
+      #expect(patches.read(\.self) == [#"{"number":1,"steps":[["text","\#(ref)","clicks: 1"]]}"#])
+    }
+  }
+
+  @Test("changes that come together are one patch, and a view has the number of the last one")
+  @PageActor func together() async throws {
+    try await Self.following(Self.counter) { page, live, patches in
+      let ref = try #require(page.tree.first(.type("text"))).ref
+      for _ in 0..<5 { try await page.fireEvent(inPreview: ref, "click", [:], changes: .undefined) }
+      let view = Self.view(of: live)
+      let count = patches.read(\.count)
+      #expect(view.contains("clicks: 5") && view.contains("\"number\":\(count)") && (1...5).contains(count))
+      #expect(patches.read { $0.last?.contains("clicks: 5") } == true)
+      // What was viewed is not posted again.
+      let later = Self.view(of: live)
+      #expect(!later.contains("\"number\":\(count + 1)"))
+    }
+  }
+
+  @Test("what elements refer to is asked of the host")
+  @PageActor func resources() async throws {
+    let script = "b.appendChild(d.createElement('image', { attr: { src: 'a.png' } }))"
+    try await Self.following(script) { _, live, _ in
+      let view = Self.view(of: live)
+      #expect(view.contains("/r?url=http%3A%2F%2F127.0.0.1%3A9%2Fb%2Fa.png"))
+    }
+  }
+
+  @Test("nothing that a page says comes before the document's script, or has its nonce")
+  func document() throws {
+    let view = Array(
+      #"{"number":3,"title":"</title><script>","styles":"</style><i>","class":"a\"b","html":"<p>hello</p>"}"#.utf8)
+    let document = try LiveDocument(
+      page: "p1", view: view, position: 7, request: .object(["name": .string("ho\"me")]), isShared: false, nonce: "abc")
+    #expect(document.html.contains(#"<script nonce="abc" data-page="p1" data-number="3" data-position="7""#))
+    #expect(document.html.contains(#"data-request="{&quot;name&quot;:&quot;ho\&quot;me&quot;}" data-shared="""#))
+    #expect(document.html.contains("&lt;/title&gt;&lt;script&gt;") && document.html.contains(#"class="a&quot;b""#))
+    #expect(document.html.ranges(of: "abc").count == 1)
+    #expect(document.policy.contains("script-src 'nonce-abc';") && document.policy.contains("form-action 'none'"))
+    let script = try #require(document.html.firstRange(of: "</script>"))
+    #expect(!document.html[..<script.lowerBound].contains("hello"))
+    #expect(LiveDocument.nonce() != LiveDocument.nonce())
+  }
+}
