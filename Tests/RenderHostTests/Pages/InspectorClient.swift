@@ -69,7 +69,7 @@ final class InspectorClient: Sendable {
     }
     var message: [String: ScriptValue] = ["id": .number(Double(id)), "method": .string(method), "params": params]
     if let session { message["sessionId"] = .string(session) }
-    send(String(decoding: ScriptValue.object(message).json.text, as: UTF8.self))
+    send(ScriptValue.object(message).jsonText)
     try await state.wait(within: .seconds(60), until: { $0.end != nil || $0.messages.contains { $0["id"].int == id } })
     guard let answer = state.read({ $0.messages.last { $0["id"].int == id } }) else {
       throw Failed(description: "\(method): the connection ended: \(state.read { $0.end ?? "" })")
