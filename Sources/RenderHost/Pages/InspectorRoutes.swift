@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import LivePages
 import NIOCore
 import PageInspector
 import PageKit
