@@ -460,8 +460,8 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let counted = strict + [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])]
   let wholeModules = package.targets.filter {
     [
-      "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "Blobs",
-      "Releases", "CSQLite", "HTTPCache", "Bundles",
+      "CCairo", "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "Blobs",
+      "PageLayout", "PagePictures", "Releases", "CSQLite", "HTTPCache", "Bundles",
     ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
@@ -470,7 +470,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
     wholeModules + [
       .target(name: "ScriptEngine", sources: ["ScriptError.swift"], swiftSettings: counted),
       .target(
-        name: "PageRuntime", dependencies: ["HTTPTransport"],
+        name: "PageRuntime", dependencies: ["HTTPTransport", "PagePictures"],
         sources: [
           "Pages/PageDeterminism.swift", "Pages/PageReport.swift", "Pages/PictureOptions.swift",
           "SourceMaps/SourceMap.swift",

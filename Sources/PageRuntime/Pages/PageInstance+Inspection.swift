@@ -72,7 +72,7 @@ extension PageInstance {
     }
     let id = id
     let answer = Mutex([UInt8]())
-    try await enter { group in
+    try await enter(nil) { group in
       let (outcome, text) = try await group.inspect(id, inspection)
       answer.withLock { $0 = text }
       return outcome

@@ -9,14 +9,24 @@ extension PageInstance {
   /// - Parameter atEnd: called when the script has returned, before its outcome is applied, unless the page has ended or
   ///   was opened again.
   func enter(_ input: ScriptInput, atEnd: @escaping @PageActor () -> Void = {}) async throws {
+    try await enter(input, by: { [id] in try await $0.enter(id, input) }, atEnd: atEnd)
+  }
+
+  /// - Parameters:
+  ///   - input: what the script is entered with; `nil` for what is in no recording, such as a debugger's question.
+  ///   - body: enters the script.
+  func enter(
+    _ input: ScriptInput?, by body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome,
+    atEnd: @escaping @PageActor () -> Void = {}
+  ) async throws {
     guard let group else { throw ScriptError.closed }
-    let (former, id) = (entries, id)
+    let former = entries
     let entry = Task { @PageActor [weak self] in
       await former?.value
       guard self?.group === group else { throw ScriptError.closed }
       let began = self?.time?.milliseconds
       if let began { group.clock?.begin(at: began) }
-      let outcome = try await group.enter(id, input)
+      let outcome = try await body(group)
       if let clock = group.clock { self?.time?.move(toMilliseconds: clock.now) }
       if self?.group === group { atEnd() }
       await self?.apply(outcome, of: group, after: input, at: began)
@@ -32,10 +42,10 @@ extension PageInstance {
   ///   - input: what the script was entered with.
   ///   - entered: the time of the script when it was entered; `nil` for the machine's.
   private func apply(
-    _ outcome: EntryOutcome, of group: FrameworkGroup, after input: ScriptInput, at entered: Double?
+    _ outcome: EntryOutcome, of group: FrameworkGroup, after input: ScriptInput?, at entered: Double?
   ) async {
     guard isRunning(in: group) else { return }
-    recorder?.record(input, at: entered ?? 0, outcome)
+    if let input { recorder?.record(input, at: entered ?? 0, outcome) }
     if let created = outcome.created { timings.createInstance = created - began }
     if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
     noteSlides(outcome.commands)
