@@ -297,6 +297,7 @@ extension KillReason {
   fileprivate var plain: String {
     switch self {
     case .time(_, let limit): "a script ran for longer than \(Duration.seconds(limit).inSeconds)"
+    case .layout(_, let limit): "its elements were laid out for longer than \(Duration.seconds(limit).inSeconds)"
     case .memory(let found, let limit): "\(found >> 20) MiB of memory were in use, and the limit is \(limit >> 20) MiB"
     case .silence: "its process did not answer"
     case .malformed, .ended, .shutdown: description

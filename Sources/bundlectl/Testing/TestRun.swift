@@ -298,6 +298,8 @@ struct TestRun {
     if alarm.hasRung.load(ordering: .sequentiallyConsistent) { return lateText }
     return switch reason {
     case .time: lateText
+    case .layout(_, let limit):
+      "the page's elements were changed and laid out for longer than \(Duration.seconds(limit).inSeconds)"
     case .memory: "the page exceeded the memory limit of its process, \(worker.memory >> 20) MiB"
     case .silence: "the page's process did not answer"
     case .malformed, .ended, .shutdown: "the page's process has ended: \(reason)"
