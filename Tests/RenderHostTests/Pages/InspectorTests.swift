@@ -216,8 +216,10 @@ struct InspectorTests {
       #expect(try await raw.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 421 "))
     }
     try await Self.running(flags: []) { daemon, id in
-      #expect(try await daemon.get("/json/list", ["Authorization": "Bearer \(Self.token)"]).status == 404)
-      #expect(try await daemon.get("/devtools/page/\(id)", ["Authorization": "Bearer \(Self.token)"]).status == 404)
+      for path in ["/json/list", "/devtools/page/\(id)"] {
+        let status = try await daemon.get(path, ["Authorization": "Bearer \(Self.token)"]).status
+        #expect(status == 404)
+      }
     }
   }
 
@@ -226,8 +228,11 @@ struct InspectorTests {
     try await Self.running(flags: ["--inspect-pages", "--admin-listen", "127.0.0.1:0", "--public", "pages,admin"]) {
       daemon, _ in
       let bearer = ["Authorization": "Bearer \(Self.token)"]
-      #expect(try await daemon.get("/json/list", bearer).status == 404)
-      #expect(try await daemon.get("/json/list", bearer, at: try await daemon.admin()).status == 200)
+      let (shown, administered) = (
+        try await daemon.get("/json/list", bearer).status,
+        try await daemon.get("/json/list", bearer, at: try await daemon.admin()).status
+      )
+      #expect(shown == 404 && administered == 200)
     }
   }
 

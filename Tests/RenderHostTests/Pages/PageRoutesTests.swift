@@ -3,6 +3,7 @@ import HTTPTypes
 import LivePages
 import PageKit
 import PageTesting
+import PageWorkers
 import TestSupport
 import Testing
 
