@@ -173,7 +173,8 @@ struct InspectorTests {
       let client = try await Self.attach(daemon, id)
       let answer = try? await client.answer(to: "Runtime.evaluate", ["expression": "while (true) {}"])
       #expect(answer?["result"] ?? .undefined == .undefined)
-      #expect(try await client.end() == "1000")
+      let end = try await client.end()
+      #expect(end == "1000")
       #expect(try await daemon.get("/pages/\(id)").status == 404)
       #expect(try await daemon.post("/pages", #"{"name":"home"}"#).status == 201)
     }
@@ -241,7 +242,7 @@ struct InspectorTests {
     try await Self.running { daemon, id in
       let deep = String(repeating: "[", count: 10_000) + String(repeating: "]", count: 10_000)
       let client = try await Self.attach(daemon, id)
-      for text in ["", "{", deep, "null", #"{"id":1,"method":"DOM.getDocument","sessionId":"x"}"#, #"{"id":{}}"#] {
+      for text in ["", "{", deep, "null", #"{"id":1000,"method":"DOM.getDocument","sessionId":"x"}"#, #"{"id":{}}"#] {
         client.send(text)
       }
       client.send([0, 1, 2, 0xFF])

@@ -107,7 +107,7 @@ import Testing
       #expect(unknown.json["error"].text?.hasSuffix(#"there is no element "nope" for the event "click""#) == true)
       let type = try await fire(farm, id, #"{"ref":"\#(text)","type":"explode"}"#)
       #expect(type.status == 400 && type.json["error"].text?.hasPrefix("a browser fires no event") == true)
-      let long = String(repeating: " ", count: LiveInput.byteLimit)
+      let long = String(repeating: " ", count: LiveInput.byteLimit + 1)
       #expect(try await farm.ask(.post, "/pages/\(id)/live/events", long, headers: Self.own).status == 413)
       #expect(try await fire(farm, "unknown", #"{"ref":"1","type":"click"}"#).status == 404)
       #expect(try await farm.ask(.get, "/pages/\(id)/live").text.contains("clicks: 1"))
