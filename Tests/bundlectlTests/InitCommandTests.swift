@@ -18,7 +18,7 @@ struct InitCommandTests {
     #expect(paths.contains(".github/workflows/pages.yml"))
     let readme = try String(contentsOfFile: folder.file("shop/README.md"), encoding: .utf8)
     #expect(readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 24)
-    let result = try await Command.run("test", "--ci", in: folder.file("shop"))
+    let result = try await Command.run("test", "--ci", "--timeout", "100s", in: folder.file("shop"))
     #expect(result.status == 0, "\(result.output)\(result.error)")
   }
 

@@ -49,9 +49,10 @@ struct TestCommandTests {
     }
 
     func run(_ arguments: String..., environment: [String: String] = [:]) async throws -> Command.Result {
-      // Tests run where CI may be set.
-      try await Command.start(
-        ["test"] + arguments, in: folder.path, environment: ["CI": ""].merging(environment) { $1 }
+      // Tests run where CI may be set, and on machines that are busy.
+      let patience = arguments.contains("--timeout") ? [] : ["--timeout", "100s"]
+      return try await Command.start(
+        ["test"] + arguments + patience, in: folder.path, environment: ["CI": ""].merging(environment) { $1 }
       ).result()
     }
 
@@ -88,7 +89,8 @@ struct TestCommandTests {
     try project.test(#"{"snapshot": "start"}, {"tap": "text=Add"}]"#)
     for (arguments, environment) in [(["--ci"], [:]), ([], ["CI": "true"])] as [([String], [String: String])] {
       let ci = try await Command.start(
-        ["test"] + arguments, in: project.folder.path, environment: ["CI": ""].merging(environment) { $1 }
+        ["test", "--timeout", "100s"] + arguments, in: project.folder.path,
+        environment: ["CI": ""].merging(environment) { $1 }
       ).result()
       #expect(ci.status == 1 && ci.output.contains("tests/a.test.json:2:1: snapshot start"), "\(ci.output)")
       #expect(ci.output.contains("there is no snapshot \(Self.snapshot)"))
@@ -206,11 +208,11 @@ struct TestCommandTests {
     let taps = Array(repeating: #"{"fire": ["text=Add", "click"]}"#, count: 4).joined(separator: ",\n")
     try project.test("\(taps)]", "hangs")
     try project.test(#"{"expect": "text=Add"}]"#, "passes")
-    let result = try await project.run("--timeout", "1s", "--jobs", "1")
+    let result = try await project.run("--timeout", "10s", "--jobs", "1")
     #expect(result.status == 1 && result.time < .seconds(60))
     #expect(
       result.output.contains(
-        "tests/hangs.test.json:5:1: fire click text=Add\n    the test did not end within 1 s (--timeout)"),
+        "tests/hangs.test.json:5:1: fire click text=Add\n    the test did not end within 10 s (--timeout)"),
       "\(result.output)")
     #expect(result.output.contains("✓ tests/passes (1 step)\n2 tests: 1 passed, 1 failed\n"), "\(result.output)")
   }
@@ -246,7 +248,7 @@ struct TestCommandTests {
     var seen: Set<[String?]> = []
     for order in [["--jobs", "1"], ["--jobs", "4"], ["--shuffle", "1"], ["--shuffle", "2", "--jobs", "3"]] {
       let result = try await Command.start(
-        ["test", "--report", "github"] + files + order, in: project.folder.path, environment: ["CI": ""]
+        ["test", "--report", "github", "--timeout", "100s"] + files + order, in: project.folder.path, environment: ["CI": ""]
       ).result()
       seen.insert([result.output, result.error] + ["r.xml", "r.tap", "r.json", "r.txt"].map { project.text($0) })
     }
@@ -269,10 +271,10 @@ struct TestCommandTests {
           {"snapshot": "start", "styles": true}, {"advance": "5s"}, {"snapshot": "later", "styles": true}]}
         """, to: folder.file(name.replacing(".js", with: ".test.json")))
     }
-    let first = try await Command.run("test", in: folder.path, environment: ["CI": ""])
+    let first = try await Command.run("test", "--timeout", "100s", in: folder.path, environment: ["CI": ""])
     #expect(first.status == 0 && first.output.contains("8 passed, 0 failed; 16 snapshots written"), "\(first.output)")
     for order in [["--shuffle", "1", "--jobs", "3"], ["--shuffle", "2", "--jobs", "1"]] {
-      let again = try await Command.start(["test", "--ci"] + order, in: folder.path).result()
+      let again = try await Command.start(["test", "--ci", "--timeout", "100s"] + order, in: folder.path).result()
       #expect(again.status == 0, "\(again.output)")
     }
     // No path of this machine is in a snapshot.
@@ -335,7 +337,7 @@ struct TestCommandTests {
     let project = try Project()
     try project.test(#"{"tap": "text=Add"}]"#)
     let program = try Command.start(
-      ["test", "--watch"], in: project.folder.path, environment: ["CI": ""])
+      ["test", "--watch", "--timeout", "100s"], in: project.folder.path, environment: ["CI": ""])
     try await program.wait(for: .output) { $0.contains("1 test: 1 passed") }
     let script = try #require(project.text("dist/page.js"))
     try Files.write(script.replacing("'Add'", with: "'Plus'"), to: project.folder.file("dist/page.js"))
