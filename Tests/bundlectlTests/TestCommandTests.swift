@@ -248,7 +248,8 @@ struct TestCommandTests {
     var seen: Set<[String?]> = []
     for order in [["--jobs", "1"], ["--jobs", "4"], ["--shuffle", "1"], ["--shuffle", "2", "--jobs", "3"]] {
       let result = try await Command.start(
-        ["test", "--report", "github", "--timeout", "100s"] + files + order, in: project.folder.path, environment: ["CI": ""]
+        ["test", "--report", "github", "--timeout", "100s"] + files + order, in: project.folder.path,
+        environment: ["CI": ""]
       ).result()
       seen.insert([result.output, result.error] + ["r.xml", "r.tap", "r.json", "r.txt"].map { project.text($0) })
     }
