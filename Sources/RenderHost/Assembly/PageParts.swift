@@ -40,7 +40,7 @@ struct PageParts: Sendable {
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
     configuration.network.cookies = NoCookies()
-    try Self.configureScripts(&configuration, settings)
+    try settings.configureScripts(&configuration)
     let transport = try access.transport()
     var signed = transport
     if let releases = settings.releases, let store = settings.objectStore {
@@ -53,15 +53,6 @@ struct PageParts: Sendable {
     running = PageRunning(
       host: host, access: access, settings: settings, executable: executable, locations: locations, record: record,
       logger: logger)
-  }
-
-  /// Sets the frameworks, the preludes and the environment of pages.
-  ///
-  /// - Throws: ``SettingsError`` for a file that cannot be used.
-  static func configureScripts(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
-    configuration.pages.device = DefaultConfiguration(texts: settings.environment)
-    configuration.pages.scripts.frameworks = try Settings.scripts(settings.frameworks, of: .framework)
-    configuration.pages.scripts.preludes = try Settings.scripts(settings.preludes, of: .prelude)
   }
 
   /// The services to run with the server.

@@ -129,6 +129,15 @@ extension Settings {
 }
 
 extension Settings {
+  /// Sets the frameworks, the preludes and the environment of pages.
+  ///
+  /// - Throws: ``SettingsError`` for a file that cannot be used.
+  func configureScripts(_ configuration: inout HostConfiguration) throws {
+    configuration.pages.device = DefaultConfiguration(texts: environment)
+    configuration.pages.scripts.frameworks = try Self.scripts(frameworks, of: .framework)
+    configuration.pages.scripts.preludes = try Self.scripts(preludes, of: .prelude)
+  }
+
   /// The keys of ``root``; `nil` if no signatures are asked for.
   ///
   /// - Throws: ``SettingsError/combination(_:)`` if the file is no root.

@@ -34,7 +34,7 @@ struct PageFarm {
     var configuration = try HostConfiguration(
       manifest: origin.url(for: "/manifest.json"), store: StoreDirectory(folder.file("store")))
     configuration.logger = .init(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    try PageParts.configureScripts(&configuration, settings)
+    try settings.configureScripts(&configuration)
     let host = try PageHost(configuration, transport: access.transport())
     _ = await host.preload().report()
     var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -36,7 +36,7 @@ struct ReleaseGate: Sendable {
   ) throws {
     (self.mode, self.store, self.record, self.logger) = (mode, store, record, logger)
     var host = HostConfiguration()
-    try PageParts.configureScripts(&host, settings)
+    try settings.configureScripts(&host)
     var configuration = GateRunner.Configuration()
     // A host without pages has no workers, but its gate has.
     if settings.workers > 0 { configuration.workers = min(configuration.workers, settings.workers) }
