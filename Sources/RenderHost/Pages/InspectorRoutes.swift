@@ -205,38 +205,48 @@ private final class PageNews: Sendable {
   ///
   /// - Parameter script: the page's script of now.
   func next(within limit: Duration, _ script: () async -> InspectedScript?) async -> [InspectorNews]? {
-    switch await log.next(after: place.withLock(\.self), within: limit) {
-    case .ended: return nil
-    case .silence: return []
-    case .events(let events, let missed):
-      let former = place.withLock { place in
-        defer { place = events.last?.id ?? place }
-        return place
+    // Events that are nothing to developer tools are no silence, after some of which a connection counts as lost.
+    while true {
+      switch await log.next(after: place.withLock(\.self), within: limit) {
+      case .ended: return nil
+      case .silence: return []
+      case .events(let events, let missed):
+        let news = await news(of: events, missed, script)
+        if !news.isEmpty { return news }
       }
-      // What was dropped before the first reading is no loss.
-      var news: [InspectorNews] = missed > 0 && former > 0 ? [.missed(missed)] : []
-      var changesElements = false
-      for event in events {
-        switch event.name {
-        case "log":
-          guard let line = try? JSONValue(reading: event.details).decoded(as: LoggedLine.self) else { continue }
-          news.append(.log(level: line.level, text: line.text))
-        case "exception":
-          guard let exception = try? JSONValue(reading: event.details).decoded(as: ScriptException.self) else {
-            continue
-          }
-          news.append(.exception(exception))
-        case "exchange":
-          guard let step = try? JSONValue(reading: event.details).decoded(as: InspectedExchange.self) else { continue }
-          news.append(.exchange(step))
-        case "reloaded", "reopened":
-          if let script = await script() { news.append(.replaced(script)) }
-        case "commands", "changed", "image", "snapshot", "renamed": changesElements = true
-        default: break
-        }
-      }
-      return news + (changesElements ? [.elements] : [])
     }
+  }
+
+  private func news(
+    of events: [EventLog.Event], _ missed: Int, _ script: () async -> InspectedScript?
+  ) async -> [InspectorNews] {
+    let former = place.withLock { place in
+      defer { place = events.last?.id ?? place }
+      return place
+    }
+    // What was dropped before the first reading is no loss.
+    var news: [InspectorNews] = missed > 0 && former > 0 ? [.missed(missed)] : []
+    var changesElements = false
+    for event in events {
+      switch event.name {
+      case "log":
+        guard let line = try? JSONValue(reading: event.details).decoded(as: LoggedLine.self) else { continue }
+        news.append(.log(level: line.level, text: line.text))
+      case "exception":
+        guard let exception = try? JSONValue(reading: event.details).decoded(as: ScriptException.self) else {
+          continue
+        }
+        news.append(.exception(exception))
+      case "exchange":
+        guard let step = try? JSONValue(reading: event.details).decoded(as: InspectedExchange.self) else { continue }
+        news.append(.exchange(step))
+      case "reloaded", "reopened":
+        if let script = await script() { news.append(.replaced(script)) }
+      case "commands", "changed", "image", "snapshot", "renamed": changesElements = true
+      default: break
+      }
+    }
+    return news + (changesElements ? [.elements] : [])
   }
 
   private struct LoggedLine: Decodable {

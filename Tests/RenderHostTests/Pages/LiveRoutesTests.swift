@@ -166,6 +166,8 @@ import Testing
       #expect(!seen.contains("clicks: 1"))
       #expect(try await farm.ask(.get, "/pages/\(id)/live").text.contains("clicks: 1"))
       #expect(await directory.pages[id]?.isFollowed == true)
+      let live = try await directory.page(id).live
+      try await farm.until { live.watchers == 0 }
       clock.advance(by: .seconds(301))
       await directory.expire(at: clock.now)
       #expect(await directory.pages[id] == nil)
