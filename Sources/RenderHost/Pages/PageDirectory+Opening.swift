@@ -74,11 +74,12 @@ extension PageDirectory {
         throw PageFailure.unknownPage(id)
       }
       numbers.remove(old)
-      await pool.close(old)
+      // At once, so that no request is sent to the page that is closed.
       pages[id]?.reopen(with: target, number: number, reply)
       pages[id]?.isFollowed = false
       former.live.append(LiveEvent.again, JSONValue.object([:]).text)
       former.log.append("reloaded", JSONValue.object(["md5": .string(target.bundle.md5.hex)]).text)
+      await pool.close(old)
       return (try page(id), seen)
     }
   }

@@ -96,6 +96,10 @@ actor PageDirectory {
         pages[id]?.reply = reply
         return (try page(id, as: purpose), seen, reply.newErrors)
       } catch PageFault.unknownPage {
+        // What only looks at a page that was reloaded meanwhile looks at the new one.
+        if purpose != .entry, let page = pages[id], page.number != number {
+          return try await call(id, for: client, as: purpose, extra: extra, message)
+        }
         throw PageFailure.unknownPage(id)
       } catch let fault as PageFault {
         // The page cannot continue: the state of a stopped script is undefined.
