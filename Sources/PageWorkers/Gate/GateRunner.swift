@@ -337,7 +337,7 @@ private final class GatePage: WorkerPoolDelegate {
     }
   }
 
-  /// What the page has done so far.
+  /// The run of the page so far.
   var run: GateRun { state.run.withLock(\.self) }
 
   private static func name(_ method: String, _ url: String) -> String {
@@ -418,13 +418,7 @@ private final class GatePage: WorkerPoolDelegate {
       }
     }
     guard let loader else { throw LoadError.invalidReference(question.reference) }
-    for await update in loader.updates(for: request) {
-      if let (kind, resource) = update.relayed {
-        try await relay(resource.body, send) { .update(RelayedUpdate(kind, resource, hasMore: $0)) }
-      } else if case .failed(let failure) = update {
-        try await send(.failed("\(failure)"), [])
-      }
-    }
+    try await PageAnswer.send(loader.updates(for: request), limit: Self.bodyLimit, longAnswers: longAnswers, send)
   }
 
   private func relay(

@@ -194,6 +194,27 @@ extension PageAnswer {
       chunk = next
     } while chunk != nil
   }
+
+  /// Sends the updates of a request, each with its body, and a failure without a response as its reason.
+  ///
+  /// - Parameters:
+  ///   - limit: the limit of a body in bytes.
+  ///   - longAnswers: serialises the long answers of a page, since its worker buffers a whole answer.
+  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if a body has more bytes than the limit.
+  package static func send(
+    _ updates: AsyncStream<ResourceUpdate>, limit: Int64, longAnswers: FairGate<Int>,
+    _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void
+  ) async throws {
+    for await update in updates {
+      if let (kind, resource) = update.relayed {
+        try await Self.send(resource.body, limit: limit, longAnswers: longAnswers, send) {
+          .update(RelayedUpdate(kind, resource, hasMore: $0))
+        }
+      } else if case .failed(let failure) = update {
+        try await send(.failed("\(failure)"), [])
+      }
+    }
+  }
 }
 
 /// The unanswered questions of a worker, and their bytes, within bounds.

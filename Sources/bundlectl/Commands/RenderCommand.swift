@@ -220,12 +220,7 @@ struct RenderCommand: JSONCommand {
       discussion: "A page that exceeds it is stopped, and the exit status is 1.", valueName: "size"))
   var memory: SizeArgument?
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "The time limit of one entry into a script: 500ms, 10s. (default: 5s)",
-      discussion: "A page whose script takes longer is stopped, and the exit status is 1.", valueName: "time"))
-  var pageTime: TimeArgument?
+  @OptionGroup var scriptTime: ScriptTimeOptions
 
   @Flag(
     name: .long,
@@ -252,10 +247,6 @@ struct RenderCommand: JSONCommand {
     guard (memory?.bytes ?? .max) >= Self.leastMemory else {
       throw ValidationError("--memory must be at least \(Self.leastMemory >> 20)MB.")
     }
-    guard (pageTime?.duration ?? .seconds(1)) >= .milliseconds(10), (pageTime?.duration ?? .zero) <= .seconds(3600)
-    else {
-      throw ValidationError("--page-time must be from 10ms to 3600s.")
-    }
     guard !styles || format == .outline else { throw ValidationError("--styles belongs to --format outline.") }
     guard format.picture != nil || size == nil && !full else {
       throw ValidationError("--size and --full belong to --format png and svg.")
@@ -280,7 +271,7 @@ struct RenderCommand: JSONCommand {
   private static let leastMemory: Int64 = 128 << 20
 
   private var limits: WorkerLimits {
-    WorkerLimits(time: pageTime?.duration ?? .seconds(5), memory: inProcess ? nil : memory?.bytes ?? 512 << 20)
+    WorkerLimits(time: scriptTime.limit, memory: inProcess ? nil : memory?.bytes ?? 512 << 20)
   }
 
   var json: Bool { store.json }

@@ -43,12 +43,7 @@ struct ReplayCommand: JSONCommand {
   @Flag(name: .long, help: "Show the elements' styles, and compare by them in what is shown.")
   var styles = false
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "The time limit of one entry into a script: 500ms, 10s. (default: 5s)",
-      discussion: "A page whose script takes longer is stopped, and the exit status is 1.", valueName: "time"))
-  var pageTime: TimeArgument?
+  @OptionGroup var scriptTime: ScriptTimeOptions
 
   @Flag(
     name: .long,
@@ -74,8 +69,6 @@ struct ReplayCommand: JSONCommand {
     guard !list && show == nil || to == nil && bundle == nil else {
       throw ValidationError("--\(list ? "list" : "show") runs nothing: it cannot be used with --to or --bundle.")
     }
-    guard (pageTime?.duration ?? .seconds(1)) >= .milliseconds(10), (pageTime?.duration ?? .zero) <= .seconds(3600)
-    else { throw ValidationError("--page-time must be from 10ms to 3600s.") }
   }
 
   func perform() async throws {
@@ -156,7 +149,7 @@ struct ReplayCommand: JSONCommand {
   }
 
   private func compared(_ recording: Recording, _ source: String?) async throws -> ReplayDifference? {
-    let time = pageTime?.duration ?? .seconds(5)
+    let time = scriptTime.limit
     if inProcess { return try await recording.replay(bundle: source, to: to, limits: ScriptLimits(time: time)) }
     let lines = recording.linesToRun(bundle: source)
     guard lines.count <= Self.processLimit else {

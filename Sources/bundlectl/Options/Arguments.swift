@@ -60,3 +60,21 @@ struct MemberArgument: ExpressibleByArgument, Hashable {
     value = String(argument[argument.index(after: separator)...])
   }
 }
+
+/// The longest time of a page's script.
+struct ScriptTimeOptions: ParsableArguments {
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The time limit of one entry into a script: 500ms, 10s. (default: 5s)",
+      discussion: "A page whose script takes longer is stopped, and the exit status is 1.", valueName: "time"))
+  var pageTime: TimeArgument?
+
+  var limit: Duration { pageTime?.duration ?? .seconds(5) }
+
+  func validate() throws {
+    guard limit >= .milliseconds(10), limit <= .seconds(3600) else {
+      throw ValidationError("--page-time must be from 10ms to 3600s.")
+    }
+  }
+}

@@ -11,33 +11,13 @@ struct LineDifference {
 
   init(from old: String, to new: String) {
     let (olds, news) = (old.split(separator: "\n"), new.split(separator: "\n"))
-    let start = zip(olds, news).prefix { $0 == $1 }.count
-    let most = min(olds.count, news.count) - start
-    let end = zip(olds.reversed(), news.reversed()).prefix { $0 == $1 }.prefix(most).count
-    let (oldMiddle, newMiddle) = (olds[start..<olds.count - end], news[start..<news.count - end])
-    var marked = olds[..<start].map { (mark: " ", text: $0) }
-    if max(oldMiddle.count, newMiddle.count) <= Self.comparedLines {
-      let difference = Array(newMiddle).difference(from: Array(oldMiddle))
-      let removed = Set(difference.removals.map(Self.offset))
-      let inserted = Set(difference.insertions.map(Self.offset))
-      var (index, other) = (0, 0)
-      let (before, after) = (Array(oldMiddle), Array(newMiddle))
-      while index < before.count || other < after.count {
-        if removed.contains(index) {
-          marked.append(("-", before[index]))
-          index += 1
-        } else if inserted.contains(other) {
-          marked.append(("+", after[other]))
-          other += 1
-        } else {
-          marked.append((" ", before[index]))
-          (index, other) = (index + 1, other + 1)
-        }
+    let marked = LineEdit.edits(from: olds, to: news, comparing: Self.comparedLines).map { edit in
+      switch edit {
+      case .same(_, let index): (mark: " ", text: news[index])
+      case .removed(let index): (mark: "-", text: olds[index])
+      case .added(let index): (mark: "+", text: news[index])
       }
-    } else {
-      marked += oldMiddle.map { ("-", $0) } + newMiddle.map { ("+", $0) }
     }
-    marked += olds[(olds.count - end)...].map { (" ", $0) }
     var shown: Set<Int> = []
     for (index, line) in marked.enumerated() where line.mark != " " {
       for near in max(0, index - Self.context)...min(marked.count - 1, index + Self.context) { shown.insert(near) }
@@ -50,10 +30,49 @@ struct LineDifference {
     }
     if last >= 0, last < marked.count - 1 { lines.append("…") }
   }
+}
 
-  private static func offset(_ change: CollectionDifference<Substring>.Change) -> Int {
-    switch change {
-    case .insert(let offset, _, _), .remove(let offset, _, _): offset
+/// A step from the lines of one text to those of another.
+enum LineEdit: Hashable, Sendable {
+  case same(old: Int, new: Int)
+  case removed(Int)
+  case added(Int)
+
+  var isSame: Bool { if case .same = self { true } else { false } }
+
+  /// The steps in the order of the lines; of a changed part what is removed comes first.
+  ///
+  /// - Parameter limit: the number of lines up to which what lies between the common beginning and the common end is
+  ///   compared line by line. A longer part is removed and added as a whole.
+  static func edits(from old: [Substring], to new: [Substring], comparing limit: Int) -> [LineEdit] {
+    let start = zip(old, new).prefix { $0 == $1 }.count
+    let end = zip(old[start...].reversed(), new[start...].reversed()).prefix { $0 == $1 }.count
+    let (oldPart, newPart) = (old[start..<old.count - end], new[start..<new.count - end])
+    var (removed, added) = (Set(oldPart.indices), Set(newPart.indices))
+    if max(oldPart.count, newPart.count) <= limit {
+      (removed, added) = ([], [])
+      for change in newPart.difference(from: oldPart) {
+        switch change {
+        case .remove(let offset, _, _): removed.insert(start + offset)
+        case .insert(let offset, _, _): added.insert(start + offset)
+        }
+      }
     }
+    var edits: [LineEdit] = []
+    var (left, right) = (0, 0)
+    while left < old.count || right < new.count {
+      if left < old.count, removed.contains(left) {
+        edits.append(.removed(left))
+        left += 1
+      } else if right < new.count, added.contains(right) {
+        edits.append(.added(right))
+        right += 1
+      } else {
+        edits.append(.same(old: left, new: right))
+        left += 1
+        right += 1
+      }
+    }
+    return edits
   }
 }

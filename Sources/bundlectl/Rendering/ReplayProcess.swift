@@ -1,4 +1,3 @@
-import Logging
 import PageKit
 import PageWorkers
 
@@ -20,15 +19,7 @@ struct ReplayProcess {
   init(
     _ recording: Recording, _ lines: [UInt8], _ limits: WorkerLimits, executable: String = "/proc/self/exe"
   ) async throws {
-    var configuration = WorkerPool.Configuration()
-    configuration.workers = 1
-    configuration.keepsWorkers = false
-    configuration.pageTime = limits.time
-    if let memory = limits.memory { configuration.memory = memory }
-    configuration.program = "bundlectl"
-    configuration.executable = executable
-    configuration.readyEngines = 0
-    let pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
+    let pool = WorkerPool(quietly: WorkerPool.Configuration(limits, executable: executable))
     self.pool = pool
     self.limits = limits
     url = PageURL(recording.url)

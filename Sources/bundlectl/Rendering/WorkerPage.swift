@@ -32,14 +32,7 @@ actor WorkerPage: RenderedPage {
   ) {
     (self.request, self.host, self.limits) = (request, host, limits)
     answers = WorkerAnswers(host, listener, recording: request.recording)
-    var configuration = WorkerPool.Configuration()
-    configuration.workers = 1
-    configuration.keepsWorkers = false
-    configuration.pageTime = limits.time
-    if let memory = limits.memory { configuration.memory = memory }
-    configuration.program = "bundlectl"
-    configuration.executable = executable
-    configuration.readyEngines = 0
+    var configuration = WorkerPool.Configuration(limits, executable: executable)
     configuration.draws = request.picture != nil
     configuration.questions = 10_000
     configuration.frameworks = host.configuration.pages.scripts.frameworks
@@ -51,7 +44,7 @@ actor WorkerPage: RenderedPage {
     configuration.nodeEnvironment = host.configuration.pages.scripts.nodeEnvironment
     configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     // The worker's end is reported as an error of the page.
-    pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
+    pool = WorkerPool(quietly: configuration)
   }
 
   func open() async throws -> RenderFault? {
@@ -248,6 +241,29 @@ struct WorkerLimits: Hashable, Sendable {
   }
 }
 
+extension WorkerPool.Configuration {
+  /// One process for the pages of a command, which starts no further one when it has ended.
+  ///
+  /// - Parameter executable: the program that is started as `… worker`.
+  init(_ limits: WorkerLimits, executable: String) {
+    self.init()
+    workers = 1
+    keepsWorkers = false
+    pageTime = limits.time
+    if let memory = limits.memory { self.memory = memory }
+    program = "bundlectl"
+    self.executable = executable
+    readyEngines = 0
+  }
+}
+
+extension WorkerPool {
+  /// A pool without a log: a command reports the end of its process as an error of the page.
+  init(quietly configuration: Configuration) {
+    self.init(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
+  }
+}
+
 /// Answers the questions of a page in a worker from the host's loader and stores, as for a page in this process.
 final class WorkerAnswers: WorkerPoolDelegate {
   private let host: PageHost
@@ -282,7 +298,9 @@ final class WorkerAnswers: WorkerPoolDelegate {
       case .bundle(let text):
         guard let url = PageURL(text) else { throw PageError.invalidURL(text) }
         let bundle = try await host.bundles.load(url, options: OpenOptions(view: view.withLock(\.self)))
-        try await relay(Body(bundle.bytes), send) { .bundle(hasMore: $0) }
+        try await PageAnswer.send(Body(bundle.bytes), limit: .max, longAnswers: longAnswers, send) {
+          .bundle(hasMore: $0)
+        }
       case .storedValue(let key): try await send(.value(try await storage.value(for: key)), [])
       case .storeValue(let key):
         try await storage.setValue(String(decoding: payload, as: UTF8.self), for: key)
@@ -308,18 +326,6 @@ final class WorkerAnswers: WorkerPoolDelegate {
   ) async throws {
     guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
     request.snapshot = view.withLock(\.self)
-    for await update in host.resources.updates(for: request) {
-      if let (kind, resource) = update.relayed {
-        try await relay(resource.body, send) { .update(RelayedUpdate(kind, resource, hasMore: $0)) }
-      } else if case .failed(let failure) = update {
-        try await send(.failed("\(failure)"), [])
-      }
-    }
-  }
-
-  private func relay(
-    _ body: Body, _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void, _ head: (_ hasMore: Bool) -> PageAnswer
-  ) async throws {
-    try await PageAnswer.send(body, limit: .max, longAnswers: longAnswers, send, head)
+    try await PageAnswer.send(host.resources.updates(for: request), limit: .max, longAnswers: longAnswers, send)
   }
 }

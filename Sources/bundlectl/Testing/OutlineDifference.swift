@@ -8,17 +8,9 @@ struct OutlineDifference: Hashable, Sendable {
   /// Longer differing parts are shown as removed and added as a whole: comparing them line by line would take too long.
   private static let partLimit = 1_000
 
-  private enum Line {
-    case same(old: Int, new: Int)
-    case removed(Int)
-    case added(Int)
-
-    var isSame: Bool { if case .same = self { true } else { false } }
-  }
-
   init(from old: String, to new: String) {
     let (old, new) = (Self.split(old), Self.split(new))
-    let edits = Self.edits(from: old, to: new)
+    let edits = LineEdit.edits(from: old, to: new, comparing: Self.partLimit)
     var lines: [String] = []
     var next = 0
     while let first = edits[next...].firstIndex(where: { !$0.isSame }) {
@@ -54,41 +46,9 @@ struct OutlineDifference: Hashable, Sendable {
     return lines
   }
 
-  private static func edits(from old: [Substring], to new: [Substring]) -> [Line] {
-    let start = zip(old, new).prefix { $0 == $1 }.count
-    let end = zip(old[start...].reversed(), new[start...].reversed()).prefix { $0 == $1 }.count
-    let (oldPart, newPart) = (old[start..<old.count - end], new[start..<new.count - end])
-    var (removed, added) = (Set(oldPart.indices), Set(newPart.indices))
-    if max(oldPart.count, newPart.count) <= partLimit {
-      (removed, added) = ([], [])
-      for change in newPart.difference(from: oldPart) {
-        switch change {
-        case .remove(let offset, _, _): removed.insert(start + offset)
-        case .insert(let offset, _, _): added.insert(start + offset)
-        }
-      }
-    }
-    var edits: [Line] = []
-    var (left, right) = (0, 0)
-    while left < old.count || right < new.count {
-      if left < old.count, removed.contains(left) {
-        edits.append(.removed(left))
-        left += 1
-      } else if right < new.count, added.contains(right) {
-        edits.append(.added(right))
-        right += 1
-      } else {
-        edits.append(.same(old: left, new: right))
-        left += 1
-        right += 1
-      }
-    }
-    return edits
-  }
-
   /// `@@ -3,4 +3,5 @@ div > list[2]`: as `diff -u` has it, with the path of the first element that differs.
   private static func header(
-    of edits: ArraySlice<Line>, first: Line, _ old: [Substring], _ new: [Substring]
+    of edits: ArraySlice<LineEdit>, first: LineEdit, _ old: [Substring], _ new: [Substring]
   ) -> String {
     var (oldLines, newLines): ([Int], [Int]) = ([], [])
     for edit in edits {

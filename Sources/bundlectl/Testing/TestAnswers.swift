@@ -6,7 +6,7 @@ import Synchronization
 /// Answers the questions of a tested page: requests as the test says, else from files in the page's folder; and keeps what
 /// the page says. No question reaches the network, the store or the storage of an app.
 final class TestAnswers: WorkerPoolDelegate {
-  /// What a page has said and asked for.
+  /// The lines, requests and commands of a page.
   struct Record: Sendable {
     /// Lines of the script's log, and names that are not registered.
     var logs: [String] = []
@@ -18,7 +18,7 @@ final class TestAnswers: WorkerPoolDelegate {
 
   private struct State {
     var record = Record()
-    /// How often each answer was given.
+    /// The number of times that each answer was given.
     var uses: [Int]
     var values: [String: String] = [:]
     var storedBytes = 0
@@ -52,7 +52,7 @@ final class TestAnswers: WorkerPoolDelegate {
     state = Mutex(State(uses: Array(repeating: 0, count: answers.count)))
   }
 
-  /// What the page has said so far.
+  /// The lines of the page so far.
   var record: Record { state.withLock(\.record) }
 
   /// The answer of a request; the answers of one URL are given in turn, and the last one from then on.
@@ -125,13 +125,7 @@ final class TestAnswers: WorkerPoolDelegate {
         throw DescribedError("the test has no answer for \(asked)")
       }
     }
-    for await update in resources.updates(for: request) {
-      if let (kind, resource) = update.relayed {
-        try await relay(resource.body, send) { .update(RelayedUpdate(kind, resource, hasMore: $0)) }
-      } else if case .failed(let failure) = update {
-        try await send(.failed("\(failure)"), [])
-      }
-    }
+    try await PageAnswer.send(resources.updates(for: request), limit: .max, longAnswers: longAnswers, send)
   }
 
   private func give(

@@ -1,11 +1,10 @@
 import Foundation
-import Logging
 import PageKit
 import PageWorkers
 
 /// A confined process that runs the pages of tests, one after the other.
 actor TestWorker {
-  /// What a process is started for. Tests of another setting get another process.
+  /// The setting that a process is started with. Tests of another one get another process.
   struct Setting: Hashable, Sendable {
     var framework: String?
     var prelude: String?
@@ -133,7 +132,7 @@ actor TestWorker {
   func prepare(for setting: Setting) async throws {
     if let pool, self.setting == setting, await pool.lastEnd == nil { return }
     await stop()
-    let pool = WorkerPool(configuration(setting), logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
+    let pool = WorkerPool(quietly: configuration(setting))
     running = Task { try? await pool.run() }
     (self.pool, self.setting) = (pool, setting)
     do {
@@ -145,14 +144,8 @@ actor TestWorker {
   }
 
   private func configuration(_ setting: Setting) -> WorkerPool.Configuration {
-    var configuration = WorkerPool.Configuration()
-    configuration.workers = 1
-    configuration.keepsWorkers = false
-    configuration.pageTime = timeout
-    configuration.memory = memory
-    configuration.program = "bundlectl"
-    configuration.executable = executable
-    configuration.readyEngines = 0
+    var configuration = WorkerPool.Configuration(
+      WorkerLimits(time: timeout, memory: memory), executable: executable)
     configuration.questions = 10_000
     // A bundle that was stopped in one test runs in the next one.
     configuration.barring.strikes = .max
