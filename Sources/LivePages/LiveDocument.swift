@@ -11,7 +11,7 @@ package struct LiveDocument: Sendable {
   /// The content security policy.
   package let policy: String
 
-  /// What is shown, as ``LivePage/view`` has it. It may come from a worker that was taken over.
+  /// The shown page, as ``LivePage/view`` has it. It may come from a worker that was taken over.
   private struct View: Decodable, Sendable {
     let number: Int64
     let title: String

@@ -115,7 +115,7 @@ package enum InspectorAnswer: Sendable {
   case failed(String)
 }
 
-/// What happens to a page.
+/// An event of a page.
 package enum InspectorNews: Sendable {
   /// Elements have changed.
   case elements
@@ -129,7 +129,7 @@ package enum InspectorNews: Sendable {
   case replaced(InspectedScript)
 }
 
-/// What is to be done for a session.
+/// An action for a session.
 package enum InspectorAction: Sendable {
   /// Send a message to the debugger.
   case send([UInt8])

@@ -24,7 +24,7 @@ package struct InspectorSession: Sendable {
   private var isTreeOld = false
   /// `true` once the debugger has the document.
   private var showsElements = false
-  /// What is to be told once the debugger wants it.
+  /// The news for a debugger that has not asked for them yet.
   private var console: [ScriptValue] = []
   private var showsConsole = false
   private var showsScripts = false
@@ -37,7 +37,7 @@ package struct InspectorSession: Sendable {
   /// The largest number of lines of the console that are kept for a debugger that does not want them yet.
   private static let lineLimit = 1_000
 
-  /// What an answer is for.
+  /// The request that waits for an answer of the page.
   private enum Waiting {
     case tree
     case release

@@ -195,7 +195,7 @@ package struct LayoutMatrix: Hashable, Sendable {
       x0: (xy * y0 - yy * x0) / determinant, y0: (yx * x0 - xx * y0) / determinant)
   }
 
-  /// Where a place comes to be.
+  /// The place to which the change of coordinates moves a place.
   package func place(of point: LayoutPoint) -> LayoutPoint {
     LayoutPoint(x: xx * point.x + xy * point.y + x0, y: yx * point.x + yy * point.y + y0)
   }
@@ -248,7 +248,7 @@ package struct CSSFunction {
   /// The functions of a list, such as that of `transform`; at most 20.
   package static func list(_ text: String) -> [CSSFunction] {
     let text = text.trimmed
-    return split(text.replacing(") ", with: "),").replacing(")", with: ")"), at: ",").prefix(20).compactMap {
+    return split(text.replacing(") ", with: "),"), at: ",").prefix(20).compactMap {
       CSSFunction($0)
     }
   }

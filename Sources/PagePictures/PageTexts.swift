@@ -202,7 +202,7 @@ final class SetText {
   deinit { for layout in layouts { g_object_unref(UnsafeMutableRawPointer(layout)) } }
 }
 
-/// What a page's texts were set in last, or their sizes. Belongs to the lock of ``SystemFonts``.
+/// A page's texts as they were set last, or their sizes. The lock of ``SystemFonts`` guards them.
 struct TextCache<Value> {
   struct Key: Hashable {
     let text: LayoutText

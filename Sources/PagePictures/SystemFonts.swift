@@ -174,7 +174,7 @@ extension SystemFonts {
   }
 }
 
-/// What a page has in ``SystemFonts``: its fonts, and the texts that it has set and measured.
+/// A page's part of ``SystemFonts``: its fonts, and the texts that it has set and measured.
 struct PageState {
   var texts = TextCache<SetText>(limit: 1 << 20)
   /// Many more than are kept as lines: a drawing measures all texts of a page, and draws those that are seen.

@@ -13,7 +13,7 @@ enum ModuleMethod: Sendable {
   /// Runs after the script has returned; the call returns a promise of the result.
   case promised(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue)
 
-  /// How a script calls a method.
+  /// The way in which a script calls a method.
   enum Kind: String {
     case immediate, deferred, promised
     /// It is deferred, and returns something at once all the same.

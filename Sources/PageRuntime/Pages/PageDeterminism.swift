@@ -12,7 +12,7 @@ import Foundation
 /// timers. While the script runs, its clock stands still; after each 1,000 readings it goes on by 1 ms, so that loops that
 /// wait for a time end. Such a page has an engine of its own, which takes as long to boot as the first one of a host.
 public struct PageDeterminism: Hashable, Sendable, Codable {
-  /// How the time of a page goes on between two runs of its script.
+  /// The way in which a page's time goes on between two runs of its script.
   public enum Clock: String, Hashable, Sendable, Codable {
     /// It stands still. ``PageInstance/advance(by:within:)`` moves it on, and ``PageInstance/settle(within:timers:)`` moves it
     /// to the timers that it waits for, which run at once.
@@ -29,7 +29,7 @@ public struct PageDeterminism: Hashable, Sendable, Codable {
   public var zone: String
   /// The locale of `toLocaleString` and `Intl`, a BCP 47 tag such as `zh-CN`.
   public var locale: String
-  /// How the time goes on.
+  /// The way in which time goes on.
   public var clock: Clock
 
   /// Fixed values; each default is the same on all machines.

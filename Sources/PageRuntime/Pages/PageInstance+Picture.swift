@@ -190,12 +190,12 @@ private struct DrawingTime {
 
 /// The memory of a drawing under way, while it waits for files and for its turn.
 @PageActor private final class DrawingMemory {
-  /// What each drawing may have, whatever others take: the pictures of most pages.
+  /// The bytes that each drawing may have, whatever others take: the pictures of most pages.
   private static let share = 2 << 20
 
   private let turns: DrawingTurns
   private var size = 0
-  /// What it has taken of the memory for all.
+  /// The bytes that it has taken of the memory for all.
   private var taken = 0
 
   init(_ turns: DrawingTurns) { self.turns = turns }

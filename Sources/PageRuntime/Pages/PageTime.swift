@@ -46,7 +46,7 @@ extension PageInstance {
   /// Records the page's next opening.
   func record(_ recorder: PageRecorder) { self.recorder = recorder }
 
-  /// What a page that this one pushes takes from the machine: the same, from the time of now.
+  /// The time and the rest for a page that this one pushes: the same, from the present time on.
   var determinismFromNow: PageDeterminism? {
     guard let time else { return nil }
     var determinism = time.determinism

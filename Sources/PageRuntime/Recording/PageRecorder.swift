@@ -278,7 +278,7 @@ extension RecordedText {
 }
 
 extension ModuleTable {
-  /// How a script calls each method: what it returns at once.
+  /// The results that each method returns at once, by how a script calls it.
   fileprivate var kinds: [String: JSONValue] {
     modules.mapValues { .object($0.mapValues { .string($0.kind.rawValue) }) }
   }

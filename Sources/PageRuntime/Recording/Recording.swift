@@ -6,7 +6,7 @@ import ScriptEngine
 package struct Recording: Sendable {
   /// The URL of the bundle.
   package var url: String { head.url }
-  /// What the page took from the machine.
+  /// The time, the random numbers, the zone and the locale of the page.
   package var determinism: PageDeterminism { head.determinism }
   /// The number of steps.
   package var stepCount: Int { steps.count }
@@ -204,7 +204,7 @@ package enum RecordingError: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// What a recorded page opened with.
+/// The first input of a recorded page: its bundle, and what it was given.
 struct RecordingHead: Sendable {
   let page: String
   let url: String
@@ -264,7 +264,7 @@ package struct RecordedStep: Sendable {
   package let number: Int
   /// The time of the script in milliseconds since 1970.
   package let time: Double
-  /// What entered the script, in one line: `call fireEvent #12 click`.
+  /// The input of the script, in one line: `call fireEvent #12 click`.
   package let title: String
   /// The changes of the elements.
   package let commands: [RenderCommand]
@@ -304,7 +304,7 @@ package struct RecordedStep: Sendable {
   }
 }
 
-/// What entered a recorded script.
+/// An input of a recorded script.
 enum RecordedInput: Sendable {
   case open(config: ScriptValue, data: ScriptValue)
   /// All other inputs.

@@ -45,7 +45,7 @@ public struct ScriptConfiguration: Sendable {
   public init() {}
 }
 
-/// What takes a thread for a page.
+/// Work that takes a thread for a page.
 package enum PageWork: Hashable, Sendable {
   /// An entry into its script, on the script's thread: everything that the script does.
   case entry
@@ -117,7 +117,7 @@ package actor FrameworkPool {
     let modules: ModuleTable
     let components: ComponentTable
     var partition: CachePartition = .private
-    /// What the page takes from the machine; `nil` for the machine's own.
+    /// The time, the random numbers, the zone and the locale that are given; `nil` for those of the machine.
     var determinism: PageDeterminism?
 
     static func == (left: Purpose, right: Purpose) -> Bool {

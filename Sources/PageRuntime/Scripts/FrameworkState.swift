@@ -5,7 +5,7 @@ import Synchronization
 final class FrameworkState {
   /// The time and the random numbers of the group's scripts; `nil` for those of the machine.
   let clock: ScriptClock?
-  /// What scripts see as `process.env.NODE_ENV`.
+  /// The value of `process.env.NODE_ENV` in scripts.
   let nodeEnvironment: String
   var pages: [String: PageScript] = [:]
   /// The sources of the framework's services, by name.

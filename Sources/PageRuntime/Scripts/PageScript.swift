@@ -11,7 +11,7 @@ final class PageScript {
   /// The description of the device and the app.
   let configuration: DefaultConfiguration
   private(set) var outcome = EntryOutcome()
-  /// Where the results of calls come from that the script gets at once.
+  /// The source of the results that calls return to the script at once.
   var answers: CallAnswers
   private var timers: [Int: ScriptTimer] = [:]
   /// The functions that settle the promises of calls, by the calls' tickets.

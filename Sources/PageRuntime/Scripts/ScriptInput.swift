@@ -1,7 +1,7 @@
 import HTTPTransport
 import ScriptEngine
 
-/// What enters a page's script. All that a script hears comes this way, and in this order.
+/// An input of a page's script. All that a script hears comes this way, and in this order.
 enum ScriptInput: Sendable {
   /// The bundle runs for the first time.
   case open(ScriptOpening)

@@ -35,7 +35,7 @@ package enum GateRule: String, Hashable, Sendable, CaseIterable {
   package static let refusing: [GateRule] = [.opening, .stopped, .notRun, .exception, .empty, .missing] + budgets
 }
 
-/// What the gate has found out about a page, or about the release.
+/// A finding of the gate about a page, or about the release.
 package struct GateFinding: Hashable, Sendable {
   package enum Effect: String, Hashable, Sendable {
     case refused

@@ -13,7 +13,7 @@ import ServerKit
 package struct Settings: Sendable {
   /// The folder of bundles that is served and watched; `nil` with ``manifest``.
   package var bundles: String?
-  /// How the pages of the folder's releases are looked at before they are served; `nil` for not at all.
+  /// The gate before releases of the folder are served; `nil` for none.
   package var gate: GateMode?
   /// The manifest of another server that is followed; `nil` with ``bundles``.
   package var manifest: PageURL?

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-/// What a page takes from the machine, given by the caller.
+/// The options that give a page its time, random numbers, zone and locale.
 struct DeterminismOptions: ParsableArguments {
   @Option(
     name: .long,

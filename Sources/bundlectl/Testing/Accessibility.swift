@@ -18,7 +18,7 @@ enum AccessibilityRule: String, CaseIterable, Sendable {
   static let leastTouch = 88.0
   static let leastText = 20.0
 
-  /// What a page violates: the rule, the element and the reason.
+  /// A violation of a rule: the rule, the element and the reason.
   struct Finding: Hashable, Sendable, CustomStringConvertible {
     let rule: AccessibilityRule
     /// The element's place, such as `div > list[2] > cell[1]`.

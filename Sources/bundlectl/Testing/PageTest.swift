@@ -12,7 +12,7 @@ struct PageTest: Sendable {
   /// The framework file for bundles that need one, and the script that runs before the bundle.
   var framework: String?
   var prelude: String?
-  /// What requests of the page are answered with.
+  /// The answers to the page's requests.
   var answers: [TestAnswer] = []
   /// The files that the answers come from.
   var answerFiles: [String] = []
@@ -129,7 +129,7 @@ struct ElementSelector: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What a step expects of the elements that a selector finds.
+/// An expectation of a step of the elements that a selector finds.
 struct Expectation: Hashable, Sendable {
   var selector: ElementSelector
   var place: TextPlace

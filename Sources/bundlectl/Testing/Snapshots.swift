@@ -84,7 +84,7 @@ extension SourceState {
   }
 }
 
-/// What may happen to snapshots in a run.
+/// The treatment of snapshots in a run.
 enum SnapshotMode: Hashable, Sendable {
   /// A missing snapshot is written.
   case local

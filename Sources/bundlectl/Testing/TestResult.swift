@@ -11,7 +11,7 @@ struct TestResult: Hashable, Sendable {
   /// The paths of snapshots that were written, and those that were changed.
   var written: [String] = []
   var updated: [String] = []
-  /// What the page has said, and the requests that had no answer: shown if the test failed.
+  /// The lines of the page, and its requests without an answer: shown if the test failed.
   var notes: [String] = []
   /// The time that the test took, which differs from run to run.
   var time = Duration.zero

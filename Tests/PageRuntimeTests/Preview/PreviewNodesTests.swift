@@ -181,7 +181,7 @@ struct PreviewNodesTests {
   }
 }
 
-/// What a browser makes of a preview's HTML, and of the steps that change it.
+/// A browser's nodes for a preview's HTML, and after the steps that change it.
 private final class DocumentModel {
   final class Node {
     let tag: String
@@ -192,7 +192,7 @@ private final class DocumentModel {
 
     init(_ tag: String) { self.tag = tag }
 
-    /// Where children are: a waterfall's in the element around its columns.
+    /// The element that holds the children: for a waterfall the one around its columns.
     var inside: Node { children.first { $0.attributes["class"] == "columns" } ?? self }
 
     var written: String {

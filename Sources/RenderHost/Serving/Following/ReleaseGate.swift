@@ -11,7 +11,7 @@ import ServiceLifecycle
 
 /// Runs the pages of a folder's new release beside those of the release that is served.
 struct ReleaseGate: Sendable {
-  /// What a refusal depends on: the gate looks again if it is another.
+  /// The inputs of a refusal: the gate looks again if one differs.
   private struct Subject: Equatable {
     let bundles, files: [Manifest.Entry]
     let base: String
