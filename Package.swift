@@ -393,7 +393,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheTests",
       dependencies: [
-        "HTTPCache", "HTTPCacheFoundation", "Bundles", "CurlTransport", "PageTesting", "TestSupport",
+        "CSQLite", "HTTPCache", "HTTPCacheFoundation", "Bundles", "CurlTransport", "PageTesting", "TestSupport",
         "ResponseWriterTool",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -271,15 +271,16 @@ package actor WorkerPool: Service {
     let wasReady = worker.state != .starting
     workers[id]?.state = .ending
     updateAdmission()
-    let how = await spawner.end(worker.process)
-    if worker.link.recordEnd(reason ?? .ended("\(how)"), culprits: Self.culprits(of: how, worker)) {
-      logger.warning("a worker has ended: \(reason ?? .ended("\(how)"))", metadata: ["worker": "\(id)"])
+    let (how, lastWords) = await spawner.end(worker.process)
+    let found = reason ?? .ended("\(how)", lastWords: lastWords)
+    if worker.link.recordEnd(found, culprits: Self.culprits(of: how, worker)) {
+      logger.warning("a worker has ended: \(found)", metadata: ["worker": "\(id)"])
     }
     failedStarts = wasReady ? 0 : failedStarts + 1
-    if !wasReady { startProblem = "a worker ended before it was ready: \(reason ?? .ended("\(how)"))" }
+    if !wasReady { startProblem = "a worker ended before it was ready: \(found)" }
     for question in workers[id]?.questions.values ?? [:].values { question.cancel() }
     let pages = workers.removeValue(forKey: id)?.pages ?? []
-    let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
+    let (why, culprits) = worker.link.end ?? (found, [])
     lastEnd = why
     if why != .shutdown {
       kills[worker.slot, default: 0] += 1

@@ -11,6 +11,8 @@ struct WorkerProcess: Sendable {
   /// The daemon's end of the socket; the owner of the process closes it.
   let socket: Int32
   let board: SharedHeartbeats
+  /// Has what the process writes to its standard error; reaping the process closes it.
+  fileprivate let errors: Int32
 
   /// Resident bytes; `nil` after its end.
   var residentBytes: Int64? {
@@ -27,6 +29,25 @@ extension WorkerProcess {
     var (clock, time) = (clockid_t(), timespec())
     guard clock_getcpuclockid(id, &clock) == 0, clock_gettime(clock, &time) == 0 else { return nil }
     return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+}
+
+extension WorkerProcess {
+  /// What an ended process has written to its standard error last: the C library and Swift's runtime say there why they end
+  /// a process. Of what it has written in its life the first 64 KiB count.
+  fileprivate func readErrors() -> String {
+    var bytes = [UInt8](repeating: 0, count: 1 << 16)
+    let count = read(errors, &bytes, bytes.count)
+    return Self.lastWords(of: bytes.prefix(max(0, count)))
+  }
+
+  /// The last lines of a text, as one line of at most 400 characters without control characters.
+  static func lastWords(of bytes: some Sequence<UInt8>) -> String {
+    let lines = String(decoding: Array(bytes), as: UTF8.self).split(whereSeparator: \.isNewline).map { line in
+      String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
+        .trimmingCharacters(in: .whitespaces)
+    }
+    return String(lines.filter { !$0.isEmpty }.joined(separator: "; ").suffix(400))
   }
 }
 
@@ -80,13 +101,17 @@ final class ProcessSpawner: Sendable {
   }
 
   /// Kills the process if it still runs, and reaps it.
-  func end(_ process: WorkerProcess) async -> ProcessEnd {
+  ///
+  /// - Returns: its end, and its last words on its standard error.
+  func end(_ process: WorkerProcess) async -> (ProcessEnd, lastWords: String) {
     await withCheckedContinuation { continuation in
       thread.submit { _ in
         kill(process.id, SIGKILL)
         var status: Int32 = 0
         while waitpid(process.id, &status, 0) < 0, errno == EINTR {}
-        continuation.resume(returning: ProcessEnd(status: status))
+        let lastWords = process.readErrors()
+        close(process.errors)
+        continuation.resume(returning: (ProcessEnd(status: status), lastWords))
       }
     }
   }
@@ -112,13 +137,20 @@ final class ProcessSpawner: Sendable {
     }
     defer { close(descriptor) }
     var sockets: [Int32] = [-1, -1]
+    // Neither end waits: what the worker writes is lost once the buffer is full.
+    var errors: [Int32] = [-1, -1]
+    let waitless = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    guard socketpair(AF_UNIX, waitless, 0, &errors) == 0 else { throw failure("socket") }
+    defer { close(errors[1]) }
+    var isStarted = false
+    defer { if !isStarted { close(errors[0]) } }
     // SOCK_CLOEXEC: the child inherits only the descriptors below.
     guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
       throw failure("socket")
     }
     defer { close(sockets[1]) }
     // The descriptors may have numbers that the child uses; copies with higher numbers avoid that.
-    let copies = [sockets[1], descriptor].map { fcntl($0, F_DUPFD_CLOEXEC, WorkerMain.boardDescriptor + 1) }
+    let copies = [sockets[1], descriptor, errors[1]].map { fcntl($0, F_DUPFD_CLOEXEC, WorkerMain.boardDescriptor + 1) }
     let copyError = errno
     defer { for copy in copies where copy >= 0 { close(copy) } }
     guard !copies.contains(-1) else {
@@ -128,7 +160,8 @@ final class ProcessSpawner: Sendable {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    for number: Int32 in 0...2 { posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0) }
+    for number: Int32 in 0...1 { posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0) }
+    posix_spawn_file_actions_adddup2(&actions, copies[2], STDERR_FILENO)
     posix_spawn_file_actions_adddup2(&actions, copies[0], WorkerMain.socketDescriptor)
     posix_spawn_file_actions_adddup2(&actions, copies[1], WorkerMain.boardDescriptor)
     posix_spawn_file_actions_addclosefrom_np(&actions, WorkerMain.boardDescriptor + 1)
@@ -156,7 +189,8 @@ final class ProcessSpawner: Sendable {
       close(sockets[0])
       throw failure(executable, code)
     }
-    return WorkerProcess(id: child, socket: sockets[0], board: board)
+    isStarted = true
+    return WorkerProcess(id: child, socket: sockets[0], board: board, errors: errors[0])
   }
 }
 

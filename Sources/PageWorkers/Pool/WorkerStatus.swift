@@ -92,8 +92,8 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   case silence
   /// The worker sent an invalid message.
   case malformed(String)
-  /// The worker ended by itself, or was killed from outside.
-  case ended(String)
+  /// The worker ended by itself, or was killed from outside. `lastWords` is what it wrote to its standard error.
+  case ended(String, lastWords: String = "")
   /// The daemon is shutting down.
   case shutdown
 
@@ -123,7 +123,8 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     switch self {
     case .time, .memory: name
     case .layout: "layout"
-    case .silence, .malformed, .ended, .shutdown: description
+    case .ended(let how, _): KillReason.ended(how).description
+    case .silence, .malformed, .shutdown: description
     }
   }
 
@@ -138,7 +139,8 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
       "\(found >> 20) MiB of memory were in use, the limit is \(limit >> 20) MiB (--worker-memory)"
     case .silence: "the worker did not answer"
     case .malformed(let reason): "the worker sent an invalid message: \(reason)"
-    case .ended(let how): "the worker process has ended: \(how)"
+    case .ended(let how, let lastWords):
+      "the worker process has ended: \(how)\(lastWords.isEmpty ? "" : " with the message \"\(lastWords)\"")"
     case .shutdown: "the daemon is shutting down"
     }
   }

@@ -217,6 +217,32 @@ import Testing
     }
   }
 
+  @Test("what a worker writes to its standard error before it ends is part of the reason", arguments: [3, 70_000])
+  func lastWords(length: Int) async throws {
+    let folder = try TemporaryDirectory()
+    let program = folder.file("worker")
+    // What is too long is lost, and the worker does not wait for it.
+    let script = """
+      #!/bin/sh
+      echo "it \u{1b}[31mbroke" >&2
+      head -c \(length) /dev/zero | tr '\\0' x >&2 2>/dev/null
+      kill -6 $$
+      """
+    try Data(script.utf8).write(to: URL(fileURLWithPath: program))
+    chmod(program, 0o700)
+    var configuration = WorkerPool.Configuration()
+    (configuration.workers, configuration.executable, configuration.keepsWorkers) = (1, program, false)
+    let pool = WorkerPool(configuration, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let running = Task { try await pool.run() }
+    try await eventually("the worker has ended") { await pool.lastEnd != nil }
+    let end = try #require(await pool.lastEnd)
+    #expect(end.cause == "the worker process has ended: it ended by signal 6 (Aborted)")
+    let words = length == 3 ? "it [31mbroke; xxx" : String(repeating: "x", count: 400)
+    #expect("\(end)" == end.cause + " with the message \"\(words)\"")
+    running.cancel()
+    try? await running.value
+  }
+
   // MARK: Bounds
 
   /// A program that says that it is ready, sends `messages` when the test lets it, and reads nothing.
