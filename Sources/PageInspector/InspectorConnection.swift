@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTransport
 import NIOCore
-import NIOWebSocket
 import PageRuntime
 import Synchronization
 
@@ -32,10 +31,7 @@ package struct InspectorConnection: Sendable {
   }
 
   private enum Input: Sendable {
-    /// A frame, and what it asks for, if anything.
-    case frame(FrameReading.Action?)
-    case tooLong
-    case lost
+    case socket(SocketInput)
     case news([InspectorNews])
     case pageEnded
     case answer(InspectorAnswer, Int)
@@ -50,7 +46,7 @@ package struct InspectorConnection: Sendable {
     let inputs = Mailbox<Input>(limit: 16)
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { await readFrames(into: inputs) }
+        group.addTask { await SocketInput.read(limit: Self.messageLimit, from: read) { await inputs.put(.socket($0)) } }
         for next in news {
           group.addTask {
             while let news = await next(), !Task.isCancelled { await inputs.put(.news(news)) }
@@ -62,33 +58,32 @@ package struct InspectorConnection: Sendable {
         while let input = await inputs.next() {
           var actions: [InspectorAction] = []
           switch input {
-          case .frame(let action):
+          case .socket(let input):
             silences = 0
-            switch action {
-            case .deliver(.text(let text)): actions = session.receive(Array(text.utf8))
-            case .deliver(.binary(let bytes)): actions = session.receive(bytes)
-            case .pong(let data): try await write(SocketFrames.encoded(.pong, Array(data.readableBytesView)))
-            case .closed(let code, _): return try await write(Self.close(code == 1005 ? nil : code))
-            case .fail(let code, _): return try await write(Self.close(Int(UInt16(webSocketErrorCode: code))))
-            case nil: break
+            switch input {
+            case .message(.text(let text)): actions = session.receive(Array(text.utf8))
+            case .message(.binary(let bytes)): actions = session.receive(bytes)
+            case .ping(let answer): try await write(answer)
+            case .sign: break
+            case .end(let last):
+              if let last { try await write(last) }
+              return
             }
-          case .tooLong: return try await write(Self.close(Int(UInt16(webSocketErrorCode: .messageTooLarge))))
-          case .lost: return
           case .news(let news):
             for item in news { actions += session.receive(item, at: Date().timeIntervalSince1970 * 1_000) }
             if news.isEmpty {
               silences += 1
               guard silences <= Self.silences else { return }
-              try await write(SocketFrames.encoded(.ping, []))
+              try await write(SocketFrames.ping)
             }
           case .pageEnded:
-            try await write(SocketFrames.encoded(.text, InspectorSession.detached))
-            return try await write(Self.close(1000))
+            try await write(SocketFrames.text(InspectorSession.detached))
+            return try await write(SocketFrames.close(1000))
           case .answer(let answer, let question): actions = session.receive(answer, to: question)
           }
           for action in actions {
             switch action {
-            case .send(let text): try await write(SocketFrames.encoded(.text, text))
+            case .send(let text): try await write(SocketFrames.text(text))
             case .ask(let number, let question):
               group.addTask { await inputs.put(.answer(await answer(question), number)) }
             }
@@ -108,34 +103,10 @@ package struct InspectorConnection: Sendable {
       await task.value
     }
   }
-
-  private func readFrames(into inputs: Mailbox<Input>) async {
-    var frames = SocketFrames(limit: Self.messageLimit)
-    var reading = FrameReading(url: "the inspector", limit: Self.messageLimit, isOfClient: true)
-    do {
-      while let bytes = try await read() {
-        frames.add(bytes)
-        while let frame = try frames.next() {
-          await inputs.put(.frame(reading.receive(frame)))
-        }
-      }
-      await inputs.put(.lost)
-    } catch is SocketFrames.TooLong {
-      await inputs.put(.tooLong)
-    } catch {
-      await inputs.put(.lost)
-    }
-  }
-
-  /// The frame that closes the socket. RFC 6455 §5.5.1.
-  private static func close(_ code: Int?) -> ByteBuffer {
-    let body: [UInt8] = code.flatMap { UInt16(exactly: $0) }.map { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } ?? []
-    return SocketFrames.encoded(.connectionClose, body)
-  }
 }
 
 /// Hands values from several tasks to one, which takes them in turn. Who puts one waits while there are as many as may wait.
-final class Mailbox<Value: Sendable>: Sendable {
+package final class Mailbox<Value: Sendable>: Sendable {
   private struct State {
     var values: [Value] = []
     var putting = WaitList()
@@ -145,10 +116,10 @@ final class Mailbox<Value: Sendable>: Sendable {
   private let limit: Int
   private let state = Mutex(State())
 
-  init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = limit }
 
   /// Adds a value; a task that is cancelled adds none.
-  func put(_ value: Value) async {
+  package func put(_ value: Value) async {
     while !Task.isCancelled {
       let waiting: [WaitList.Waiter]? = state.withLock { state in
         guard state.values.count < limit else { return nil }
@@ -161,7 +132,7 @@ final class Mailbox<Value: Sendable>: Sendable {
   }
 
   /// Takes the next value; `nil` for a task that is cancelled.
-  func next() async -> Value? {
+  package func next() async -> Value? {
     while !Task.isCancelled {
       let taken: (Value, [WaitList.Waiter])? = state.withLock { state in
         state.values.isEmpty ? nil : (state.values.removeFirst(), state.putting.removeAll())

@@ -2,8 +2,8 @@ import NIOCore
 import NIOWebSocket
 import PageRuntime
 
-/// Splits the bytes that a client sends over a web socket into frames. RFC 6455 §5.2.
-struct SocketFrames {
+/// Splits the bytes that a client sends over a web socket into frames, and makes a server's frames. RFC 6455 §5.2.
+package struct SocketFrames {
   /// The largest length of a frame's data in bytes.
   let limit: Int
   private var buffer = ByteBuffer()
@@ -67,5 +67,71 @@ struct SocketFrames {
     }
     buffer.writeBytes(data)
     return buffer
+  }
+
+  /// The frame that closes a socket. RFC 6455 §5.5.1.
+  ///
+  /// - Parameter code: the reason as a number; `nil` for none.
+  package static func close(_ code: Int?) -> ByteBuffer {
+    let body: [UInt8] = code.flatMap { UInt16(exactly: $0) }.map { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } ?? []
+    return encoded(.connectionClose, body)
+  }
+
+  /// The frame that asks a client if it is still there. RFC 6455 §5.5.2.
+  package static var ping: ByteBuffer { encoded(.ping, []) }
+
+  /// The frame of a text message.
+  ///
+  /// - Parameter text: UTF-8.
+  package static func text(_ text: [UInt8]) -> ByteBuffer { encoded(.text, text) }
+}
+
+/// What a client's web socket brings, and the frame that answers it.
+package enum SocketInput: Sendable {
+  case message(WebSocketMessage)
+  /// A ping, with the frame that answers it.
+  case ping(ByteBuffer)
+  /// A pong, or a part of a message: the client is there.
+  case sign
+  /// The end, with the last frame that the client is sent; `nil` if the connection is lost.
+  case end(ByteBuffer?)
+
+  /// Reads the socket of a client up to its end, which is the last input.
+  ///
+  /// - Parameters:
+  ///   - limit: the largest length of a message in bytes; a longer one ends the socket.
+  ///   - bytes: returns the bytes that come next; `nil` at the end.
+  ///   - put: takes an input, and returns when there is room for more.
+  package static func read(
+    limit: Int, from bytes: () async throws -> ByteBuffer?, _ put: (SocketInput) async -> Void
+  ) async {
+    var frames = SocketFrames(limit: limit)
+    var reading = FrameReading(url: "a client", limit: limit, isOfClient: true)
+    do {
+      while let bytes = try await bytes() {
+        frames.add(bytes)
+        while let frame = try frames.next() {
+          let input = SocketInput(reading.receive(frame))
+          await put(input)
+          if case .end = input { return }
+        }
+      }
+      await put(.end(nil))
+    } catch is SocketFrames.TooLong {
+      await put(.end(SocketFrames.close(Int(UInt16(webSocketErrorCode: .messageTooLarge)))))
+    } catch {
+      await put(.end(nil))
+    }
+  }
+
+  private init(_ action: FrameReading.Action?) {
+    self =
+      switch action {
+      case .deliver(let message): .message(message)
+      case .pong(let data): .ping(SocketFrames.encoded(.pong, Array(data.readableBytesView)))
+      case .closed(let code, _): .end(SocketFrames.close(code == 1005 ? nil : code))
+      case .fail(let code, _): .end(SocketFrames.close(Int(UInt16(webSocketErrorCode: code))))
+      case nil: .sign
+      }
   }
 }

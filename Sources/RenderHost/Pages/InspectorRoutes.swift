@@ -155,8 +155,8 @@ struct InspectorRoutes: Sendable {
   }
 }
 
-/// The number of web sockets of developer tools.
-private final class SocketCount: Sendable {
+/// The number of open web sockets of one kind.
+final class SocketCount: Sendable {
   /// A counted web socket, until it is left or released.
   final class Place: Sendable {
     private let count: SocketCount
