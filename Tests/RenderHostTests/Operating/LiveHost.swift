@@ -31,24 +31,28 @@ final class LiveHost: Sendable {
       adding: { routes($0.router) })
   }
 
-  /// - Parameter add: called for each listener.
+  /// - Parameters:
+  ///   - parts: adds the routes of another server in place of the status and the dashboard; `nil` for these.
+  ///   - add: called for each listener.
   init(
     _ settings: Settings, controls: HostControls = .fake(), metrics: HostMetrics = HostMetrics(),
-    environment: [String: String] = [:], logger: Logger? = nil, adding add: (ListenerRoutes) -> Void
+    environment: [String: String] = [:], logger: Logger? = nil, parts: (@Sendable (ListenerRoutes) -> Void)? = nil,
+    adding add: (ListenerRoutes) -> Void
   ) async throws {
     var settings = settings
     settings.port = 0
     let ports = Monitor<[SettingKey: Int]>([:])
     var silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     silent.logLevel = .critical
-    let server = HostServer(
+    var server = HostServer(
       settings: settings, controls: controls, metrics: metrics, environment: environment, logger: logger ?? silent,
       whenRunning: { listener, address in ports.change { $0[listener.key] = address?.port ?? -1 } })
-    let parts = try server.parts(trapsSignals: false, adding: add)
+    if let parts { server.partRoutes = parts }
+    let running = try server.parts(trapsSignals: false, adding: add)
     let count = ListenerPlan(settings.server).listeners.count
-    let group = parts.group
+    let group = running.group
     self.group = group
-    hangup = { await parts.hangup.reload() }
+    hangup = { await running.hangup.reload() }
     self.metrics = metrics
     end = Task {
       do { try await group.run() } catch {

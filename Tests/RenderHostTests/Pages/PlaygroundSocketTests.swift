@@ -69,13 +69,15 @@ struct PlaygroundSocketTests {
     let changes = EventLog()
     var settings = Settings()
     settings.limits.connectionsPerAddress = 200
-    let host = try await LiveHost(settings) { router in
-      router.add(middleware: PlaygroundSocket(changes: changes, silence: silence))
-      router.get("/") { _, _ in
-        Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "a document")))
-      }
-      router.get("/other") { _, _ in Response(status: .accepted) }
-    }
+    let host = try await LiveHost(
+      settings,
+      parts: { routes in
+        routes.router.add(middleware: PlaygroundSocket(changes: changes, silence: silence))
+        routes.router.get("/") { _, _ in
+          Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "a document")))
+        }
+        routes.router.get("/other") { _, _ in Response(status: .accepted) }
+      }, adding: { _ in })
     do {
       try await body(host, changes)
     } catch {
@@ -144,15 +146,16 @@ struct PlaygroundSocketTests {
   func refusals() async throws {
     try await running { host, _ in
       let offer = "Sec-WebSocket-Protocol: echo-protocol"
+      let agreement = "\r\nSec-WebSocket-Protocol: echo-protocol\r\n"
       for (fields, status, sentence) in [
         ([], 400, "must be echo-protocol, and the request offers none"),
         (["Sec-WebSocket-Protocol: chat, echo"], 400, #"offers \"chat, echo\""#),
         ([offer, "Origin: https://evil.example"], 403, "a page of https://evil.example may not"),
         ([offer, "Origin: null"], 403, "a page of null may not"),
-        ([offer, "Origin: "], 403, "may not"), ([offer, "Origin: http://192.168.1.20:8080"], 101, ""),
+        ([offer, "Origin: "], 403, "may not"), ([offer, "Origin: http://192.168.1.20:8080"], 101, agreement),
         // As SocketRocket, the library of the app for iOS, writes it.
-        ([offer, "Origin: http://192.168.1.20:8080/"], 101, ""), ([offer], 101, ""),
-        (["sec-websocket-protocol: chat,echo-protocol"], 101, ""),
+        ([offer, "Origin: http://192.168.1.20:8080/"], 101, agreement), ([offer], 101, agreement),
+        (["sec-websocket-protocol: chat,echo-protocol"], 101, agreement),
       ] as [([String], Int, String)] {
         let client = try RawClient(port: host.port)
         client.send(Self.request(fields))
