@@ -100,6 +100,91 @@ struct ElementTreeTests {
     }
   }
 
+  /// Adds up the places at which children of the body are looked for, and those that are numbered.
+  private struct Work {
+    var tree: ElementTree
+    var places = 0
+
+    mutating func apply(_ command: RenderCommand, for ref: String) throws {
+      if let child = tree[ref] { places += tree.body?.places(of: child).count ?? 0 }
+      let before = tree.body?.search.shifts ?? 0
+      try tree.apply(command)
+      if tree.body?.search.shifts ?? 0 < before { places += tree.body?.children.count ?? 0 }
+    }
+  }
+
+  @Test(
+    "each of many siblings is removed, moved or inserted with work that does not grow with their number",
+    .timeLimit(.minutes(1)),
+    arguments: [
+      "removed from the front", "removed from the back", "removed anywhere", "moved to the end", "moved to the front",
+      "reversed", "moved anywhere", "inserted at the front", "inserted anywhere",
+    ])
+  func manySiblings(_ kind: String) throws {
+    let count = 20_000
+    var tree = ElementTree()
+    try tree.apply(.createBody(Self.element("body", (0..<count).map { Self.element("\($0)") })))
+    var work = Work(tree: tree)
+    // The tree has to be the only owner of its elements.
+    tree = ElementTree()
+    for number in 0..<count {
+      let any = "\(number * 7_919 % count)", place = number * 104_729 % count
+      let (command, ref): (RenderCommand, String) =
+        switch kind {
+        case "removed from the front": (.removeElement("\(number)"), "\(number)")
+        case "removed from the back": (.removeElement("\(count - 1 - number)"), "\(count - 1 - number)")
+        case "removed anywhere": (.removeElement(any), any)
+        case "moved to the end": (.moveElement("\(number)", parent: "body", index: nil), "\(number)")
+        case "moved to the front": (.moveElement(any, parent: "body", index: 0), any)
+        case "reversed": (.moveElement("\(count - 1)", parent: "body", index: number), "\(count - 1)")
+        case "moved anywhere": (.moveElement(any, parent: "body", index: place), any)
+        case "inserted at the front": (.addElement(parent: "body", Self.element("new\(number)"), index: 0), "")
+        default: (.addElement(parent: "body", Self.element("new\(number)"), index: place), "")
+        }
+      try work.apply(command, for: ref)
+    }
+    // The whole list would be 10,000 places on average.
+    #expect(work.places / count < 1_200, "\(work.places / count)")
+    let children = try #require(work.tree.body).children
+    #expect(children.count == (kind.hasPrefix("removed") ? 0 : kind.hasPrefix("inserted") ? 2 * count : count))
+    #expect(Set(children).count == children.count)
+  }
+
+  @Test("children are where the commands put them, also after more changes than they are numbered for")
+  func places() throws {
+    var generator = SeededGenerator(seed: 5)
+    var expected = (0..<900).map(String.init)
+    var tree = ElementTree()
+    try tree.apply(.createBody(Self.element("body", [Self.element("other")] + expected.map { Self.element($0) })))
+    try tree.apply(.moveElement("other", parent: "body", index: nil))
+    expected.append("other")
+    for number in 0..<4_000 {
+      let ref = try #require(expected.randomElement(using: &generator))
+      let index = Int.random(in: 0...expected.count, using: &generator)
+      switch Int.random(in: 0...3, using: &generator) {
+      case 0 where ref != "other":
+        try tree.apply(.removeElement(ref))
+        expected.removeAll { $0 == ref }
+      case 1:
+        try tree.apply(.addElement(parent: "body", Self.element("new\(number)"), index: index))
+        expected.insert("new\(number)", at: index)
+      case 2 where ref != "other":
+        // There and back.
+        try tree.apply(.moveElement(ref, parent: "other", index: 0))
+        try tree.apply(.moveElement(ref, parent: "body", index: index))
+        expected.removeAll { $0 == ref }
+        expected.insert(ref, at: min(index, expected.count))
+      default:
+        let former = try #require(expected.firstIndex(of: ref))
+        try tree.apply(.moveElement(ref, parent: "body", index: index))
+        expected.remove(at: former)
+        expected.insert(ref, at: former < index ? index - 1 : index)
+      }
+      if number % 400 == 0 { tree = try ElementTree(root: tree.root, elements: Array(tree.elements.values)) }
+    }
+    #expect(tree.body?.children == expected)
+  }
+
   @Test("the text of a tree is that of its JSON value")
   func jsonText() throws {
     #expect(ElementTree().jsonText == ElementTree().json.text)

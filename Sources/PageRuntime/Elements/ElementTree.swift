@@ -34,6 +34,31 @@ public struct ElementTree: Hashable, Sendable {
     var eventArguments: [String: ScriptValue] = [:]
     /// The id of the component that an element of a cell belongs to; `nil` for others.
     var component: String?
+    /// Where the element is looked for among its siblings, and its children among theirs.
+    var search = Search()
+
+    /// Where an element is looked for among its siblings. The value does not count in comparisons of elements.
+    struct Search: Hashable, Sendable {
+      /// The element's place among its siblings when the parent's children were numbered, or when it was put there.
+      var place = 0
+      /// The number of insertions and removals among the element's children since they were numbered: none is further
+      /// than this from its `place`.
+      var shifts = 0
+
+      /// The shifts after which children are numbered anew. More of them make searches longer, fewer the numbering more
+      /// frequent.
+      static let shiftLimit = 512
+
+      static func == (_: Search, _: Search) -> Bool { true }
+
+      func hash(into _: inout Hasher) {}
+    }
+
+    /// The places among the children at which one of them can be.
+    func places(of child: Element) -> Range<Int> {
+      let end = min(children.count, child.search.place + search.shifts + 1)
+      return min(max(0, child.search.place - search.shifts), end)..<end
+    }
   }
 
   /// The elements by their refs.
@@ -113,6 +138,7 @@ public struct ElementTree: Hashable, Sendable {
     for element in elements where element.parent != nil && !children.contains(element.ref) {
       throw ElementTreeError.unknown(element.ref)
     }
+    for element in elements { number(element.children) }
     if let root { _ = try element(root) }
     self.root = root
   }
@@ -149,38 +175,72 @@ public struct ElementTree: Hashable, Sendable {
   private mutating func insert(
     _ description: ElementDescription, below parent: Dictionary<String, Element>.Index?, at index: Int?
   ) throws {
-    let above = parent.map { (ref: elements.keys[$0], depth: elements.values[$0].depth) }
+    let above = parent.map { place in
+      let count = elements.values[place].children.count
+      return (
+        ref: elements.keys[place], depth: elements.values[place].depth, index: min(max(0, index ?? count), count)
+      )
+    }
     // Most insertions have few elements: what was inserted is removed again if one of them is invalid.
     var added: [String] = []
     do {
-      var waiting = [(description, parent: above?.ref, depth: (above?.depth ?? -1) + 1)]
-      while let (next, parent, depth) = waiting.popLast() {
+      var waiting = [(description, parent: above?.ref, depth: (above?.depth ?? -1) + 1, index: above?.index ?? 0)]
+      while let (next, parent, depth, index) = waiting.popLast() {
         guard depth <= depthLimit else { throw ElementTreeError.tooDeep(depthLimit) }
         guard elements.count < elementLimit else { throw ElementTreeError.tooMany(elementLimit) }
-        if let known = elements.updateValue(Element(next, parent: parent, depth: depth), forKey: next.ref) {
+        let element = Element(next, parent: parent, depth: depth, index: index)
+        if let known = elements.updateValue(element, forKey: next.ref) {
           elements[next.ref] = known
           throw ElementTreeError.duplicate(next.ref)
         }
         added.append(next.ref)
-        for child in next.children { waiting.append((child, parent: next.ref, depth: depth + 1)) }
+        for (index, child) in next.children.enumerated() {
+          waiting.append((child, parent: next.ref, depth: depth + 1, index: index))
+        }
       }
     } catch {
       for ref in added { elements[ref] = nil }
       throw error
     }
-    if let above { place(description.ref, in: above.ref, at: index) }
+    if let above { put(description.ref, in: above.ref, at: above.index) }
   }
 
-  private mutating func place(_ ref: String, in parent: String, at index: Int?) {
-    guard let parent = elements.index(forKey: parent) else { return }
-    let count = elements.values[parent].children.count
-    elements.values[parent].children.insert(ref, at: min(max(0, index ?? count), count))
+  /// Adds an element to the children of another one, which says that it is there.
+  private mutating func put(_ ref: String, in parent: String, at index: Int) {
+    guard let place = elements.index(forKey: parent) else { return }
+    elements.values[place].children.insert(ref, at: index)
+    if index < elements.values[place].children.count - 1 { shift(place) }
+  }
+
+  /// Takes an element out of the children of its parent.
+  ///
+  /// - Returns: its former place.
+  @discardableResult
+  private mutating func takeOut(_ child: Element, of parent: String) -> Int? {
+    guard let place = elements.index(forKey: parent) else { return nil }
+    let places = elements.values[place].places(of: child)
+    guard let index = elements.values[place].children[places].firstIndex(of: child.ref) else { return nil }
+    elements.values[place].children.remove(at: index)
+    if index < elements.values[place].children.count { shift(place) }
+    return index
+  }
+
+  /// Counts that places of children have changed by one, and numbers all of them if that happened often.
+  private mutating func shift(_ parent: Dictionary<String, Element>.Index) {
+    elements.values[parent].search.shifts += 1
+    guard elements.values[parent].search.shifts > Element.Search.shiftLimit else { return }
+    elements.values[parent].search.shifts = 0
+    number(elements.values[parent].children)
+  }
+
+  private mutating func number(_ children: [String]) {
+    for (index, ref) in children.enumerated() { elements[ref]?.search.place = index }
   }
 
   private mutating func remove(_ ref: String) throws {
     let element = try element(ref)
     guard let parent = element.parent else { throw ElementTreeError.body }
-    elements[parent]?.children.removeAll { $0 == ref }
+    takeOut(element, of: parent)
     for gone in preorder(from: ref) { elements[gone.ref] = nil }
   }
 
@@ -197,20 +257,26 @@ public struct ElementTree: Hashable, Sendable {
     let deepest = (below.map(\.depth).max() ?? 0) + shift
     guard deepest <= depthLimit else { throw ElementTreeError.tooDeep(depthLimit) }
     // The index counts the element itself at its former place.
-    let old = former == parent ? elements[former]?.children.firstIndex(of: ref) : nil
-    elements[former]?.children.removeAll { $0 == ref }
-    place(ref, in: parent, at: index.map { index in old.map { $0 < index } == true ? index - 1 : index })
+    let old = takeOut(moved, of: former)
+    let count = elements[parent]?.children.count ?? 0
+    let wanted = index.map { index in
+      if former == parent, let old, old < index { index - 1 } else { index }
+    }
+    let place = min(max(0, wanted ?? count), count)
     elements[ref]?.parent = parent
+    elements[ref]?.search.place = place
+    put(ref, in: parent, at: place)
     for element in below { elements[element.ref]?.depth += shift }
   }
 }
 
 extension ElementTree.Element {
-  fileprivate init(_ description: ElementDescription, parent: String?, depth: Int) {
+  /// - Parameter index: the place among the siblings.
+  fileprivate init(_ description: ElementDescription, parent: String?, depth: Int, index: Int) {
     self.init(
       ref: description.ref, type: description.type, attributes: description.attributes, style: description.style,
       events: description.events, children: description.children.map(\.ref), parent: parent, depth: depth,
-      eventArguments: description.eventArguments)
+      eventArguments: description.eventArguments, search: Search(place: index))
   }
 }
 
