@@ -260,6 +260,7 @@ let package = Package(
         "CacheGateway", "Containers", "Fleet", "LivePages", "ServerKit", "PageInspector", "PageKit", "PageWorkers",
         "CLinux", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

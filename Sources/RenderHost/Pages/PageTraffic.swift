@@ -1,3 +1,4 @@
+import DequeModule
 import Foundation
 import HTTPTypes
 import LivePages
@@ -117,7 +118,7 @@ final class RecordedBodies: Sendable {
   private struct State {
     var bodies: [String: [UInt8]] = [:]
     /// The ids, the oldest first.
-    var order: [String] = []
+    var order: Deque<String> = []
     var bytes = 0
   }
 
@@ -133,8 +134,7 @@ final class RecordedBodies: Sendable {
       state.bodies[id] = body
       state.order.append(id)
       state.bytes += size
-      while state.bytes > Self.limit, !state.order.isEmpty {
-        let oldest = state.order.removeFirst()
+      while state.bytes > Self.limit, let oldest = state.order.popFirst() {
         state.bytes -= (state.bodies.removeValue(forKey: oldest)?.count ?? 0) + 200
       }
     }

@@ -166,6 +166,15 @@ struct InspectorTests {
     #expect(bodies["long"] == nil && bodies["8"] != nil)
   }
 
+  @Test("many short bodies are kept, and dropped, in a time linear in their number", .timeLimit(.minutes(1)))
+  func shortBodies() {
+    let bodies = RecordedBodies()
+    let count = 800_000
+    for number in 0..<count { bodies.add([], for: "\(number)") }
+    let kept = RecordedBodies.limit / 200
+    #expect(bodies["\(count - kept - 1)"] == nil && bodies["\(count - kept)"] != nil && bodies["\(count - 1)"] != nil)
+  }
+
   @Test(
     "an expression that does not end is stopped by the page's limit, and the developer tools learn of the page's end")
   func endlessExpression() async throws {
