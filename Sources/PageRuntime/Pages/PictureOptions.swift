@@ -4,6 +4,9 @@ import Synchronization
 
 /// Bounds the drawings of a process. Those under way may wait for their files at the same time; one at a time lays out,
 /// decodes and draws, which may take much memory. The others wait, and pages take turns.
+///
+/// In a pool of workers calls wait before they come here: the limits are those of an app that draws by itself, and of workers
+/// that get more calls than these.
 final class DrawingTurns: Sendable {
   /// Those of this process.
   static let shared = DrawingTurns()

@@ -46,9 +46,14 @@ package enum Placement {
 /// which clients take turns.
 ///
 /// Calls mostly use the processor, so that more of them at once only add latency and memory. Since a call may wait for
-/// the network, each worker has more than one.
+/// the network, there are several for each worker. They are counted for all workers together: a worker with the pages that
+/// clients ask for may have those of the others too.
+///
+/// This is where clients of a server wait. A worker's own queues, such as the one for pictures of pages (32 drawings in all),
+/// are reached only by calls that were admitted, that is by 8 for each worker: their bounds are for apps that draw without a
+/// pool, and for pools of five workers or more.
 package final class PageAdmission: Sendable {
-  /// The number of concurrent calls of one worker.
+  /// The number of concurrent calls for each worker.
   package static let callsPerWorker = 8
 
   private let gate: FairGate<String>
