@@ -17,7 +17,7 @@ struct PageTestReadingTests {
     let test = try Self.read(
       """
       {"page": "../dist/home.js", "data": {"a": 1}, "device": "tablet", "time": "2026-02-03T04:05:06Z", "seed": 7,
-       "zone": "Europe/Berlin", "locale": "de-DE", "framework": "vue.js", "budgets": {"requests": 6, "elements": 400},
+       "zone": "Europe/Berlin", "locale": "de-DE", "framework": "vue.js", "budgets": {"requests": 6, "processorTime": "0.5s", "elements": 400, "bundleBrotli": 9},
        "answers": [{"url": "a.json", "json": [1]}, {"url": "b", "method": "post", "failure": "away"},
         {"url": "c", "text": "c", "status": 404, "headers": {"content-type": "text/x"}}],
        "steps": [{"snapshot": "start", "styles": true}, {"tap": "text=Add"}, {"input": ["#search", "tent"]},
@@ -30,7 +30,8 @@ struct PageTestReadingTests {
     #expect(test.determinism.time == Date(timeIntervalSince1970: 1_770_091_506))
     #expect(test.determinism.seed == 7 && test.determinism.zone == "Europe/Berlin")
     #expect(test.determinism.locale == "de-DE")
-    #expect(test.budgets.map(\.kind) == [.elements, .requests] && test.budgets.map(\.limit) == [400, 6])
+    #expect(test.budgets.map(\.kind) == [.bundleBrotli, .elements, .requests, .processorTime])
+    #expect(test.budgets.map(\.limit) == [9, 400, 6, 500])
     #expect(test.answers.map(\.method) == ["GET", "POST", "GET"] && test.answers.map(\.status) == [200, 200, 404])
     #expect(test.answers.map(\.fields) == [["Content-Type": "application/json"], [:], ["content-type": "text/x"]])
     #expect(test.answers[1].failure == "away" && test.answers[2].body == Array("c".utf8))
@@ -113,6 +114,19 @@ struct PageTestReadingTests {
       (
         "{\"page\": \"a.js\", \"budgets\": {\"elements\": 1.5}, \"steps\": []}",
         "1:42: expected a limit as a whole number from 0 to 1000000000000, found 1.5"
+      ),
+      (
+        "{\"page\": \"a.js\", \"budgets\": {\"processorTime\": 40}, \"steps\": []}",
+        "1:47: expected a time from 1 ms to 60 s, such as \"40ms\", found 40"
+      ),
+      (
+        "{\"page\": \"a.js\", \"budgets\": {\"processorTime\": \"61s\"}, \"steps\": []}",
+        "1:47: expected a time from 1 ms to 60 s, such as \"40ms\", found \"61s\""
+      ),
+      (
+        "{\"page\": \"a.js\", \"budgets\": {\"memory\": 1}, \"steps\": []}",
+        "1:31: expected \"bundleBytes\", \"bundleBrotli\", \"elements\", \"depth\", \"requests\", \"responseBytes\", "
+          + "\"commands\", \"processorTime\", found \"memory\""
       ),
       (
         "{\"page\": \"a.js\", \"answers\": [{\"url\": \"a\", \"json\": 1, \"text\": \"b\"}], \"steps\": []}",

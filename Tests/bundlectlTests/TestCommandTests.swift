@@ -1,6 +1,7 @@
 import Foundation
 import PageKit
 import PageTesting
+import PageWorkers
 import TestSupport
 import Testing
 
@@ -200,6 +201,32 @@ struct TestCommandTests {
         1 test: 0 passed, 1 failed
 
         """)
+  }
+
+  @Test("the bundle's size with the coding br and the processor time of the opening have budgets")
+  func measuredBudgets() async throws {
+    let project = try Project()
+    let script = try #require(project.text("dist/page.js"))
+    let brotli = try #require(Brotli.encode(Array(script.utf8))).count
+    func budgets(_ brotli: Int, _ time: String) throws {
+      try project.test(#"{"tap": "text=Add"}], "budgets": {"bundleBrotli": \#(brotli), "processorTime": "\#(time)"}"#)
+    }
+    try budgets(brotli, "60s")
+    let kept = try await project.run()
+    #expect(kept.status == 0, "\(kept.output)")
+    // It counts what the page takes, in each of its openings.
+    try Files.write(
+      "\(script)\nlet sum = 0\nfor (let i = 0; i < 2e7; i++) sum += Math.sqrt(i)\nconsole.log('opened ' + sum)\n",
+      to: project.folder.file("dist/page.js"))
+    try budgets(brotli - 1, "1ms")
+    let exceeded = try await project.run()
+    let time = /a.test.json:2:[0-9]+: budget processorTime\n +expected at most 1 ms of processor time, found ([0-9]+)\n/
+    let found = try #require(exceeded.output.firstMatch(of: time), "\(exceeded.output)")
+    #expect(Int(found.1) ?? 0 > 1)
+    let size = /a.test.json:2:35: budget bundleBrotli\n +expected at most [0-9]+ bytes of the bundle with the coding br/
+    #expect(exceeded.output.contains(size), "\(exceeded.output)")
+    // The notes are those of the test's own opening.
+    #expect(exceeded.output.components(separatedBy: "log: opened").count == 2, "\(exceeded.output)")
   }
 
   @Test("a test that hangs is ended after its time and named, and the others go on")

@@ -10,7 +10,8 @@ struct TestCommand: AsyncParsableCommand {
     discussion: """
       Takes test files, and folders that are searched for *.test.json. Each test opens a bundle in a confined process, \
       taps, types and lets time pass, and says what it expects. There is no network: requests have the answers of the \
-      test, and files of the bundle's folder. Time is the page's own, and nothing is waited for.
+      test, and files of the bundle's folder. Time is the page's own, and nothing is waited for. Budgets in the test \
+      limit the bundle's size, also after brotli, what the page needs, and the processor time in which it opens.
 
       A snapshot is a text file in a folder beside the test. A missing one is written, and the output says so. With \
       --ci, or a variable CI in the environment, nothing is written: a missing snapshot and one that no step takes are \

@@ -189,14 +189,24 @@ private struct TestReader {
     return text
   }
 
+  /// A time that a page may take.
+  private func milliseconds(_ value: PlacedJSON) throws(TestFileError) -> Int {
+    guard case .string(let text) = value.value, let time = Duration(text: text),
+      (.milliseconds(1)...(.seconds(60))).contains(time)
+    else { throw fault(value, expected: "a time from 1 ms to 60 s, such as \"40ms\"") }
+    return time.milliseconds
+  }
+
   func budgets(_ value: PlacedJSON) throws(TestFileError) -> [PageTest.Budget] {
     let names = PageTest.Budget.Kind.allCases.map(\.rawValue)
     var budgets: [PageTest.Budget] = []
     let members = try members(of: value, names)
     for kind in PageTest.Budget.Kind.allCases {
       guard let member = members[kind.rawValue] else { continue }
-      let limit = try integer(member, "a limit", in: 0...1_000_000_000_000)
-      budgets.append(PageTest.Budget(kind: kind, limit: Int(limit), place: member.namePlace))
+      let limit =
+        kind == .processorTime
+        ? try milliseconds(member) : Int(try integer(member, "a limit", in: 0...1_000_000_000_000))
+      budgets.append(PageTest.Budget(kind: kind, limit: limit, place: member.namePlace))
     }
     return budgets
   }

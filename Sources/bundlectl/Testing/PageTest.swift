@@ -41,22 +41,25 @@ struct PageTest: Sendable {
   /// A limit that a page must keep.
   struct Budget: Hashable, Sendable {
     enum Kind: String, CaseIterable, Sendable {
-      case bundleBytes, elements, depth, requests, responseBytes, commands
+      case bundleBytes, bundleBrotli, elements, depth, requests, responseBytes, commands, processorTime
 
       /// The noun for messages.
       var noun: String {
         switch self {
         case .bundleBytes: "bytes of the bundle"
+        case .bundleBrotli: "bytes of the bundle with the coding br"
         case .elements: "elements"
         case .depth: "levels of elements"
         case .requests: "requests"
         case .responseBytes: "bytes of responses"
         case .commands: "commands to the tree"
+        case .processorTime: "ms of processor time"
         }
       }
     }
 
     var kind: Kind
+    /// In milliseconds for ``Kind/processorTime``.
     var limit: Int
     var place: TextPlace
   }

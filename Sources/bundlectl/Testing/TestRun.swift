@@ -19,6 +19,8 @@ struct TestRun {
   private var state = TestWorker.State()
   private var mostElements = 0
   private var mostLevels = 0
+  /// The least processor time of an opening; `nil` if it was not measured.
+  private var openingTime: Duration?
 
   /// `true` once the time of a test is over.
   private final class Alarm: Sendable {
@@ -29,6 +31,8 @@ struct TestRun {
   private static let waitStep: Duration = .milliseconds(50)
   /// The failures of a test that are kept.
   private static let failureLimit = 100
+  /// The largest number of openings of which the least processor time counts: a page that is fast enough once is.
+  private static let timedRuns = 5
   /// What a message lists.
   private static let listLimit = 8
 
@@ -83,9 +87,10 @@ struct TestRun {
       await worker.stop()
     }
     await perform()
+    await worker.close()
+    await measureAgain()
     ringing.cancel()
     await ringing.value
-    await worker.close()
     checkBudgets()
     let record = answers.record
     result.notes = record.logs + record.unanswered.map { "the test has no answer for \($0)" }
@@ -96,6 +101,7 @@ struct TestRun {
     let start = test.steps.first?.place ?? TextPlace(line: 1, column: 1)
     do {
       try await take(worker.open(test, at: url, bytes, answers), at: start, "open")
+      openingTime = state.openingTime
     } catch {
       return fail(start, "open", text(of: error))
     }
@@ -241,21 +247,38 @@ struct TestRun {
 
   // MARK: Ends
 
+  /// Opens the page again while that takes more processor time than its budget, and keeps the least time.
+  private mutating func measureAgain() async {
+    guard let budget = test.budgets.first(where: { $0.kind == .processorTime }) else { return }
+    for _ in 1..<Self.timedRuns {
+      guard let time = openingTime, time.milliseconds > budget.limit, state.failure == nil else { return }
+      let answers = TestAnswers(test.answers, page: url, resources: resources)
+      let again = try? await worker.open(test, at: url, bytes, answers)
+      await worker.close()
+      guard let again, again.failure == nil, let next = again.openingTime else { return }
+      openingTime = min(time, next)
+    }
+  }
+
   private mutating func checkBudgets() {
     for budget in test.budgets {
-      let found =
+      let found: Int? =
         switch budget.kind {
         case .bundleBytes: bytes.count
+        case .bundleBrotli: Brotli.encode(bytes)?.count
         case .elements: mostElements
         case .depth: mostLevels
         case .requests: state.requests
         case .responseBytes: Int(clamping: state.responseBytes)
         case .commands: answers.record.commands
+        case .processorTime: openingTime?.milliseconds
         }
-      guard found > budget.limit else { continue }
-      fail(
-        budget.place, "budget \(budget.kind.rawValue)",
-        "expected at most \(budget.limit) \(budget.kind.noun), found \(found)")
+      let subject = "budget \(budget.kind.rawValue)"
+      if let found, found > budget.limit {
+        fail(budget.place, subject, "expected at most \(budget.limit) \(budget.kind.noun), found \(found)")
+      } else if found == nil, result.failures.isEmpty {
+        fail(budget.place, subject, "expected at most \(budget.limit) \(budget.kind.noun), which could not be measured")
+      }
     }
   }
 

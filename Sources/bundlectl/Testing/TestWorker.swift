@@ -32,6 +32,8 @@ actor TestWorker {
     var exceptions: [ScriptException] = []
     var requests = 0
     var responseBytes: Int64 = 0
+    /// The processor time of the page's process while the page opened; `nil` after other steps.
+    var openingTime: Duration?
   }
 
   /// The longest time until a process is ready.
@@ -67,10 +69,16 @@ actor TestWorker {
     let opening = PageOpening(
       url: url.text, options: PageRequestOptions(), data: test.data.json, wait: wait(timers: Self.timers), view: nil,
       isOnce: false, reportsCommands: test.budgets.contains { $0.kind == .commands }, determinism: test.determinism)
-    return try await Self.state(
-      pool.open(
-        page, opening, bytes, ContentDigests(of: bytes).sha256, for: PageCaller(client: "", hasInput: true),
-        location: url.text))
+    let before = await pool.processorTimes()
+    let reply = try await pool.open(
+      page, opening, bytes, ContentDigests(of: bytes).sha256, for: PageCaller(client: "", hasInput: true),
+      location: url.text)
+    let after = await pool.processorTimes()
+    var state = try await Self.state(reply)
+    if let worker = await pool.home(of: page), let start = before[worker], let end = after[worker] {
+      state.openingTime = end - start
+    }
+    return state
   }
 
   /// Fires an event of an element.
