@@ -375,4 +375,114 @@ struct TestCommandTests {
     program.send(SIGINT)
     #expect(await program.result(within: .seconds(60)).status == 130)
   }
+
+  // MARK: Keys
+
+  @Test("keys choose the tests of the next run, and what may happen to their snapshots")
+  func watchedTests() throws {
+    let folder = try TemporaryDirectory()
+    for name in ["a", "b", "c"] { try Files.write("", to: folder.file("\(name).test.json")) }
+    let all = try TestFiles([folder.path])
+    let files = all.paths
+    func results(_ failing: [Int], of files: [String]) -> [TestResult] {
+      files.enumerated().map { index, file in
+        var result = TestResult(file: file)
+        if failing.contains(index) {
+          result.failures = [.init(place: TextPlace(line: 1, column: 1), subject: "a", message: "b")]
+        }
+        return result
+      }
+    }
+    var tests = WatchedTests(mode: .local)
+    #expect(tests.choose(among: all).paths == files)
+    #expect(tests.press("f") == .say("no test has failed"))
+    tests.finish(results([1, 2], of: files))
+    #expect(tests.press("f") == .run(.local))
+    #expect(tests.choose(among: all).paths == [files[1], files[2]])
+    #expect(tests.press("u") == .run(.update) && tests.press("\n") == .run(.local) && tests.press("x") == .nothing)
+    // Those that still fail.
+    tests.finish(results([0], of: [files[1], files[2]]))
+    #expect(tests.choose(among: all).paths == [files[1]])
+    #expect(tests.press("a") == .run(.local))
+    #expect(tests.choose(among: all).paths == files)
+    // The last one that failed passes.
+    #expect(tests.press("f") == .run(.local))
+    tests.finish(results([], of: [files[1]]))
+    #expect(tests.choose(among: all).paths == files)
+    // The last one that failed is gone.
+    tests.finish(results([2], of: files))
+    #expect(tests.press("f") == .run(.local))
+    var rest = all
+    rest.keep([files[0]])
+    #expect(tests.choose(among: rest).paths == [files[0]])
+
+    var careful = WatchedTests(mode: .ci)
+    #expect(careful.press("u") == .say("--ci writes no snapshot") && careful.press("a") == .run(.ci))
+    #expect(WatchedTests.keys(.local).contains("u updates") && !WatchedTests.keys(.ci).contains("u updates"))
+  }
+
+  /// Runs `bundlectl test --watch` on a terminal of its own, and shows its status and the terminal's mode afterwards.
+  private static func onTerminal(_ project: Project, _ keys: Pipe) throws -> RunningProgram {
+    let command =
+      "trap : INT; '\(Command.executable.path)' test --watch --timeout 100s; echo status $?; stty -a"
+    let environment = ["CI": "", "TERM": "xterm", "NO_COLOR": "1", "SHELL": "/bin/sh"]
+    return try RunningProgram(
+      "script", ["-qfc", command, "/dev/null"],
+      environment: ProcessInfo.processInfo.environment.merging(environment) { $1 }, in: project.folder.path,
+      input: .pipe(keys))
+  }
+
+  /// Waits until the command has asked for keys a number of times.
+  private static func wait(for program: RunningProgram, _ runs: Int, _ text: String) async throws {
+    try await program.wait(for: .output) { output in
+      let parts = output.components(separatedBy: "Enter runs the tests again")
+      return parts.count == runs + 1 && parts[runs - 1].contains(text)
+    }
+  }
+
+  private static func hasMode(_ output: String) -> Bool {
+    output.contains(" icanon ") && output.contains(" echo ")
+  }
+
+  @Test("on a terminal, keys run all tests or those that failed, update snapshots, and quit; its mode is restored")
+  func keys() async throws {
+    let project = try Project()
+    try project.test(#"{"snapshot": "start"}]"#)
+    try project.test(#"{"tap": "text=Add"}]"#, "b")
+    try Files.write("div #1\n", to: project.folder.file(Self.snapshot))
+    let keys = Pipe()
+    let program = try Self.onTerminal(project, keys)
+    func press(_ key: String) { keys.fileHandleForWriting.write(Data(key.utf8)) }
+    try await Self.wait(for: program, 1, "2 tests: 1 passed, 1 failed")
+    press("f")
+    try await Self.wait(for: program, 2, "1 test: 0 passed, 1 failed")
+    press("u")
+    try await Self.wait(for: program, 3, "1 test: 1 passed, 0 failed; 1 snapshot changed")
+    press("\r")
+    try await Self.wait(for: program, 4, "2 tests: 2 passed, 0 failed")
+    press("f")
+    try await program.wait(for: .output) { $0.contains("no test has failed") }
+    press("a")
+    try await Self.wait(for: program, 5, "2 tests: 2 passed, 0 failed")
+    press("q")
+    let result = await program.result(within: .seconds(60))
+    #expect(result.output.contains("status 0\r\n") && Self.hasMode(result.output), "\(result.output)")
+    #expect(project.text(Self.snapshot)?.contains("text #1 id=\"count\"") == true)
+  }
+
+  @Test("q ends a run that hangs, and an interruption restores the terminal's mode too", arguments: ["q", "\u{3}"])
+  func endsOnTerminal(_ key: String) async throws {
+    let project = try Project()
+    try project.test(#"{"expect": "text=Add"}]"#)
+    let taps = Array(repeating: #"{"fire": ["text=Add", "click"]}"#, count: 4).joined(separator: ", ")
+    try project.test("\(taps)]", "b")
+    let keys = Pipe()
+    let program = try Self.onTerminal(project, keys)
+    // The second test hangs.
+    try await program.wait(for: .output) { $0.contains("tests/a (1 step)") }
+    keys.fileHandleForWriting.write(Data(key.utf8))
+    let result = await program.result(within: .seconds(60))
+    #expect(!result.wasKilled && Self.hasMode(result.output), "\(result.output)")
+    #expect(result.output.contains(key == "q" ? "status 0\r\n" : "status 130\r\n"), "\(result.output)")
+  }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 import PageWorkers
+import Synchronization
 
 struct TestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -95,7 +96,14 @@ struct TestCommand: AsyncParsableCommand {
     help: ArgumentHelp("Run the tests in an order that follows from this number.", valueName: "seed"))
   var shuffle: UInt64?
 
-  @Flag(name: .long, help: "Run again whenever a test, its page or its answers change, until interrupted.")
+  @Flag(
+    name: .long,
+    help: ArgumentHelp(
+      "Run again whenever a test, its page or its answers change, until interrupted.",
+      discussion: """
+        On a terminal Enter runs the tests again, a all of them and f those that failed, u updates the snapshots, and q \
+        quits with status 0.
+        """))
   var watch = false
 
   func validate() throws {
@@ -116,9 +124,19 @@ struct TestCommand: AsyncParsableCommand {
     let session = TestSession(
       paths: paths, filter: filter, runner: runner, reports: report, output: output, hasTimes: times)
     let interruption = await Interruption()
-    let work = Task { [watch] in try await watch ? session.runOnChanges() : session.run() }
+    let keys = watch ? TerminalKeys() : nil
+    defer { keys?.end() }
+    let hasQuit = Atomic(false)
+    let work = Task { [watch] in try await watch ? session.runOnChanges(keys) : session.run() }
+    async let _: Void? = keys?.read { key in
+      guard key == "q" else { return false }
+      hasQuit.store(true, ordering: .sequentiallyConsistent)
+      work.cancel()
+      return true
+    }
     let (outcome, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
     if wasInterrupted { throw Interruption.exitCode }
+    if hasQuit.load(ordering: .sequentiallyConsistent) { return }
     guard try outcome.get() else { throw ExitCode.failure }
   }
 }
@@ -140,8 +158,9 @@ private struct TestSession: Sendable {
 
   /// - Returns: `true` if all tests passed.
   /// - Throws: ``DescribedError`` if there is nothing to test, or a file cannot be written; `CancellationError`.
-  func run() async throws -> Bool {
-    let files = try files()
+  func run() async throws -> Bool { try await !run(files(), runner.mode).hasFailed }
+
+  private func run(_ files: TestFiles, _ mode: SnapshotMode) async throws -> TestReport {
     guard !files.paths.isEmpty else {
       let place = paths.isEmpty ? "this folder" : paths.joined(separator: ", ")
       let text = filter.map { "no test in \(place) has \($0.quotedForMessage) in its path" }
@@ -149,16 +168,18 @@ private struct TestSession: Sendable {
     }
     let tests = TestRunner.read(files.paths)
     let telling = TestReport(results: [], hasTimes: hasTimes)
+    var runner = runner
+    runner.mode = mode
     let results = await runner.run(tests, of: files.paths) { result in
       for line in telling.lines(of: result, on: .output) { Terminal.output.line(line) }
     }
     try Task.checkCancellation()
     let obsolete = (TestRunner.obsolete(besides: tests) + files.orphans).sorted()
-    if runner.mode == .update { try SnapshotFolder.remove(obsolete) }
-    let report = TestReport(results: results, obsolete: obsolete, mode: runner.mode, hasTimes: hasTimes)
+    if mode == .update { try SnapshotFolder.remove(obsolete) }
+    let report = TestReport(results: results, obsolete: obsolete, mode: mode, hasTimes: hasTimes)
     for line in report.summary() { Terminal.output.line(line) }
     try write(report)
-    return !report.hasFailed
+    return report
   }
 
   private func write(_ results: TestReport) throws {
@@ -181,29 +202,46 @@ private struct TestSession: Sendable {
 
   // MARK: Watching
 
-  /// The time between two looks at the files.
-  private static let lookInterval: Duration = .milliseconds(200)
+  /// The time between two looks at the keys, and the number of these before the next look at the files.
+  private static let lookInterval: Duration = .milliseconds(50)
+  private static let looksAtKeys = 4
 
-  /// Runs the tests again whenever their files change.
+  /// Runs the tests again whenever their files change or a key says so.
   ///
+  /// - Parameter keys: those that are pressed; `nil` without a terminal.
   /// - Throws: `CancellationError`.
-  func runOnChanges() async throws -> Bool {
+  func runOnChanges(_ keys: TerminalKeys?) async throws -> Bool {
+    var tests = WatchedTests(mode: runner.mode)
+    var mode = runner.mode
     while true {
-      let files = try files()
+      let all = try self.files()
+      let files = tests.choose(among: all)
       let watched = Self.files(of: TestRunner.read(files.paths), files.paths)
       // The states are taken before the run reads the files, so that no change is missed.
       let former = watched.map(Self.status)
       do {
-        _ = try await run()
+        tests.finish(try await run(files, mode).results)
       } catch let error as DescribedError {
         // The next change may repair it.
         Terminal.report(error.message, .red)
       }
-      var present = files.paths
-      repeat {
-        try await Task.sleep(for: Self.lookInterval)
+      if keys != nil { Terminal.error.line(Terminal.error.styled(WatchedTests.keys(runner.mode), .dim)) }
+      mode = runner.mode
+      var present = all.paths
+      waiting: repeat {
+        for _ in 0..<Self.looksAtKeys {
+          try await Task.sleep(for: Self.lookInterval)
+          guard let key = keys?.next() else { continue }
+          switch tests.press(key) {
+          case .run(let wanted):
+            mode = wanted
+            break waiting
+          case .say(let text): Terminal.error.line(text)
+          case .nothing: break
+          }
+        }
         present = try self.files().paths
-      } while present == files.paths && watched.map(Self.status) == former
+      } while present == all.paths && watched.map(Self.status) == former
       Terminal.error.line(
         Terminal.error.styled("── \(Date().formatted(date: .omitted, time: .standard))", .dim))
     }

@@ -77,6 +77,92 @@ struct Terminal: Sendable {
   }
 }
 
+/// The keys that are pressed on the terminal of standard input: each by itself, without Enter, and without being shown.
+///
+/// A command in the background reads nothing, and leaves the terminal as it is.
+final class TerminalKeys: Sendable {
+  private struct State {
+    /// The terminal's mode before the first key; `nil` while that is in force.
+    var former: termios?
+    var keys: [Character] = []
+    var isEnded = false
+  }
+
+  private let state = Mutex(State())
+
+  private static let interval: Duration = .milliseconds(50)
+  /// The keys that wait until they are taken.
+  private static let limit = 16
+
+  /// - Returns: `nil` without a terminal to type on.
+  init?() { guard Terminal.isInteractive else { return nil } }
+
+  deinit { end() }
+
+  /// Reads keys until the task is cancelled.
+  ///
+  /// - Parameter pressed: called with each key; `false` keeps it for ``next()``.
+  func read(_ pressed: @Sendable (Character) -> Bool) async {
+    while !Task.isCancelled {
+      for key in look() where !pressed(key) {
+        state.withLock { if $0.keys.count < Self.limit { $0.keys.append(key) } }
+      }
+      try? await Task.sleep(for: Self.interval)
+    }
+  }
+
+  /// The next key that was kept; `nil` if there is none.
+  func next() -> Character? { state.withLock { $0.keys.isEmpty ? nil : $0.keys.removeFirst() } }
+
+  /// Gives the terminal its former mode back. No key is read after this call.
+  func end() {
+    state.withLock { state in
+      state.isEnded = true
+      Self.restore(&state)
+    }
+  }
+
+  /// Sets the mode, also after the shell has changed it while the command was stopped, and returns what was typed.
+  private func look() -> [Character] {
+    state.withLock { state in
+      var mode = termios()
+      guard !state.isEnded, Self.isInForeground, tcgetattr(STDIN_FILENO, &mode) == 0 else { return [] }
+      if mode.c_lflag & tcflag_t(ICANON) != 0 {
+        state.former = mode
+        mode.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        withUnsafeMutableBytes(of: &mode.c_cc) { characters in
+          (characters[Int(VMIN)], characters[Int(VTIME)]) = (1, 0)
+          // These two come as keys, so that the terminal gets its mode back before they do their work.
+          (characters[Int(VSUSP)], characters[Int(VQUIT)]) = (0, 0)
+        }
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &mode)
+      }
+      var waiting = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+      guard poll(&waiting, 1, 0) == 1, waiting.revents & Int16(POLLIN) != 0 else { return [] }
+      var bytes = [UInt8](repeating: 0, count: 64)
+      let count = Foundation.read(STDIN_FILENO, &bytes, bytes.count)
+      guard count > 0 else { return [] }
+      // Keys such as the arrows begin with an escape character, and mean nothing here.
+      let typed = bytes[..<count].prefix { $0 != 0x1B }
+      for (byte, signal) in [(UInt8(0x1A), SIGTSTP), (0x1C, SIGQUIT)] where typed.contains(byte) {
+        Self.restore(&state)
+        // As the terminal does: all processes of the command get it.
+        kill(0, signal)
+        return []
+      }
+      return typed.map { Character(UnicodeScalar($0)) }
+    }
+  }
+
+  private static func restore(_ state: inout State) {
+    guard var former = state.former, isInForeground else { return }
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &former)
+    state.former = nil
+  }
+
+  private static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
+}
+
 /// Lines at the end of a terminal that are redrawn, also by several tasks. Elsewhere nothing is drawn.
 final class DrawnLines: Sendable {
   private let terminal: Terminal

@@ -59,6 +59,12 @@ struct TestFiles: Sendable {
     snapshotFolders = []
   }
 
+  /// Keeps some of the tests. Snapshots of other tests are not looked at.
+  mutating func keep(_ files: Set<String>) {
+    paths = paths.filter(files.contains)
+    snapshotFolders = []
+  }
+
   /// The snapshots of tests that are gone.
   var orphans: [String] {
     let folders = Set(paths.map { SnapshotFolder(ofTest: $0).path })
@@ -74,6 +80,62 @@ struct TestFiles: Sendable {
     let folder = FileManager.default.currentDirectoryPath
     let own = folder == "/" ? "/" : folder + "/"
     return path.hasPrefix(own) ? String(path.dropFirst(own.count)) : path
+  }
+}
+
+/// The tests that a command runs again and again, as the pressed keys choose them.
+struct WatchedTests: Sendable {
+  /// What follows from a key.
+  enum Effect: Hashable, Sendable {
+    case run(SnapshotMode)
+    case say(String)
+    case nothing
+  }
+
+  /// The keys, for a person.
+  static func keys(_ mode: SnapshotMode) -> String {
+    let update = mode == .ci ? "" : ", u updates the snapshots"
+    return "Enter runs the tests again, a all, f those that failed\(update), q quits"
+  }
+
+  private var failed: Set<String> = []
+  private var isOnlyFailed = false
+  private let mode: SnapshotMode
+
+  /// - Parameter mode: what may happen to snapshots if no key says otherwise.
+  init(mode: SnapshotMode) { self.mode = mode }
+
+  mutating func press(_ key: Character) -> Effect {
+    switch key {
+    case "\r", "\n": return .run(mode)
+    case "a":
+      isOnlyFailed = false
+      return .run(mode)
+    case "f":
+      guard !failed.isEmpty else { return .say("no test has failed") }
+      isOnlyFailed = true
+      return .run(mode)
+    case "u": return mode == .ci ? .say("--ci writes no snapshot") : .run(.update)
+    default: return .nothing
+    }
+  }
+
+  /// Takes over the results of a run. When all tests that had failed pass, all tests are run from then on.
+  mutating func finish(_ results: [TestResult]) {
+    for result in results {
+      if result.hasPassed { failed.remove(result.file) } else { failed.insert(result.file) }
+    }
+    if failed.isEmpty { isOnlyFailed = false }
+  }
+
+  /// The tests that run next, among all.
+  mutating func choose(among files: TestFiles) -> TestFiles {
+    failed.formIntersection(files.paths)
+    if failed.isEmpty { isOnlyFailed = false }
+    guard isOnlyFailed else { return files }
+    var files = files
+    files.keep(failed)
+    return files
   }
 }
 
