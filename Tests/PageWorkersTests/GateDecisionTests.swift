@@ -60,6 +60,32 @@ struct GateDecisionTests {
     #expect(try Self.findings(failed) == ["refused exception threw TypeError: x (home.js:3:7)"])
   }
 
+  @Test("an exception has the place of the innermost call if the engine gave none, and that of the source with a map")
+  func mappedExceptions() throws {
+    let url = try #require(PageURL("https://a.example/dist/home.js"))
+    let map = try SourceMap(
+      reading: Array(#"{"version": 3, "sources": ["home.vue"], "names": [], "mappings": ";;;;AASE"}"#.utf8), at: url)
+    var run = GateRun(.rendered)
+    run.record(ScriptException(message: "one", url: url.text, line: 5, column: 9))
+    run.record(ScriptException(message: "two", stack: "f@\(url.text):5:1\ng@\(url.text):1:1"))
+    run.record(ScriptException(message: "three", url: "https://a.example/dist/other.js", line: 5))
+    run.record(ScriptException(message: "four"))
+    let former = run
+    #expect(
+      run.exceptions.map(\.place) == [
+        "\(url.readable):5:9", "\(url.readable):5:1", "https://a.example/dist/other.js:5", nil,
+      ])
+    run.map(through: map, of: url)
+    #expect(
+      run.exceptions.map(\.place) == [
+        "https://a.example/dist/home.vue:10:3", "https://a.example/dist/home.vue:10:3",
+        "https://a.example/dist/other.js:5", nil,
+      ])
+    // It is the same exception.
+    #expect(
+      try Self.findings(run, former).allSatisfy { $0.hasPrefix("shown exception") })
+  }
+
   @Test("a missing part refuses the release unless it was missing before, or apps register it")
   func missing() throws {
     let new = Self.run { $0.missing = [.module("cart"), .component("map")] }

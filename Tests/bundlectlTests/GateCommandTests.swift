@@ -104,6 +104,68 @@ struct GateCommandTests {
     }
   }
 
+  @Test("an exception has the place of the source map that the bundle names, in the release or in its own text")
+  func sourceMaps() async throws {
+    try await Site.running { site in
+      // Line 5 of the bundle is line 10 of the source.
+      let map = #"{"version": 3, "sources": ["src/home.vue"], "names": [], "mappings": ";;;;AASE"}"#
+      let throwing = "gone.name();\n//# sourceMappingURL="
+      try site.write(Self.page("a", more: throwing + "beside.js.map"), to: "pages/beside.js")
+      try site.write(map, to: "pages/beside.js.map")
+      let inText = "data:application/json;base64,\(Data(map.utf8).base64EncodedString())"
+      try site.write(Self.page("a", more: throwing + inText), to: "pages/inside.js")
+      try site.write(Self.page("a", more: throwing + "none.js.map"), to: "pages/none.js")
+      try site.write(Self.page("a", more: throwing + "bad.js.map"), to: "pages/bad.js")
+      try site.write("{}", to: "pages/bad.js.map")
+      try site.write("secret", to: "outside.js.map")
+      try site.write(Self.page("a", more: throwing + "../outside.js.map"), to: "pages/outside.js")
+      let result = try await Self.build(site, "--gate", "--json")
+      #expect(result.status == 1)
+      let gate = try #require(try result.json["gate"] as? [String: Any])
+      let findings = try #require(gate["findings"] as? [[String: Any]])
+      let places = findings.map { finding -> String in
+        let text = finding["text"] as? String ?? ""
+        return "\(finding["page"] ?? "") \(text.split(separator: "(").last ?? "")"
+      }
+      #expect(places.count == 5, "\(places)")
+      for (place, expected) in zip(
+        places,
+        [
+          "bad pages/bad.js:5:", "beside pages/src/home.vue:10:3)", "inside pages/src/home.vue:10:3)",
+          "none pages/none.js:5:", "outside pages/outside.js:5:",
+        ])
+      {
+        #expect(place.hasPrefix(expected), "\(places)")
+      }
+    }
+  }
+
+  @Test("modules that gate.json names as registered are there and do nothing; built-in ones work as ever")
+  func registeredModules() async throws {
+    let script = """
+      var cart = weex.requireModule('cart');
+      if (!weex.isRegisteredModule('cart') || cart.add(1, function () { gone() }) !== undefined) gone();
+      b.appendChild(d.createElement('map', {}));
+      weex.requireModule('stream').fetch({ url: 'data/own.json', type: 'json' }, function (r) {
+        b.appendChild(d.createElement('switch', { attr: { value: r.data } }))
+      })
+      """
+    try await Site.running { site in
+      try site.write(Self.page("a"), to: "old/home.js")
+      try site.write(Self.page("a", more: script), to: "pages/home.js")
+      try site.write("1", to: "pages/data/own.json")
+      try site.write(#"{"registered": ["cart", "map", "stream"]}"#, to: "gate.json")
+      let result = try await Self.build(site, "--former", "old", "--gate")
+      #expect(result.status == 0, "\(result.error)")
+      #expect(result.error.contains("has more elements: 1 map in div, 1 switch in div"), "\(result.error)")
+      #expect(!result.error.contains("not registered") && !result.error.contains("no method"), "\(result.error)")
+      // Others are missing as ever.
+      try site.write(Self.page("a", more: "weex.requireModule('carts').add(1)"), to: "pages/home.js")
+      let missing = try await Self.build(site, "--former", "old", "--gate")
+      #expect(missing.status == 1 && missing.error.contains("the module \"carts\" is not registered"))
+    }
+  }
+
   @Test("requests are answered from the release and from recordings, and others fail without being the page's fault")
   func answers() async throws {
     let fetch = """

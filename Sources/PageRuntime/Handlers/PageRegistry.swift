@@ -106,6 +106,14 @@ public final class PageRegistry: Sendable {
     return register { $0.modules.set(name, methods) }
   }
 
+  /// Registers modules without methods, where there are none of these names: calls of them do nothing, and return
+  /// `undefined`.
+  package func registerIdleModules(_ names: [String]) {
+    register { snapshot in
+      for name in names where snapshot.modules.modules[name] == nil { snapshot.modules.set(name, [:]) }
+    }
+  }
+
   /// Registers a component with methods of its own. Methods that it has already stay.
   ///
   /// A call of a component's method returns nothing to the script, and runs after the script has returned:

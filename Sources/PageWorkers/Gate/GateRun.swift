@@ -21,14 +21,27 @@ package struct GateRun: Hashable, Sendable {
     package var message: String
     /// The URL, line and column; `nil` if they are unknown.
     package var place: String?
+    /// The place as the engine told it, without the message and the calls.
+    private var thrown: ScriptException?
 
     package init(message: String, place: String? = nil) { (self.message, self.place) = (message, place) }
 
     init(_ exception: ScriptException) {
       message = String(exception.message.prefix(GateRun.textLimit))
-      guard let line = exception.line else { return }
+      var thrown = exception.located
+      (thrown.message, thrown.stack) = ("", nil)
+      self.thrown = thrown
+      place = Self.place(thrown)
+    }
+
+    private static func place(_ exception: ScriptException) -> String? {
+      guard let line = exception.line else { return nil }
       let file = exception.url.map { PageURL($0)?.readable ?? $0 } ?? "script"
-      place = "\(file):\(line)\(exception.column.map { ":\($0)" } ?? "")"
+      return "\(file):\(line)\(exception.column.map { ":\($0)" } ?? "")"
+    }
+
+    fileprivate mutating func map(through map: SourceMap, of url: PageURL) {
+      if let thrown { place = Self.place(thrown.mapped(through: map, of: url.text)) }
     }
   }
 
@@ -73,6 +86,11 @@ package struct GateRun: Hashable, Sendable {
       return
     }
     exceptions.append(exception)
+  }
+
+  /// Gives the exceptions the places of a bundle's sources.
+  mutating func map(through map: SourceMap, of url: PageURL) {
+    for index in exceptions.indices { exceptions[index].map(through: map, of: url) }
   }
 
   mutating func record(_ part: MissingPart) {

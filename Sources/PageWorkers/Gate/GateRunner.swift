@@ -168,6 +168,7 @@ private actor GateLane {
     if let advice = configuration.frameworkAdvice { pool.frameworkAdvice = advice }
     if let advice = configuration.preludeAdvice { pool.preludeAdvice = advice }
     pool.environment = configuration.environment
+    pool.idleModules = settings.registered.sorted()
     // Each run costs the same.
     pool.readyEngines = 0
     // Each page runs, also if it has the bundle of one that was stopped.
@@ -204,11 +205,12 @@ private actor GateLane {
     let record = GatePage(release, answers, at: page.url)
     await pool.attach(record)
     do {
-      return try await withTaskCancellationHandler {
+      let done = try await withTaskCancellationHandler {
         try await run(page, bytes, record, in: pool)
       } onCancel: {
         running.cancel()
       }
+      return await record.located(done, bytes)
     } catch {
       try Task.checkCancellation()
       let isLate = .now >= limit
@@ -218,7 +220,7 @@ private actor GateLane {
       var run = record.run
       run.bundleBytes = Int64(bytes.count)
       run.outcome = try isLate ? .stopped("it was not done after \(pageLimit.inSeconds)") : outcome(error, &run)
-      return run
+      return await record.located(run, bytes)
     }
   }
 
@@ -339,6 +341,22 @@ private final class GatePage: WorkerPoolDelegate {
 
   /// The run of the page so far.
   var run: GateRun { state.run.withLock(\.self) }
+
+  /// Gives the exceptions of a run the places of the bundle's sources, if the bundle names a source map that is a file of
+  /// the release, or in its own text. A map that cannot be read is no fault of the page.
+  func located(_ run: GateRun, _ bundle: [UInt8]) async -> GateRun {
+    let text = String(decoding: bundle, as: UTF8.self)
+    guard !run.exceptions.isEmpty, let reference = SourceMap.reference(in: text) else { return run }
+    var map: SourceMap?
+    if reference.lowercased().hasPrefix("data:") {
+      map = try? await loader?.sourceMap(of: text, at: url)
+    } else if let place = url.resolving(reference), let bytes = try? await release.content(at: place) {
+      map = try? SourceMap(reading: bytes, at: place)
+    }
+    var run = run
+    if let map { run.map(through: map, of: url) }
+    return run
+  }
 
   private static func name(_ method: String, _ url: String) -> String {
     "\(method.prefix(20)) \(url.prefix { $0 != "?" && $0 != "#" }.prefix(200))"

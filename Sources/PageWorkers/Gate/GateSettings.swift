@@ -64,7 +64,7 @@ package struct GateSettings: Hashable, Sendable {
   package var exemptions: [Exemption] = []
   /// Bundles that are no pages, and are not run.
   package var leftOut: [Pattern] = []
-  /// The names of modules and components that the apps of the pages register.
+  /// The names of modules and components that the apps of the pages register. Pages find such modules, which do nothing.
   package var registered: Set<String> = []
   /// The folder of recorded answers, relative to the file's; `nil` for none.
   package var answers: String?

@@ -46,6 +46,8 @@ package actor WorkerPool: Service {
     /// right to, which takes some 100 ms and 12 MB.
     package var draws = false
     package var environment: ScriptValue = [:]
+    /// The names of modules that pages find, besides the built-in ones, and that do nothing.
+    package var idleModules: [String] = []
     /// The value of `process.env.NODE_ENV` in pages.
     package var nodeEnvironment = ScriptConfiguration().nodeEnvironment
     /// `true` if requests of pages without a behaviour are answered twice, from the cache and the network.
@@ -259,7 +261,8 @@ package actor WorkerPool: Service {
       ) { $1 },
       preludeAdvice: Dictionary(BundleType.allCases.map { ($0.rawValue, configuration.preludeAdvice($0)) }) { $1 },
       socketAdvice: configuration.socketAdvice, readyEngines: configuration.readyEngines,
-      environment: configuration.environment.json, nodeEnvironment: configuration.nodeEnvironment,
+      environment: configuration.environment.json, idleModules: configuration.idleModules,
+      nodeEnvironment: configuration.nodeEnvironment,
       refreshesAlways: configuration.refreshesAlways,
       entriesAtOnce: max(1, ProcessInfo.processInfo.activeProcessorCount / max(1, configuration.workers)),
       memory: configuration.memory, questions: configuration.questions)

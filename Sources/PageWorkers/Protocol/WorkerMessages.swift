@@ -155,6 +155,8 @@ package struct WorkerSetUp: Codable, Sendable {
   /// The number of engines kept for further pages.
   var readyEngines: Int
   var environment: JSONValue
+  /// The names of modules that do nothing.
+  var idleModules: [String]
   /// The value of `process.env.NODE_ENV`.
   var nodeEnvironment: String
   /// The behaviour of requests that name none.

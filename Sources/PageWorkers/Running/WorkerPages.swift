@@ -67,8 +67,10 @@ import Synchronization
       storage: MemoryStorage(), modals: SilentModals(), sockets: NoWebSockets(advice: setUp.socketAdvice))
     // A process without the libraries cannot load them any more.
     if (try? fonts?.get()) == nil { handlers.measurer = FixedAdvances() }
+    let registry = PageRegistry(defaults: handlers)
+    registry.registerIdleModules(setUp.idleModules)
     environment = PageEnvironment(
-      resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
+      resources: resources, bundles: nil, registry: registry,
       configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
       frameworks: FrameworkPool(scripts),
       channelOutlet: { page, name, message in
