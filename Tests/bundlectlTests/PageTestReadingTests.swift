@@ -125,7 +125,7 @@ struct PageTestReadingTests {
       ),
       (
         "{\"page\": \"a.js\", \"budgets\": {\"memory\": 1}, \"steps\": []}",
-        "1:31: expected \"bundleBytes\", \"bundleBrotli\", \"elements\", \"depth\", \"requests\", \"responseBytes\", "
+        "1:30: expected \"bundleBytes\", \"bundleBrotli\", \"elements\", \"depth\", \"requests\", \"responseBytes\", "
           + "\"commands\", \"processorTime\", found \"memory\""
       ),
       (

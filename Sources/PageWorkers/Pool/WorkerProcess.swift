@@ -41,13 +41,13 @@ extension WorkerProcess {
     return Self.lastWords(of: bytes.prefix(max(0, count)))
   }
 
-  /// The last lines of a text, as one line of at most 400 characters without control characters.
+  /// The last lines of a text, as one line of at most 1,200 characters without control characters.
   static func lastWords(of bytes: some Sequence<UInt8>) -> String {
     let lines = String(decoding: Array(bytes), as: UTF8.self).split(whereSeparator: \.isNewline).map { line in
       String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
         .trimmingCharacters(in: .whitespaces)
     }
-    return String(lines.filter { !$0.isEmpty }.joined(separator: "; ").suffix(400))
+    return String(lines.filter { !$0.isEmpty }.joined(separator: "; ").suffix(1_200))
   }
 }
 

@@ -128,6 +128,9 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     }
   }
 
+  /// The reason for those who use pages: without what the process has written, which is for who runs it.
+  package var told: String { if case .ended(let how, _) = self { Self.ended(how).description } else { description } }
+
   package var description: String {
     switch self {
     case .time(let took?, let limit):

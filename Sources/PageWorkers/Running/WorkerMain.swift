@@ -35,6 +35,7 @@ package enum WorkerMain {
     guard let parent = CommandLine.arguments.dropFirst(2).first.flatMap({ pid_t($0) }),
       let board = SharedHeartbeats(descriptor: boardDescriptor, isWritable: true)
     else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }
+    tellAborts()
     // One malloc arena for each script that runs at a time. The default is eight for each processor, and each arena
     // keeps the memory of the pages of one thread: 0.6 MB for a page.
     _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
@@ -89,6 +90,31 @@ package enum WorkerMain {
     var pointers = words.map { strdup($0) } + [nil]
     execv("/proc/self/exe", &pointers)
     refuse("the worker cannot start again without \(thread): \(String(cString: strerror(errno)))")
+  }
+
+  /// execinfo.h, which Swift's module of the C library lacks.
+  private typealias Backtrace = @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, CInt) -> CInt
+  private typealias SymbolsWriter = @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, CInt, CInt) -> Void
+  private static let backtrace = dlsym(nil, "backtrace").map { unsafeBitCast($0, to: Backtrace.self) }
+  private static let writeSymbols = dlsym(nil, "backtrace_symbols_fd").map { unsafeBitCast($0, to: SymbolsWriter.self) }
+
+  /// Has abort() write the calls that led to it to the standard error, which the program that started this process reads. The
+  /// engine and the C++ library end the process without a word.
+  private static func tellAborts() {
+    // The first call loads a library, which cannot be loaded after the confinement.
+    var frame: UnsafeMutableRawPointer?
+    guard let backtrace, writeSymbols != nil, backtrace(&frame, 1) >= 0 else { return }
+    signal(SIGABRT) { _ in
+      // Those of the signal itself are left out.
+      let (first, count) = (3, 16)
+      withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: count) { frames in
+        guard let start = frames.baseAddress, let backtrace = WorkerMain.backtrace else { return }
+        let found = Int(backtrace(start, CInt(count)))
+        if found > first { WorkerMain.writeSymbols?(start + first, CInt(found - first), STDERR_FILENO) }
+      }
+      signal(SIGABRT, SIG_DFL)
+      raise(SIGABRT)
+    }
   }
 
   private static func refuse(_ reason: String) -> Never {

@@ -217,6 +217,18 @@ import Testing
     }
   }
 
+  @Test("a worker that aborts is reported with the calls that led to it")
+  func abortedWorker() async throws {
+    try await PageFarm.running([:], workers: 1) { farm in
+      let worker = try #require(await farm.running.workers.status().workers.first)
+      kill(worker.pid, SIGABRT)
+      try await farm.until { await farm.running.workers.lastEnd != nil }
+      let end = try #require(await farm.running.workers.lastEnd)
+      #expect("\(end)".contains("signal 6 (Aborted) with the message") && "\(end)".contains("[0x"), "\(end)")
+      #expect(!end.told.contains("[0x"))
+    }
+  }
+
   @Test("what a worker writes to its standard error before it ends is part of the reason", arguments: [3, 70_000])
   func lastWords(length: Int) async throws {
     let folder = try TemporaryDirectory()
@@ -237,7 +249,7 @@ import Testing
     try await eventually("the worker has ended") { await pool.lastEnd != nil }
     let end = try #require(await pool.lastEnd)
     #expect(end.cause == "the worker process has ended: it ended by signal 6 (Aborted)")
-    let words = length == 3 ? "it [31mbroke; xxx" : String(repeating: "x", count: 400)
+    let words = length == 3 ? "it [31mbroke; xxx" : String(repeating: "x", count: 1_200)
     #expect("\(end)" == end.cause + " with the message \"\(words)\"")
     running.cancel()
     try? await running.value
