@@ -279,7 +279,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Releases", "CLinux",
+        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Releases", "RenderHost", "ServerKit", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

@@ -120,6 +120,10 @@ package enum LiveEvent {
   package static let again = "again"
   /// The page has ended, with the reason.
   package static let ended = "ended"
+  /// The page's script has an error, which its author sees with the lines around it.
+  package static let fault = "fault"
+  /// The error is gone.
+  package static let mended = "mended"
 
   /// The name under which viewers are told of an event of their page; `nil` for one that they are not told of.
   package static func told(of event: String) -> String? {

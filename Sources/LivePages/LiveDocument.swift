@@ -22,6 +22,7 @@ package struct LiveDocument: Sendable {
 
   /// - Parameters:
   ///   - page: the page's id.
+  ///   - run: another number for each run of its script.
   ///   - view: its view, as JSON.
   ///   - position: the id of the last event before the view.
   ///   - request: the request that opens the page again, as JSON.
@@ -29,11 +30,12 @@ package struct LiveDocument: Sendable {
   ///   - nonce: a text that no page can know.
   /// - Throws: ``JSONError``, `DecodingError`.
   package init(
-    page: String, view: [UInt8], position: Int, request: JSONValue, isShared: Bool, nonce: String = Self.nonce()
+    page: String, run: UInt64, view: [UInt8], position: Int, request: JSONValue, isShared: Bool,
+    nonce: String = Self.nonce()
   ) throws {
     let view: View = try JSONValue(reading: view).decoded()
     let facts = [
-      ("page", page), ("number", "\(view.number)"), ("position", "\(position)"),
+      ("page", page), ("run", "\(run)"), ("number", "\(view.number)"), ("position", "\(position)"),
       ("request", String(decoding: request.text, as: UTF8.self)), ("shared", isShared ? "yes" : ""),
     ].map { " data-\($0)=\"\($1.escaped)\"" }.joined()
     html = """
@@ -59,6 +61,10 @@ package struct LiveDocument: Sendable {
 
   private static let script = String(decoding: PackageResources.live_js, as: UTF8.self)
   private static let styles = String(decoding: PackageResources.live_css, as: UTF8.self)
+  /// The styles of an error that the author of a page sees, for other documents too: those of the class `live-fault`.
+  package static var faultStyles: String {
+    styles.split(separator: "\n").filter { $0.contains(".live-fault") }.joined(separator: "\n")
+  }
 
   /// 128 random bits.
   package static func nonce() -> String {
@@ -71,10 +77,11 @@ package struct LiveDocument: Sendable {
 
   /// The view of a page for the document's script, as JSON.
   package static func json(
-    page: String, view: [UInt8], position: Int, request: JSONValue, isShared: Bool
+    page: String, run: UInt64, view: [UInt8], position: Int, request: JSONValue, isShared: Bool
   ) -> [UInt8] {
     let members: [String: JSONValue] = [
-      "page": .string(page), "position": .integer(Int64(position)), "request": request, "shared": .bool(isShared),
+      "page": .string(page), "run": .integer(Int64(clamping: run)), "position": .integer(Int64(position)),
+      "request": request, "shared": .bool(isShared),
     ]
     // The view is JSON already, and is inserted as it is.
     return JSONValue.object(members).text.dropLast() + Array(",\"view\":".utf8) + view + Array("}".utf8)

@@ -31,15 +31,21 @@ package struct LiveInput: Decodable, Hashable, Sendable {
   /// The attributes that a user changes.
   package static let attributes: Set<String> = ["checked", "index", "value"]
 
-  private struct Inputs: Decodable, Sendable { let events: [LiveInput] }
+  private struct Inputs: Decodable, Sendable {
+    let events: [LiveInput]
+    let run: UInt64?
+  }
 
-  /// Reads the body of a request: `{"events": [{"ref", "type", "event", "changes"}]}`.
+  /// Reads the body of a request: `{"run", "events": [{"ref", "type", "event", "changes"}]}`.
   ///
+  /// - Returns: the events, and the number of the run of the page's script that the refs are of; `nil` for the present one.
   /// - Throws: ``DescribedError`` with what was found and what was expected.
-  package static func read(_ body: [UInt8]) throws -> [LiveInput] {
+  package static func read(_ body: [UInt8]) throws -> (events: [LiveInput], run: UInt64?) {
     let inputs: [LiveInput]
+    let run: UInt64?
     do {
-      inputs = try JSONValue(reading: body).decoded(as: Inputs.self).events
+      let read = try JSONValue(reading: body).decoded(as: Inputs.self)
+      (inputs, run) = (read.events, read.run)
     } catch {
       throw DescribedError("the body is not {\"events\": [{\"ref\": …, \"type\": …}]}: \(error.jsonReason)")
     }
@@ -47,7 +53,7 @@ package struct LiveInput: Decodable, Hashable, Sendable {
       throw DescribedError("the body has \(inputs.count) events, and the limit is \(countLimit)")
     }
     for input in inputs { try input.check() }
-    return inputs
+    return (inputs, run)
   }
 
   private func check() throws {

@@ -33,13 +33,20 @@
     isSending = true;
     let tries = 0;
     while (queue.length) {
-      const id = queue[0].page, events = [];
-      while (queue.length && queue[0].page === id && events.length < 32) events.push(queue.shift().event);
+      const id = queue[0].page, batch = [];
+      while (queue.length && queue[0].page === id && batch.length < 32) batch.push(queue.shift());
       try {
-        const answer = await ask("POST", `/pages/${id}/live/events`, { events });
+        // The refs are those of the elements now: the script may have run anew since the user did it.
+        const run = pages.get(id)?.run, events = batch.map(({ element, event }) => ({ ref: element.dataset.ref, ...event }));
+        const answer = await ask("POST", `/pages/${id}/live/events`, { run, events });
         if (answer.status === 503 && tries++ < 5) {
-          queue.unshift(...events.map((event) => ({ page: id, event })));
+          queue.unshift(...batch);
           await pause(1000 * (Number(answer.headers.get("Retry-After")) || 1));
+        } else if (answer.status === 409 && tries++ < 100) {
+          // The new run is shown first.
+          if (page.id === id && page.run === run) refetch();
+          await pause(30);
+          queue.unshift(...batch.filter(({ element }) => element.isConnected));
         } else {
           tries = 0;
           if (!answer.ok) console.warn(await reason(answer));
@@ -50,13 +57,13 @@
   };
 
   const fire = (element, type, event = {}, attrs) => {
-    const next = { ref: element.dataset.ref, type, event: { position: place(element), ...event } };
+    const next = { type, event: { position: place(element), ...event } };
     if (attrs) next.changes = { attrs };
     const last = queue[queue.length - 1];
     // Of scrolling and typing the latest counts.
     const isLatest = (type === "scroll" || type === "input") && last && last.page === page.id
-      && last.event.type === type && last.event.ref === next.ref;
-    if (isLatest) last.event = next; else queue.push({ page: page.id, event: next });
+      && last.event.type === type && last.element === element;
+    if (isLatest) last.event = next; else queue.push({ page: page.id, element, event: next });
     send();
   };
 
@@ -193,28 +200,67 @@
     dress(change);
   };
 
-  /** Shows the whole page anew: what was scrolled, typed and chosen in the same elements stays. */
+  /** Gives an element the attributes of another one. A text that its user has typed stays unless the page changes it. */
+  const dressAs = (element, other) => {
+    for (const { name } of [...element.attributes]) {
+      if (other.hasAttribute(name)) continue;
+      element.removeAttribute(name);
+      if (name === "value" && isField(element)) setText(element, "");
+    }
+    for (const { name, value } of other.attributes) {
+      if (element.getAttribute(name) === value) continue;
+      element.setAttribute(name, value);
+      if (name === "value" && isField(element)) setText(element, value);
+    }
+  };
+
+  /** Changes what is in a node into what is in another one. Nodes that stay keep their scroll offset and the focus. */
+  const morph = (node, other) => {
+    let at = node.firstChild, kept = node.childNodes.length;
+    const wanted = [...other.childNodes];
+    for (const [index, next] of wanted.entries()) {
+      // Where fewer nodes follow than are there, those before the next one of its kind have gone.
+      let same = at;
+      if (kept > wanted.length - index) while (same && same.nodeName !== next.nodeName) same = same.nextSibling;
+      while (same && at !== same) {
+        const gone = at;
+        at = at.nextSibling;
+        gone.remove();
+        kept -= 1;
+      }
+      if (at?.nodeName !== next.nodeName) { node.insertBefore(next, at); continue; }
+      if (!(next instanceof Element)) {
+        if (at.data !== next.data) at.data = next.data;
+      } else if (at instanceof HTMLTextAreaElement) {
+        if (at.defaultValue !== next.defaultValue) { at.defaultValue = next.defaultValue; setText(at, next.defaultValue); }
+        dressAs(at, next);
+      } else {
+        dressAs(at, next);
+        morph(at, next);
+      }
+      at = at.nextSibling;
+      kept -= 1;
+    }
+    while (at) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
+  };
+
+  /** Shows the whole page anew: what was scrolled, typed and chosen in elements that stay is kept. */
   const fill = (view) => {
-    const active = document.activeElement;
-    const kept = isField(active) && active.dataset.ref
-      ? { ref: active.dataset.ref, value: active.value, range: [active.selectionStart, active.selectionEnd] } : null;
-    const scrolled = [...elements].map(([ref, at]) => [ref, at.scrollLeft, at.scrollTop]).filter(([, x, y]) => x || y);
-    const [left, top] = [scrollX, scrollY];
+    const template = document.createElement("template");
+    template.innerHTML = view.html;
     isQuiet = true;
     seen.disconnect();
     elements.clear();
-    document.body.innerHTML = view.html;
+    for (const field of document.body.querySelectorAll("input,textarea")) sent.delete(field);
+    morph(document.body, template.content);
     page.number = view.number;
     dress(view);
+    for (const element of document.body.querySelectorAll("[data-ref]")) element.liveSeen = element.liveEnd = undefined;
     note(document.body);
-    for (const [ref, x, y] of scrolled) elements.get(ref)?.scrollTo({ left: x, top: y, behavior: "instant" });
-    scrollTo({ left, top, behavior: "instant" });
-    const field = kept && elements.get(kept.ref);
-    if (isField(field)) {
-      field.value = kept.value;
-      field.focus({ preventScroll: true });
-      if (kept.range[0] !== null) select(field, ...kept.range);
-    }
     isQuiet = false;
   };
 
@@ -261,6 +307,31 @@
     end.replaceChildren(text, button);
   };
 
+  /** Shows its author an error of the page's script, over what the page has shown. Escape and a click take it away. */
+  const showFault = (fault) => {
+    hideFault();
+    const shade = box("live-fault"), made = (tag, text) => {
+      const element = document.createElement(tag);
+      element.textContent = text;
+      shade.append(element);
+      return element;
+    };
+    shade.setAttribute("role", "alert");
+    made("h2", fault.message);
+    if (fault.place) made("p", fault.place);
+    if (fault.lines.length) {
+      const code = made("pre", "");
+      for (const line of fault.lines) {
+        const text = document.createElement(line.number === fault.line ? "b" : "span");
+        text.textContent = `${String(line.number).padStart(4)}  ${line.text}`;
+        code.append(text, line.number === fault.line ? "" : "\n");
+      }
+    }
+    if (fault.stack.length) made("pre", fault.stack.join("\n"));
+    shade.addEventListener("click", () => { if (!String(getSelection())) hideFault(); });
+  };
+  const hideFault = () => document.querySelector("html > .live-fault")?.remove();
+
   // MARK: The stream of patches
 
   let isAway = false;
@@ -277,6 +348,8 @@
     on("navigate", navigate);
     on("message", (message) => say(message.text, 3000));
     on("exception", (fault) => console.error(fault.message));
+    on("fault", showFault);
+    on("mended", () => hideFault());
     on("reopened", (why) => { say(`This page has begun again: ${why.reason}.`, 10000); refetch(); });
     on("ended", (why) => ended(why.reason || "it was closed"));
     on("busy", () => say("Too many viewers see this page: waiting for a place.", 5000));
@@ -307,7 +380,8 @@
         if (answer.ok) {
           const now = await answer.json();
           if (page !== wanted) break;
-          page.position = now.position;
+          // What was told since the last event is told again: the patches that the view has are known by their numbers.
+          page.run = now.run;
           fill(now.view);
           listen();
           break;
@@ -325,8 +399,8 @@
   const open = async (request) => {
     const answer = await ask("POST", "/live", request);
     if (!answer.ok) throw new Error(await reason(answer));
-    const { page: id, position, view, request: known, shared } = await answer.json();
-    const made = { id, position, request: known, shared, view };
+    const { page: id, run, position, view, request: known, shared } = await answer.json();
+    const made = { id, run, position, request: known, shared, view };
     pages.set(id, made);
     return made;
   };
@@ -350,6 +424,7 @@
 
   const show = (next) => {
     document.querySelector("html > .live-end")?.remove();
+    hideFault();
     page = next;
     if (page.nodes) {
       document.body.replaceChildren(page.nodes);
@@ -401,12 +476,21 @@
     } catch (error) { say(`The page cannot be opened: ${error.message}.`, 8000); }
   });
 
+  // A browser has few connections to a host: a frame that is not seen leaves them to others.
+  if (window !== top) {
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) stream?.close(); else if (!page.isOver) refetch();
+    });
+  }
+
   // A page of this viewer alone ends with it.
   addEventListener("pagehide", (event) => { if (!event.persisted) for (const one of [...pages.values()]) close(one); });
 
   // MARK: The user
 
   const on = (type, act, options = true) => document.addEventListener(type, act, options);
+
+  on("keydown", (event) => { if (event.key === "Escape") hideFault(); });
 
   /** Where a finger is down; and whether what it does is no tap. */
   let pressed = null, isNoTap = false;
@@ -463,7 +547,7 @@
     fire(target, "input", { value: target.value, timestamp: Date.now() }, { value: target.value });
   });
   on("change", ({ target }) => {
-    if (isField(target)) fire(target, "change", { value: target.value }, { value: target.value });
+    if (!isQuiet && isField(target)) fire(target, "change", { value: target.value }, { value: target.value });
   });
   on("keydown", (event) => {
     if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement) || !hears(event.target, "return")) return;
@@ -501,14 +585,15 @@
 
   // MARK: The beginning
 
+  // At once: a user may tap before the document is complete.
+  page = {
+    id: facts.page, run: Number(facts.run), number: Number(facts.number), position: Number(facts.position),
+    request: JSON.parse(facts.request), shared: facts.shared === "yes",
+    // A document that is loaded again stays where it is in the history.
+    depth: history.state?.depth || 0,
+  };
+  pages.set(page.id, page);
   document.addEventListener("DOMContentLoaded", () => {
-    page = {
-      id: facts.page, number: Number(facts.number), position: Number(facts.position),
-      request: JSON.parse(facts.request), shared: facts.shared === "yes",
-      // A document that is loaded again stays where it is in the history.
-      depth: history.state?.depth || 0,
-    };
-    pages.set(page.id, page);
     dress({ title: document.title, styles: document.getElementById("live-styles").textContent });
     note(document.body);
     // A ticket is good once, and has no place in an address that is kept.

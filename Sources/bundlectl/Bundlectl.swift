@@ -38,7 +38,7 @@ struct Bundlectl: AsyncParsableCommand {
       SourceCommand.self, ReleaseCommand.self,
       ManifestCommand.self, PublishCommand.self, ReleasesCommand.self, KeyCommand.self, RootCommand.self,
       FetchCommand.self, ExplainCommand.self,
-      CacheCommand.self, RenderCommand.self, ReplayCommand.self, TestCommand.self, InitCommand.self,
+      CacheCommand.self, RenderCommand.self, ReplayCommand.self, DevCommand.self, TestCommand.self, InitCommand.self,
       DoctorCommand.self,
     ])
 

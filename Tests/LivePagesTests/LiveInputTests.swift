@@ -4,7 +4,7 @@ import Testing
 
 /// Events that browsers send.
 struct LiveInputTests {
-  private static func read(_ text: String) throws -> [LiveInput] { try LiveInput.read(Array(text.utf8)) }
+  private static func read(_ text: String) throws -> [LiveInput] { try LiveInput.read(Array(text.utf8)).events }
 
   @Test("events are read in their order, with position and changes")
   func events() throws {

@@ -81,8 +81,10 @@ struct LivePageTests {
     let view = Array(
       #"{"number":3,"title":"</title><script>","styles":"</style><i>","class":"a\"b","html":"<p>hello</p>"}"#.utf8)
     let document = try LiveDocument(
-      page: "p1", view: view, position: 7, request: .object(["name": .string("ho\"me")]), isShared: false, nonce: "abc")
-    #expect(document.html.contains(#"<script nonce="abc" data-page="p1" data-number="3" data-position="7""#))
+      page: "p1", run: 5, view: view, position: 7, request: .object(["name": .string("ho\"me")]), isShared: false,
+      nonce: "abc")
+    #expect(
+      document.html.contains(#"<script nonce="abc" data-page="p1" data-run="5" data-number="3" data-position="7""#))
     #expect(document.html.contains(#"data-request="{&quot;name&quot;:&quot;ho\&quot;me&quot;}" data-shared="""#))
     #expect(document.html.contains("&lt;/title&gt;&lt;script&gt;") && document.html.contains(#"class="a&quot;b""#))
     #expect(document.html.ranges(of: "abc").count == 1)

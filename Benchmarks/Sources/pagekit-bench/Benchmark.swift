@@ -14,7 +14,7 @@ enum Benchmark {
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
         Data(
-          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|layout|load|growth|gateway-growth]\n"
+          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|layout|dev|load|growth|gateway-growth]\n"
             .utf8
         ))
       exit(64)
@@ -46,6 +46,7 @@ enum Benchmark {
     if isWanted("gateway") { try gateway(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("layout") { try await layout(programs, folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("dev") { try dev(bundlectl: programs + "/bundlectl", folder: folder, saves: rounds < 7 ? 50 : 200) }
     if isWanted("growth") {
       let rounds = max(3, rounds / 2)
       let benchmark = GrowthBenchmark(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds)
@@ -100,6 +101,16 @@ enum Benchmark {
     var table = Table("pictures of a page of 100 cells, 375x812@2", "PageKit", "Chromium", "ratio")
     let samples = FileManager.default.currentDirectoryPath + "/bundles"
     try await LayoutBenchmark(programs: programs, folder: folder, samples: samples, rounds: rounds).run(&table)
+    table.print()
+    print()
+  }
+
+  private static func dev(bundlectl: String, folder: String, saves: Int) throws {
+    var table = Table(
+      "`bundlectl dev` and Chromium, \(saves) times each", "p50 to the second frame", "p95", "read, run and settle",
+      "p50 to the change")
+    let samples = FileManager.default.currentDirectoryPath + "/bundles"
+    try DevBenchmark(bundlectl: bundlectl, folder: folder, samples: samples, saves: saves).run(&table)
     table.print()
     print()
   }

@@ -63,8 +63,26 @@ final class Browser {
   /// Bytes of all its processes, each shared page counted in part by everyone who has it.
   var proportionalBytes: Int64 { LocalServer.proportionalBytes(of: child.pid) }
 
+  /// Begins to evaluate an expression whose value is a promise of numbers.
+  func begin(_ expression: String) throws -> Int {
+    try send("Runtime.evaluate", ["expression": expression, "awaitPromise": true, "returnByValue": true])
+  }
+
+  /// Waits for the value of an expression.
+  func value(of id: Int) throws -> [Double] {
+    let result = try answer(to: id, "Runtime.evaluate")["result"] as? [String: Any]
+    guard let numbers = result?["value"] as? [Double] else {
+      throw Measurement.Failed(description: "Chromium has no numbers: \(result ?? [:])")
+    }
+    return numbers
+  }
+
   @discardableResult
   private func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
+    try answer(to: send(method, parameters), method)
+  }
+
+  private func send(_ method: String, _ parameters: [String: Any]) throws -> Int {
     lastID += 1
     var request: [String: Any] = ["id": lastID, "method": method, "params": parameters]
     request["sessionId"] = session
@@ -72,9 +90,13 @@ final class Browser {
     guard text.withUnsafeBytes({ write(requests, $0.baseAddress, $0.count) }) == text.count else {
       throw Measurement.Failed(description: "Chromium cannot be told \(method)")
     }
+    return lastID
+  }
+
+  private func answer(to id: Int, _ method: String) throws -> [String: Any] {
     while true {
       let answer = try message()
-      guard answer["id"] as? Int == lastID else { continue }
+      guard answer["id"] as? Int == id else { continue }
       guard let result = answer["result"] as? [String: Any] else {
         throw Measurement.Failed(description: "Chromium refuses \(method): \(answer["error"] ?? "")")
       }

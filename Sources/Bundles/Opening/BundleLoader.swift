@@ -207,6 +207,17 @@ public struct LoadedBundle: Sendable {
   public var release: StoredRelease? { view?.release }
 }
 
+extension LoadedBundle {
+  /// The bytes of a file as it is now, which no store has seen.
+  ///
+  /// - Throws: ``DigestError``.
+  package init(file url: PageURL, _ bytes: [UInt8]) throws {
+    self.init(
+      url: url, bytes: bytes, source: .network, md5: try ContentDigests(of: bytes).md5, isVerified: true, note: nil,
+      view: nil)
+  }
+}
+
 /// The options of one opening.
 package struct OpenOptions: Hashable, Sendable {
   /// The policy; `nil` to apply the loader's rules.

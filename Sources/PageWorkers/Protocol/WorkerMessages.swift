@@ -187,11 +187,15 @@ package struct PageOpening: Codable, Sendable {
   var determinism: PageDeterminism?
   /// `true` to send the page's recording, in events of the name ``PageNotice/recording``.
   var isRecorded: Bool
+  /// What its user did with an earlier run of the page, and does again; `nil` for nothing.
+  package var inputs: [PageInput]?
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
-    reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil, isRecorded: Bool = false
+    reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil, isRecorded: Bool = false,
+    inputs: [PageInput]? = nil
   ) {
+    self.inputs = inputs
     (self.url, self.options, self.data) = (url, options, data)
     (self.determinism, self.isRecorded) = (determinism, isRecorded)
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)
@@ -201,17 +205,27 @@ package struct PageOpening: Codable, Sendable {
   package var bundleURL: String { options.bundleUrl ?? url }
 }
 
+/// An event of an element, for another run of its page.
+package struct PageInput: Codable, Hashable, Sendable {
+  package var place: ElementPlace
+  package var firing: PageFiring
+
+  package init(place: ElementPlace, firing: PageFiring) { (self.place, self.firing) = (place, firing) }
+}
+
 /// An event of an element.
 package struct PageFiring: Codable, Hashable, Sendable {
   var ref: String
-  var type: String
+  package let type: String
   /// Further members of the event.
   var event: JSONValue
   /// The user's changes of the element, `attrs` and `style`; `null` for those that devices make.
   var changes: JSONValue
+  /// `true` to be told the place of the element.
+  var tellsPlace: Bool?
 
-  package init(ref: String, type: String, event: JSONValue?, changes: JSONValue?) {
-    (self.ref, self.type) = (ref, type)
+  package init(ref: String, type: String, event: JSONValue?, changes: JSONValue?, tellsPlace: Bool? = nil) {
+    (self.ref, self.type, self.tellsPlace) = (ref, type, tellsPlace)
     (self.event, self.changes) = (event ?? .object([:]), changes ?? .null)
   }
 }
@@ -315,6 +329,17 @@ package struct PageReply: Codable, Hashable, Sendable {
   package var errors: [ScriptException]
   /// The number of errors during the call.
   package var newErrors: Int
+  /// The place of the element that the call has fired an event on.
+  package var place: ElementPlace?
+  /// How often the inputs of an opening were done again, and the place of the first one that fits no element.
+  package var replay: ReplayedInputs?
+}
+
+/// The inputs of an earlier run that were done again.
+package struct ReplayedInputs: Codable, Hashable, Sendable {
+  package var count: Int
+  /// The input after which no more were done, since no element fits it; `nil` if all were done.
+  package var stopped: String?
 }
 
 extension PageReply {

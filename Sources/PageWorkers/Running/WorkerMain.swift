@@ -207,10 +207,14 @@ extension WorkerPages {
       await answer(call) { try await open(page, opening, payload) }
     case .fire(let call, let page, let firing, let wait, let view):
       await answer(call) {
-        try await enter(page, view, wait: wait) {
+        var place: ElementPlace?
+        var (reply, seen) = try await enter(page, view, wait: wait) {
+          if firing.tellsPlace == true { place = $0.place(of: firing.ref) }
           try await $0.fireEvent(
             inPreview: firing.ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
         }
+        reply.place = place
+        return (reply, seen)
       }
     case .tap(let call, let page, let x, let y, let wait, let view):
       await answer(call) { try await enter(page, view, wait: wait) { try await $0.tap(x: x, y: y) } }

@@ -142,16 +142,40 @@ import Synchronization
         // A notice has reported the error; the rest of the page is shown.
         return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))
       }
+      let replayed = try await Self.replay(opening.inputs, on: page)
       let pending = await page.settle(opening.wait)
       if let failure = page.failure, opening.reportsCommands == nil { throw failure }
       let seen = try await view(page, opening.view, isReported: opening.reportsCommands != nil)
-      let reply = reply(page, errors, since: 0, pending)
+      var reply = reply(page, errors, since: 0, pending)
+      reply.replay = replayed
       if opening.isOnce { await close(number) }
       return (reply, seen)
     } catch {
       await close(number)
       throw error
     }
+  }
+
+  /// The longest wait for the requests of an input that is done again, and of all, in seconds.
+  private static let (inputWait, replayWait) = (0.2, 2.0)
+
+  /// Does again what a user has done, up to the first input that no element fits.
+  private static func replay(_ inputs: [PageInput]?, on page: PageInstance) async throws -> ReplayedInputs? {
+    guard let inputs else { return nil }
+    var done = ReplayedInputs(count: 0)
+    let deadline = ContinuousClock.now + .seconds(replayWait)
+    for input in inputs {
+      let left = (deadline - .now).seconds
+      if left > 0 { _ = await page.settle(PageWait(settle: min(inputWait, left), timers: 0)) }
+      let firing = input.firing
+      guard let ref = page.ref(at: input.place, listeningTo: firing.type) else {
+        done.stopped = "\(firing.type) of \(input.place.description)"
+        break
+      }
+      try await page.fireEvent(ref, firing.type, ScriptValue(firing.event), changes: ScriptValue(firing.changes))
+      done.count += 1
+    }
+    return done
   }
 
   /// Runs a call of a page, and creates its view.

@@ -14,8 +14,16 @@ struct AccessPolicy: Hashable, Sendable {
   private(set) var networks: [AddressRange] = []
   /// The folders that `file:` URLs may lead to: paths that end with `/`.
   private(set) var folders: [String] = []
+  /// `true` to fetch from every origin at every address.
+  private var isOpen = false
 
   init() {}
+
+  /// For pages that their author runs: everything on the network, and the files of a folder.
+  init(openTo folder: String) {
+    folders = [folder + "/"]
+    isOpen = true
+  }
 
   /// - Parameters:
   ///   - allowed: origins such as `https://api.example.com`, and networks such as `10.1.0.0/16`.
@@ -48,12 +56,14 @@ struct AccessPolicy: Hashable, Sendable {
       }
       return nil
     }
+    if isOpen { return nil }
     guard let origin = WebOrigin(url) else { return .origin("unreadable", of: url.text) }
     return origins.contains(origin) ? nil : .origin("\(origin)", of: url.text)
   }
 
   /// Returns the reason why a host may not be connected to at its address; `nil` if it may.
   func refusal(host: String, address text: String, port: Int) -> AccessRefusal? {
+    if isOpen { return nil }
     guard let address = HostAddress(text) else { return .address(text, .reserved, of: host) }
     let kind = AddressKind(address)
     if kind == .global || networks.contains(where: { $0.contains(address) }) { return nil }

@@ -136,11 +136,14 @@ struct PageRunning: Service {
   /// - Parameters:
   ///   - host: must use ``AccessGuard/transport(_:)``.
   ///   - executable: the program that is started as `… worker`; this one by default.
+  ///   - working: the folder that bundles are read from as they are; `nil` for those of releases.
+  ///   - configure: changes what the settings do not have.
   init(
     host: PageHost, access: AccessGuard, settings: Settings,
     executable: String = "/proc/self/exe", locations: PublicLocations,
     record: HostRecord = HostRecord(), barring: BarredBundles = BarredBundles(),
-    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, working: WorkingFolder? = nil, logger: Logger,
+    configure: (inout PageDirectory.Configuration, inout WorkerPool.Configuration) -> Void = { _, _ in }
   ) {
     var pool = WorkerPool.Configuration()
     pool.workers = max(0, settings.workers)
@@ -152,6 +155,7 @@ struct PageRunning: Service {
     pool.frameworks = host.configuration.pages.scripts.frameworks
     pool.preludes = host.configuration.pages.scripts.preludes
     pool.environment = host.configuration.pages.device.environment
+    pool.nodeEnvironment = host.configuration.pages.scripts.nodeEnvironment
     pool.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     pool.draws = settings.pictures
     pool.barring = barring
@@ -163,10 +167,11 @@ struct PageRunning: Service {
     pages.inspects = settings.inspectsPages
     pages.pageTime = settings.pageTime
     pages.now = now
+    configure(&pages, &pool)
     if let advice = settings.crowding { logger.warning("\(advice)") }
     workers = WorkerPool(pool, logger: logger, killed: record.killed(_:bundles:))
     directory = PageDirectory(
-      HostAnswers(host: host, access: access, record: record, locations: locations), pool: workers,
+      HostAnswers(host: host, access: access, record: record, locations: locations, working: working), pool: workers,
       configuration: pages,
       locations: locations, record: record, logger: logger)
   }

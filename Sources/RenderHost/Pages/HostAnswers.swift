@@ -13,6 +13,8 @@ struct HostAnswers: Sendable {
   let access: AccessGuard
   let record: HostRecord
   let locations: PublicLocations
+  /// The folder that bundles are read from as they are; `nil` for those of releases and of servers.
+  var working: WorkingFolder?
   /// The limits of the storage of an origin: the number of keys, and the bytes of a value.
   private static let keyLimit = 1_000
   private static let valueLimit = 256 << 10
@@ -108,9 +110,20 @@ struct HostAnswers: Sendable {
     guard let known = PageURL(text) else { throw AccessRefusal.notAURL(text) }
     let url = try locations.source(ofPageURL: known)
     try access.check(url)
-    let bundle = try await host.bundles.load(url, options: OpenOptions(view: page.view))
-    record.loaded(bundle)
+    page.embeds(url, nil)
+    let bundle = try await self.bundle(url, options: OpenOptions(view: page.view))
+    page.embeds(url, bundle.md5)
     try await Self.send(Body(bundle.bytes), to: page, send) { .bundle(hasMore: $0) }
+  }
+
+  /// Loads a bundle: from the working folder as it is there, or as a server's.
+  ///
+  /// - Throws: ``BundleError`` and the errors of loading; ``DescribedError`` for a file.
+  func bundle(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
+    if let working, url.isFile { return try working.load(url) }
+    let bundle = try await host.bundles.load(url, options: options)
+    record.loaded(bundle)
+    return bundle
   }
 
   private static func send(
@@ -157,6 +170,30 @@ final class PageNumbers: Sendable {
     var live: EventLog?
     /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
+    private let embedded = EmbeddedBundles()
+
+    init(url: PageURL, view: ReleaseView?, location: String, log: EventLog?, live: EventLog?) {
+      (self.url, self.view, self.location, self.log, self.live) = (url, view, location, log, live)
+    }
+
+    /// Records the bundle of an embedded page.
+    ///
+    /// - Parameter md5: that of its bytes; `nil` if it cannot be loaded.
+    func embeds(_ url: PageURL, _ md5: MD5Digest?) { embedded.insert(url, md5) }
+
+    /// The bundles of embedded pages, with the MD5s of their bytes; `nil` for one that cannot be loaded.
+    var embeddedBundles: [PageURL: MD5Digest?] { embedded.all }
+  }
+
+  /// The bundles of the pages in a page, up to a number.
+  private final class EmbeddedBundles: Sendable {
+    private let bundles = Mutex<[PageURL: MD5Digest?]>([:])
+
+    func insert(_ url: PageURL, _ md5: MD5Digest?) {
+      bundles.withLock { if $0.count < 1_000 || $0[url] != nil { $0[url] = .some(md5) } }
+    }
+
+    var all: [PageURL: MD5Digest?] { bundles.withLock(\.self) }
   }
 
   private let state = Mutex<(pages: [UInt64: Page], last: UInt64)>(([:], 0))
@@ -168,6 +205,9 @@ final class PageNumbers: Sendable {
       return state.last
     }
   }
+
+  /// Has the viewers of a page be told of what happens in it.
+  func attach(_ live: EventLog, to number: UInt64) { state.withLock { $0.pages[number]?.live = live } }
 
   func remove(_ number: UInt64) { state.withLock { _ = $0.pages.removeValue(forKey: number) } }
 

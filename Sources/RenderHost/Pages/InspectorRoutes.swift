@@ -16,6 +16,8 @@ struct InspectorRoutes: Sendable {
   let directory: PageDirectory
   /// `true` if the listener uses TLS.
   let isSecure: Bool
+  /// The routes that the list is one of; with those of administration it needs the token.
+  var group = RouteGroup.admin
   /// The methods that are answered; `nil` for all. Tests find out with it what a new frontend needs.
   var methods: Set<String>?
   /// Signs the ids of pages.
@@ -27,12 +29,12 @@ struct InspectorRoutes: Sendable {
   /// The time without events after which a browser is asked if it is still there.
   private static let silence: Duration = .seconds(30)
 
-  init(directory: PageDirectory, isSecure: Bool, methods: Set<String>? = nil) {
-    (self.directory, self.isSecure, self.methods) = (directory, isSecure, methods)
+  init(directory: PageDirectory, isSecure: Bool, group: RouteGroup = .admin, methods: Set<String>? = nil) {
+    (self.directory, self.isSecure, self.group, self.methods) = (directory, isSecure, group, methods)
   }
 
   func add(to routes: ListenerRoutes) {
-    routes.add(.admin, granting: { showsTicket($0) }) { router in
+    routes.add(group, granting: { showsTicket($0) }) { router in
       router.get("/json") { request, _ in await list(request) }
       router.get("/json/list") { request, _ in await list(request) }
       router.get("/json/version") { _, _ in

@@ -12,6 +12,9 @@ struct LiveRoutes: Sendable {
   let pages: PageRoutes
   /// The tickets that let browsers in.
   let sessions: BrowserSessions
+  /// For pages that their author runs: called before one is opened, and returns what makes the document in the place of a
+  /// page that cannot be opened; `nil` to answer with the failure as JSON.
+  var opening: (@Sendable () -> @Sendable (PageFailure, PageRequest) async -> Response)?
 
   private var directory: PageDirectory { pages.directory }
 
@@ -90,11 +93,20 @@ struct LiveRoutes: Sendable {
       let wanted = try PageRequest(
         url: parameters["url"].map(String.init), name: name.isEmpty ? nil : String(name),
         data: parameters["data"].map(String.init))
-      shown = try await directory.openLive(wanted, for: context.client)
+      if opening != nil, SiteRules.isCrossSite(request.head), wanted.name == nil || wanted.data != nil {
+        throw HTTPError(.forbidden, message: "a page of another site may not open this: it chooses what runs here")
+      }
+      let failed = opening?()
+      do {
+        shown = try await directory.openLive(wanted, for: context.client)
+      } catch let failure as PageFailure {
+        guard let failed else { throw failure }
+        return await failed(failure, wanted)
+      }
     }
     let document = try LiveDocument(
-      page: shown.page.id, view: shown.view, position: shown.position, request: shown.request,
-      isShared: !shown.page.isViewers)
+      page: shown.page.id, run: shown.page.number, view: shown.view, position: shown.position,
+      request: shown.request, isShared: !shown.page.isViewers)
     var headers: HTTPFields = [
       .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .contentSecurityPolicy: document.policy,
       .xContentTypeOptions: "nosniff",
@@ -115,7 +127,7 @@ struct LiveRoutes: Sendable {
   private static func response(_ shown: PageDirectory.LiveView, status: HTTPResponse.Status = .ok) -> Response {
     Response.json(
       text: LiveDocument.json(
-        page: shown.page.id, view: shown.view, position: shown.position, request: shown.request,
+        page: shown.page.id, run: shown.page.number, view: shown.view, position: shown.position, request: shown.request,
         isShared: !shown.page.isViewers), status: status)
   }
 
@@ -126,17 +138,21 @@ struct LiveRoutes: Sendable {
     try Self.checkOrigin(request)
     let bytes = try await request.bytes(upTo: min(LiveInput.byteLimit, pages.bodyLimit))
     let inputs: [LiveInput]
-    do { inputs = try LiveInput.read(bytes) } catch { throw PageFailure.badRequest(error.sentence) }
+    let run: UInt64?
+    do { (inputs, run) = try LiveInput.read(bytes) } catch { throw PageFailure.badRequest(error.sentence) }
     // An element may have gone before the viewer knew: the other events count.
     var refusal: PageFailure?
     for input in inputs {
-      let firing = PageFiring(ref: input.ref, type: input.type, event: input.event, changes: input.changes)
+      let firing = PageFiring(
+        ref: input.ref, type: input.type, event: input.event, changes: input.changes,
+        tellsPlace: directory.configuration.development?.keepsInputs)
       let began = ContinuousClock.now
       do {
-        let (page, _, newErrors) = try await directory.call(id, for: context.client, as: .entry) {
+        let (page, _, newErrors) = try await directory.call(id, for: context.client, as: .entry, run: run) {
           .fire(call: $0, page: $1, firing, PageWait(settle: 0, timers: 0), view: nil)
         }
         directory.record.entered("fire", seconds: (ContinuousClock.now - began).seconds)
+        if let place = page.reply.place { await directory.keep(PageInput(place: place, firing: firing), of: id) }
         if newErrors > 0, let fault = page.reply.errors.last { directory.record.threw(fault, in: page.location) }
       } catch let failure as PageFailure {
         guard case .unknownElement = failure else { throw failure }

@@ -32,6 +32,7 @@ extension PageDirectory {
           reply: reply, opened: configuration.now())
         pages[page.id] = page
         count(page)
+        configuration.development?.news(.opened(page.id))
         return (page, seen)
       }
     }
@@ -59,21 +60,33 @@ extension PageDirectory {
 
   /// Opens a page's bundle again, with the bytes that the store and the server have now. The script's state is lost.
   ///
-  /// - Parameter client: the client whose turn is used.
+  /// - Parameters:
+  ///   - client: the client whose turn is used.
+  ///   - inputs: what the page's user has done, which is done again; `nil` for nothing.
   /// - Throws: ``PageFailure``; the page continues with its former bundle then.
-  func reload(_ id: String, for client: String) async throws -> (OpenedPage, [UInt8]) {
+  func reload(
+    _ id: String, for client: String, repeating inputs: [PageInput]? = nil
+  ) async throws -> (OpenedPage, [UInt8]) {
     let former = try page(id)
     return try await failing(former.location) {
       try await pages[id]?.reopening?.value
       let target = try await target(former.target.url, for: former.target.caller)
       let (number, reply, seen) = try await pool.admission.admitted(client) {
-        try await run(target, former.opening, former.log, former.live)
+        var opening = former.opening
+        opening.inputs = inputs
+        // A page that is pushed again by the same input has been pushed before.
+        return try await run(target, opening, former.log, inputs == nil ? former.live : nil)
       }
       guard let old = pages[id]?.number else {
+        numbers.remove(number)
         await pool.close(number)
         throw PageFailure.unknownPage(id)
       }
+      // A worker that ended meanwhile: what reopens the page gives way.
+      pages[id]?.reopening?.cancel()
+      pages[id]?.reopening = nil
       numbers.remove(old)
+      numbers.attach(former.live, to: number)
       // At once, so that no request is sent to the page that is closed.
       pages[id]?.reopen(with: target, number: number, reply)
       pages[id]?.isFollowed = false
@@ -154,8 +167,7 @@ extension PageDirectory {
     _ url: PageURL, _ parameters: Substring = "", for caller: PageCaller
   ) async throws -> Target {
     let began = ContinuousClock.now
-    let bundle = try await answers.host.bundles.load(url)
-    record.loaded(bundle)
+    let bundle = try await answers.bundle(url)
     let digest = try ContentDigests(of: bundle.bytes).sha256
     let location = locations.location(of: url) + parameters
     return Target(
@@ -167,7 +179,7 @@ extension PageDirectory {
     var options = request.options ?? PageRequestOptions()
     options.bundleUrl = options.bundleUrl ?? target.location
     return PageOpening(
-      url: target.location, options: options, data: request.data ?? .object([:]),
+      url: target.location, options: options, data: request.data ?? configuration.data,
       wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce)
   }
 

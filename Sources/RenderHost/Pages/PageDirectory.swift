@@ -16,6 +16,10 @@ actor PageDirectory {
     var draws = false
     /// `true` if developer tools may attach to pages.
     var inspects = false
+    /// The data of pages that are opened without any.
+    var data: JSONValue = .object([:])
+    /// For pages whose authors save them while they run; `nil` for others.
+    var development: Development?
     var now: @Sendable () -> ContinuousClock.Instant = { .now }
   }
 
@@ -78,16 +82,26 @@ actor PageDirectory {
   ///   - client: the client whose turn is used.
   ///   - purpose: the purpose of the call.
   ///   - extra: the seconds that it may take beyond the time limit of a page.
+  ///   - run: the run of the page's script that is meant; `nil` for the present one.
   /// - Throws: ``PageFailure``.
   func call(
-    _ id: String, for client: String, as purpose: Purpose = .view, extra: Double = 0,
+    _ id: String, for client: String, as purpose: Purpose = .view, extra: Double = 0, run: UInt64? = nil,
     _ message: @escaping @Sendable (_ call: UInt64, _ page: UInt64) -> HostMessage
   ) async throws -> (OpenedPage, [UInt8], newErrors: Int) {
     let location = try page(id, as: purpose).location
     return try await failing(location) {
       try await pages[id]?.reopening?.value
+      // What a user does while the page's file is saved is done with the new run.
+      if purpose == .entry { await pages[id]?.reloads.gate?.value }
       let number = try page(id, as: purpose).number
-      defer { if purpose == .entry { pages[id]?.entries += 1 } }
+      guard run == nil || run == number else { throw PageFailure.earlierRun }
+      if purpose == .entry { pages[id]?.reloads.entering += 1 }
+      defer {
+        if purpose == .entry {
+          pages[id]?.entries += 1
+          pages[id]?.reloads.entering -= 1
+        }
+      }
       do {
         let (reply, seen) = try await pool.admission.admitted(client) {
           try await pool.call(number, extra: extra, isInput: purpose != .glance) { message($0, number) }
@@ -100,6 +114,7 @@ actor PageDirectory {
         if purpose != .entry, let page = pages[id], page.number != number {
           return try await call(id, for: client, as: purpose, extra: extra, message)
         }
+        if run != nil, let page = pages[id], page.number != number { throw PageFailure.earlierRun }
         throw PageFailure.unknownPage(id)
       } catch let fault as PageFault {
         // The page cannot continue: the state of a stopped script is undefined.
@@ -135,7 +150,14 @@ actor PageDirectory {
 
   func kill(_ id: String, _ reason: KillReason) async {
     if let page = pages[id] { record.killed(reason, page: page.location) }
-    await end(id, "killed", "\(reason)")
+    if let page = pages[id], let development = configuration.development {
+      // Its next save runs it again.
+      numbers.remove(page.number)
+      await pool.close(page.number)
+      pages[id]?.reloads.isStopped = true
+      return development.news(.failed(page, .killed(url: page.location, reason), source: nil))
+    }
+    await end(id, "killed", reason.told)
   }
 
   /// Closes pages that were not requested for the idle time and have no readers.
@@ -159,7 +181,7 @@ extension PageDirectory {
     // The most recently used pages are reopened first.
     for page in pages.values.filter({ ended.contains($0.number) }).sorted(by: { $0.lastAsked > $1.lastAsked }) {
       if reason == .shutdown {
-        await end(page.id, "killed", "\(reason)")
+        await end(page.id, "killed", reason.told)
       } else if culprits.contains(page.number) {
         await kill(page.id, reason)
       } else {
@@ -174,7 +196,7 @@ extension PageDirectory {
     _ page: OpenedPage, _ reason: KillReason, after before: Task<Void, any Error>?
   ) -> Task<Void, any Error> {
     numbers.remove(page.number)
-    for log in [page.log, page.live] { log.append("reopened", JSONValue.object(["reason": .string("\(reason)")]).text) }
+    for log in [page.log, page.live] { log.append("reopened", JSONValue.object(["reason": .string(reason.told)]).text) }
     pages[page.id]?.reopened += 1
     pages[page.id]?.isFollowed = false
     let task = Task { [weak self] in
@@ -188,15 +210,24 @@ extension PageDirectory {
   private func openAgain(_ page: OpenedPage) async throws {
     do {
       guard pages[page.id] != nil else { return }
+      var opening = page.opening
+      if configuration.development?.keepsInputs == true { opening.inputs = page.inputs }
       let (number, reply, _) = try await pool.admission.admitted(Self.reopeningClient, within: .seconds(120)) {
-        try await run(page.target, page.opening, page.log, page.live)
+        [opening] in try await run(page.target, opening, page.log, page.live)
       }
-      guard pages[page.id] != nil else { return await pool.close(number) }
+      // It may have been closed or reloaded meanwhile.
+      guard pages[page.id]?.number == page.number else {
+        pages[page.id]?.reopening = nil
+        numbers.remove(number)
+        return await pool.close(number)
+      }
       pages[page.id]?.number = number
       pages[page.id]?.reply = reply
       pages[page.id]?.reopening = nil
     } catch {
       let failure = PageFailure(error, url: page.location)
+      // A reload may have taken its place meanwhile.
+      guard pages[page.id]?.number == page.number else { throw failure }
       logger.warning("a page could not be opened again: \(failure)", metadata: ["page": "\(page.id)"])
       await fail(page.id, "\(failure)")
       throw failure
@@ -206,15 +237,16 @@ extension PageDirectory {
 
 extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
-    guard let page = numbers[page] else { return }
-    if let told = LiveEvent.told(of: name) { page.live?.append(told, details) }
+    guard let known = numbers[page] else { return }
+    if let told = LiveEvent.told(of: name) { known.live?.append(told, details) }
     // Readers of its events have the commands.
     if name == LiveEvent.patch { return }
-    page.log?.append(name, details)
+    known.log?.append(name, details)
     guard name == "exception", let fault = try? JSONValue(reading: details).decoded(as: ScriptException.self) else {
       return
     }
-    record.threw(fault, in: page.location)
+    record.threw(fault, in: known.location)
+    configuration.development?.news(.threwInside(page, fault))
   }
 
   nonisolated func answer(
@@ -260,6 +292,10 @@ struct OpenedPage: Sendable {
   var reopened = 0
   /// The number of calls that have entered its script.
   var entries = 0
+  /// What its user has done, for the next runs of its script.
+  var inputs: [PageInput] = []
+  /// The reloads since its files were saved.
+  var reloads = ReloadState()
 
   init(
     id: String, number: UInt64, name: String?, opening: PageOpening, target: PageDirectory.Target, log: EventLog,

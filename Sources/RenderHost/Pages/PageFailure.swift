@@ -7,6 +7,8 @@ import ServerKit
 enum PageFailure: Error, CustomStringConvertible {
   case badRequest(String)
   case unknownPage(String)
+  /// An event is of an earlier run of the page's script, whose elements are no longer there.
+  case earlierRun
   /// An event's element does not exist, or a tap reaches none.
   case unknownElement(url: String, reason: String)
   case unknownBundle(String)
@@ -35,6 +37,7 @@ enum PageFailure: Error, CustomStringConvertible {
     switch self {
     case .badRequest: .badRequest
     case .unknownPage, .unknownElement, .unknownBundle: .notFound
+    case .earlierRun: .conflict
     case .bundle(let status, _): HTTPResponse.Status(code: status)
     case .notPermitted, .barred: .forbidden
     case .full, .busy: .serviceUnavailable
@@ -48,6 +51,7 @@ enum PageFailure: Error, CustomStringConvertible {
     switch self {
     case .badRequest(let reason): reason
     case .unknownPage(let id): "there is no page \"\(id)\": it has expired, was closed, or never was"
+    case .earlierRun: "the page's script runs anew, and the event is of the run before"
     case .unknownElement(let url, let reason), .noView(let url, let reason), .slowView(let url, let reason):
       "\(url): \(reason)"
     case .unknownBundle(let name): "the current release has no bundle \"\(name)\""
@@ -57,7 +61,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .full(let limit): "\(limit) pages are open, which is the limit (--max-pages)"
     case .busy(let reason): reason
     case .script(let url, let fault): "\(url): \(fault.message)"
-    case .killed(let url, let reason): "\(url): \(reason)"
+    case .killed(let url, let reason): "\(url): \(reason.told)"
     case .noPictures: "this host draws no pages: start it with --pictures"
     case .cannotDraw(let reason): reason
     }

@@ -13,9 +13,11 @@ final class PublicLocations: Sendable {
   private let folder: String?
   /// The names that replace paths of this machine in texts for scripts and callers, the longest path first.
   private let paths: [(path: String, name: String)]
+  /// The bundles of the folder if they are not those of a release; `nil` for a release.
+  private let working: WorkingFolder?
 
-  init(feed: ReleaseFeed, settings: Settings) {
-    self.feed = feed
+  init(feed: ReleaseFeed, settings: Settings, working: WorkingFolder? = nil) {
+    (self.feed, self.working) = (feed, working)
     let source = settings.bundles.flatMap { try? FolderSource(folder: $0, store: settings.store) }
     folder = source?.base
     let store = URL(fileURLWithPath: settings.store.path).standardizedFileURL.path
@@ -46,16 +48,21 @@ final class PublicLocations: Sendable {
     let path = text.hasPrefix(base) ? text.dropFirst(base.count) : text[...]
     guard path.hasPrefix("/bundles/") else { return nil }
     let end = path.firstIndex { $0 == "?" || $0 == "#" } ?? path.endIndex
-    guard let plain = path[..<end].dropFirst("/bundles/".count).unescapedPath,
-      let url = feed.current?.entry(at: plain)?.bundle.url
-    else { return nil }
-    return (url, path[end...])
+    guard let plain = path[..<end].dropFirst("/bundles/".count).unescapedPath else { return nil }
+    let url = working.map { $0.url(named: plain) } ?? feed.current?.entry(at: plain)?.bundle.url
+    return url.map { ($0, path[end...]) }
   }
 
   /// Returns the URL of the served bundle with a name.
   ///
-  /// - Throws: ``PageFailure/unknownBundle(_:)``, ``PageFailure/busy(_:)``.
+  /// - Throws: ``PageFailure/unknownBundle(_:)``, ``PageFailure/busy(_:)``, ``PageFailure/bundle(status:reason:)``.
   func source(named name: String) throws -> PageURL {
+    if let working {
+      guard let url = working.url(named: name) else {
+        throw PageFailure.bundle(status: 404, reason: "\(working.path) has no bundle \(name.quotedForMessage)")
+      }
+      return url
+    }
     guard let release = feed.current else { throw PageFailure.busy("no release is active yet") }
     guard let entry = release.bundle(named: name) else { throw PageFailure.unknownBundle(name) }
     return entry.bundle.url

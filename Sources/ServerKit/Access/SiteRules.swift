@@ -69,7 +69,7 @@ package struct SiteRules: Sendable {
     if isSafe, path == "/resources" { return nil }
     if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) {
       // Chrome's developer tools, whose origin no page can have.
-      let isDebugger = group == .admin && path.hasPrefix(Self.debuggedPath) && origin == Self.debugger
+      let isDebugger = path.hasPrefix(Self.debuggedPath) && origin == Self.debugger
       if !isDebugger { return .origin(origin) }
     }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
@@ -80,6 +80,9 @@ package struct SiteRules: Sendable {
     }
     return nil
   }
+
+  /// Returns `true` if the browser says that a document of another site sends the request or leads to it.
+  package static func isCrossSite(_ head: HTTPRequest) -> Bool { metadata("Site", head) == "cross-site" }
 
   /// Returns `true` if the browser says that a document of this server sends the request.
   package static func hasOwnOrigin(_ head: HTTPRequest) -> Bool {
@@ -127,7 +130,7 @@ package struct SiteRules: Sendable {
   }
 
   /// W3C Fetch Metadata Request Headers.
-  private static func metadata(_ name: String, _ head: HTTPRequest) -> String? {
+  static func metadata(_ name: String, _ head: HTTPRequest) -> String? {
     HTTPField.Name("Sec-Fetch-" + name).flatMap { head.headerFields[$0] }
   }
 

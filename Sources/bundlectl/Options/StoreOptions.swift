@@ -124,9 +124,17 @@ extension StoreDirectory {
 enum EphemeralStore {
   private static let present = Mutex<URL?>(nil)
   private static let watcher = Mutex<Task<Void, Never>?>(nil)
+  private static let ending = Mutex<[@Sendable () -> Void]>([])
+
+  /// Has an action run when the folder is removed, also at a signal.
+  static func whenRemoved(_ action: @escaping @Sendable () -> Void) { ending.withLock { $0.append(action) } }
 
   /// Removes the folder at once, for an end of the process without other clean-up.
   static func remove() {
+    for action in ending.withLock({ actions in
+      defer { actions = [] }
+      return actions
+    }) { action() }
     if let folder = present.withLock({ $0.take() }) { remove(folder) }
   }
 

@@ -32,6 +32,18 @@ struct BrowserSessionsTests {
     #expect(sessions.redeem(ticket, at: Self.start + BrowserSessions.ticketTime) == nil)
   }
 
+  @Test("a standing ticket lets any number of browsers in, at any time")
+  func standingTicket() throws {
+    let ticket = BrowserSessions.secret()
+    let sessions = try BrowserSessions(standing: ticket)
+    for hours in [0, 0, 100] {
+      let now = Self.start + .seconds(hours * 3_600)
+      let secret = try #require(sessions.redeem(ticket, at: now))
+      #expect(sessions.accepts(cookie(secret), at: now) && !sessions.accepts(cookie(ticket), at: now))
+    }
+    #expect(sessions.redeem("", at: Self.start) == nil && sessions.redeem(ticket + "0", at: Self.start) == nil)
+  }
+
   @Test("of too many tickets the oldest go")
   func bound() throws {
     let sessions = BrowserSessions()

@@ -70,4 +70,21 @@ struct FolderActivityTests {
     activity.record(.finished("b.js"), at: at(2))
     #expect(activity.decision(at: at(3)) == .wait(.seconds(7)))
   }
+
+  @Test("saved files are told by their paths, and what may have changed others is unsure")
+  func saves() {
+    var saves = Saves()
+    saves.record(.writing("a.js"), isSave: false)
+    saves.record(.finished("gone.js"), isSave: false)
+    #expect(saves.isEmpty)
+    saves.record(.finished("a.js"), isSave: true)
+    #expect(saves.paths == ["a.js"] && !saves.isUnsure && !saves.isEmpty)
+    for event in [FolderActivity.Event.changed, .overflow] {
+      var unsure = Saves()
+      unsure.record(event, isSave: false)
+      #expect(unsure.isUnsure && !unsure.isEmpty)
+    }
+    for number in 0..<20_000 { saves.record(.finished("\(number)"), isSave: true) }
+    #expect(saves.paths.count == 10_000 && saves.isUnsure)
+  }
 }

@@ -16,7 +16,8 @@ final class DirectoryEvents: Sendable {
   /// Its closing ends the thread.
   private let stopper: Pipe
   /// The paths below the folder by watch, which are `nil` for the folder that contains it; and when it may be scanned.
-  private let state = Mutex<(folders: [Int32: String?], activity: FolderActivity)>(([:], FolderActivity()))
+  private let state = Mutex<(folders: [Int32: String?], activity: FolderActivity, saves: Saves)>(
+    ([:], FolderActivity(), Saves()))
 
   private static let mask = UInt32(
     IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
@@ -95,6 +96,19 @@ final class DirectoryEvents: Sendable {
     return isNew
   }
 
+  /// Returns `true` if a file is open for writing, so that it may have a part of its bytes.
+  ///
+  /// - Parameter path: the path below the folder.
+  func isBeingWritten(_ path: String) -> Bool { state.withLock { $0.activity.isBeingWritten(path) } }
+
+  /// The files that were saved since the last call: closed after writing, or moved to their names.
+  func takeSaves() -> Saves {
+    state.withLock { state in
+      defer { state.saves = Saves() }
+      return state.saves
+    }
+  }
+
   // MARK: Reading
 
   private func drain() {
@@ -110,6 +124,9 @@ final class DirectoryEvents: Sendable {
           guard let event = event(record, in: state.folders) else { continue }
           state.activity.record(event, at: now)
           hasNews = true
+          // The attributes of a file are not its bytes.
+          if record.has(IN_ATTRIB), !record.has(IN_ISDIR) { continue }
+          state.saves.record(event, isSave: record.has(IN_CLOSE_WRITE) || record.has(IN_MOVED_TO))
         }
       }
     }
@@ -177,6 +194,28 @@ struct InotifyRecord: Hashable, Sendable {
   }
 }
 
+/// The files of a folder that were saved.
+struct Saves: Equatable, Sendable {
+  /// Their paths below the folder.
+  private(set) var paths: Set<String> = []
+  /// `true` if others may have been saved too: folders came or went, or events were lost.
+  private(set) var isUnsure = false
+
+  /// The limit of paths that are told apart.
+  private static let limit = 10_000
+
+  var isEmpty: Bool { paths.isEmpty && !isUnsure }
+
+  mutating func record(_ event: FolderActivity.Event, isSave: Bool) {
+    switch event {
+    case .finished(let path) where isSave && paths.count < Self.limit: paths.insert(path)
+    case .finished: if isSave { isUnsure = true }
+    case .changed, .overflow: isUnsure = true
+    case .writing: break
+    }
+  }
+}
+
 /// Decides when a changing folder may be scanned: not during a burst of events, and not while files are being written.
 struct FolderActivity: Equatable, Sendable {
   enum Event: Hashable, Sendable {
@@ -221,6 +260,8 @@ struct FolderActivity: Equatable, Sendable {
     case .overflow: writers = [:]
     }
   }
+
+  func isBeingWritten(_ path: String) -> Bool { writers[path] != nil }
 
   func decision(at now: ContinuousClock.Instant) -> Decision {
     guard let first, let last else { return .rest }

@@ -1,0 +1,184 @@
+import LivePages
+import PageKit
+import PageWorkers
+
+/// Pages whose authors save their files while they run.
+struct Development: Sendable {
+  /// `true` to keep what users do with pages, for the next runs of their scripts.
+  var keepsInputs: Bool
+  /// Is told what happens, in order.
+  var news: @Sendable (DevelopmentNews) -> Void
+}
+
+/// What happens to a page whose author runs it.
+enum DevelopmentNews: Sendable {
+  /// A page was opened, by its id: its file may have been saved meanwhile.
+  case opened(String)
+  /// The saved file runs. `md5` is that of its bytes.
+  case reloaded(OpenedPage, took: Duration)
+  /// The script has thrown; the page shows what it has made.
+  case threw(OpenedPage, ScriptException, source: LoadedBundle?)
+  /// The same, by the page's number in workers.
+  case threwInside(UInt64, ScriptException)
+  /// The saved file does not run, or the script was stopped; the page stays as it was.
+  case failed(OpenedPage, PageFailure, source: LoadedBundle?)
+}
+
+/// The reloads of a page since its files were saved.
+struct ReloadState: Sendable {
+  /// The number of saves.
+  var saves = 0
+  var isUnderWay = false
+  /// `true` if the page's viewers see an error.
+  var hasFault = false
+  /// `true` if the script was stopped: the same bytes run again.
+  var isStopped = false
+  /// The number of inputs that the last run has done again before one that fits no element; `nil` if all were done.
+  var fitting: Int?
+  /// The number of calls that enter the script.
+  var entering = 0
+  /// Ends when the page runs anew. Until then its users' inputs wait.
+  var gate: Task<Void, Never>?
+}
+
+extension PageDirectory {
+  /// What users do that is kept for the next runs of a script. A browser says by itself again what it shows and where it has
+  /// scrolled to.
+  private static let keptTypes: Set<String> = [
+    "blur", "change", "click", "focus", "input", "loadmore", "longpress", "return", "swipe",
+  ]
+  /// The limit of inputs that are kept; what is done after them is not done again.
+  private static let inputLimit = 500
+  /// The name under which reloaded pages take turns with the clients.
+  private static let client = "saved pages"
+  /// The time after which an error of a saved file is told. A file that is written in parts may be complete by then.
+  private static let errorDelay: Duration = .milliseconds(150)
+  /// The longest wait for inputs that are under way when a page is reloaded.
+  private static let entryWait: Duration = .milliseconds(200)
+  private static let step: Duration = .milliseconds(5)
+
+  /// Keeps what the user of a page has done.
+  func keep(_ input: PageInput, of id: String) {
+    guard configuration.development?.keepsInputs == true, Self.keptTypes.contains(input.firing.type) else { return }
+    // Who goes on after an input that fits no element goes on from there.
+    if let page = pages[id], let fitting = page.reloads.fitting {
+      pages[id]?.inputs = Array(page.inputs.prefix(fitting))
+      pages[id]?.reloads.fitting = nil
+    }
+    // Of typing the latest text counts.
+    if let last = pages[id]?.inputs.last, last.firing.type == "input", input.firing.type == "input",
+      last.place.steps == input.place.steps
+    {
+      pages[id]?.inputs.removeLast()
+    }
+    guard let count = pages[id]?.inputs.count, count < Self.inputLimit else { return }
+    pages[id]?.inputs.append(input)
+  }
+
+  /// Reloads the pages that a saved file is part of.
+  ///
+  /// - Parameter isPart: tells whether a file may have been saved.
+  /// - Returns: `true` if a page is made of such a file, and its bytes are others.
+  @discardableResult
+  func reload(whose isPart: @Sendable (PageURL) -> Bool) async -> Bool {
+    let concerned = pages.values.filter { page in
+      isPart(page.target.url) || numbers[page.number]?.embeddedBundles.keys.contains(where: isPart) == true
+    }
+    return await withTaskGroup(of: Bool.self) { group in
+      for page in concerned { group.addTask { await self.reloadSaved(page.id) } }
+      var hadNews = false
+      for await hasNews in group where hasNews { hadNews = true }
+      return hadNews
+    }
+  }
+
+  /// Reloads a page until it shows its files as they were saved last.
+  ///
+  /// - Returns: `true` if it had other bytes.
+  @discardableResult
+  func reloadSaved(_ id: String) async -> Bool {
+    guard let page = pages[id] else { return false }
+    pages[id]?.reloads.saves += 1
+    guard !page.reloads.isUnderWay else { return true }
+    pages[id]?.reloads.isUnderWay = true
+    defer { pages[id]?.reloads.isUnderWay = false }
+    var (done, hadNews) = (page.reloads.saves, false)
+    while let saves = pages[id]?.reloads.saves, saves != done {
+      done = saves
+      hadNews = await reloadOnce(id, saves) || hadNews
+    }
+    return hadNews
+  }
+
+  /// Returns `true` if the bytes of a page that it embeds are others now.
+  private func embedsOtherBytes(_ page: OpenedPage) -> Bool {
+    (numbers[page.number]?.embeddedBundles ?? [:]).contains { url, md5 in
+      guard let working = answers.working, url.isFile else { return false }
+      return (try? working.load(url).md5) != md5
+    }
+  }
+
+  private func reloadOnce(_ id: String, _ saves: Int) async -> Bool {
+    guard let former = pages[id], let development = configuration.development else { return false }
+    let began = configuration.now()
+    do {
+      let bundle = try await answers.bundle(former.target.url)
+      if bundle.md5 == former.target.bundle.md5, !former.reloads.isStopped, !embedsOtherBytes(former) {
+        // The same bytes again: they may have been restored after an error.
+        if former.reloads.hasFault { mend(id) }
+        return former.reloads.hasFault
+      }
+      let page = try await runAnew(id, development)
+      let took = configuration.now() - began
+      mend(id)
+      development.news(.reloaded(page, took: took))
+      if let fault = page.reply.errors.last, page.reply.newErrors > 0 {
+        pages[id]?.reloads.hasFault = true
+        development.news(.threw(page, fault, source: page.target.bundle))
+      }
+    } catch {
+      let failure = PageFailure(error, url: former.location).withoutPaths(locations)
+      let deadline = began + Self.errorDelay
+      while configuration.now() < deadline, pages[id]?.reloads.saves == saves {
+        try? await Task.sleep(for: Self.step)
+      }
+      guard let page = pages[id], page.reloads.saves == saves else { return true }
+      pages[id]?.reloads.hasFault = true
+      development.news(.failed(page, failure, source: try? await answers.bundle(page.target.url)))
+    }
+    return true
+  }
+
+  /// Reloads a page, and does again what its user has done. What the user does meanwhile waits for the new run.
+  private func runAnew(_ id: String, _ development: Development) async throws -> OpenedPage {
+    let (open, opener) = AsyncStream.makeStream(of: Void.self)
+    pages[id]?.reloads.gate = Task { for await _ in open {} }
+    defer {
+      opener.finish()
+      pages[id]?.reloads.gate = nil
+    }
+    let deadline = ContinuousClock.now + Self.entryWait
+    while let entering = pages[id]?.reloads.entering, entering > 0, .now < deadline {
+      try await Task.sleep(for: Self.step)
+    }
+    let (page, _) = try await reload(
+      id, for: Self.client, repeating: development.keepsInputs ? pages[id]?.inputs ?? [] : nil)
+    let replay = page.reply.replay
+    pages[id]?.reloads.fitting = replay?.stopped == nil ? nil : replay?.count
+    pages[id]?.reloads.isStopped = false
+    return page
+  }
+
+  /// Takes an error away that a page's viewers see.
+  private func mend(_ id: String) {
+    guard pages[id]?.reloads.hasFault == true else { return }
+    pages[id]?.reloads.hasFault = false
+    pages[id]?.live.append(LiveEvent.mended, JSONValue.object([:]).text)
+  }
+
+  /// The page that has a number in workers now; `nil` if it has none.
+  func page(numbered number: UInt64) -> OpenedPage? { pages.values.first { $0.number == number } }
+
+  /// Records that the viewers of a page see an error.
+  func noteFault(_ id: String) { pages[id]?.reloads.hasFault = true }
+}

@@ -1,0 +1,400 @@
+import Foundation
+import Logging
+import PageKit
+import PageTesting
+import TestServers
+import TestSupport
+import Testing
+
+@testable import RenderHost
+
+/// Pages that are saved while they run.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct DevelopmentHostTests {
+  /// A host of a folder, and what it has told.
+  private struct Running: Sendable {
+    let folder: TemporaryDirectory
+    let port: Int
+    let news: Monitor<[DevelopmentHost.News]>
+
+    /// - Parameter isWhole: `false` to write into the file, so that a part of it may be read.
+    func save(_ text: String, as name: String, isWhole: Bool = true) throws {
+      let file = URL(fileURLWithPath: folder.file("pages/\(name)"))
+      try Data(text.utf8).write(to: file, options: isWhole ? .atomic : [])
+    }
+
+    func ask(_ method: String = "GET", _ path: String, _ body: String? = nil, fields: String = "") async throws -> (
+      status: Int, text: String
+    ) {
+      let client = try RawClient(port: port)
+      let length = body.map { "Content-Type: application/json\r\nContent-Length: \($0.utf8.count)\r\n" } ?? ""
+      let own = fields.isEmpty ? "Host: 127.0.0.1:\(port)\r\nOrigin: http://127.0.0.1:\(port)\r\n" : fields
+      client.send("\(method) \(path) HTTP/1.1\r\n\(own)Connection: close\r\n\(length)\r\n\(body ?? "")")
+      let answer = try await client.readToEnd()
+      return (Int(answer.dropFirst("HTTP/1.1 ".count).prefix(3)) ?? 0, answer)
+    }
+
+    /// Opens a page as a viewer, and returns its id.
+    func open(_ name: String) async throws -> String {
+      let answer = try await ask("POST", "/live", "{\"name\":\"\(name)\"}")
+      let start = try #require(answer.text.firstRange(of: "\"page\":\"")?.upperBound, "\(answer.text)")
+      return String(answer.text[start...].prefix { $0 != "\"" })
+    }
+
+    func view(of id: String) async throws -> String { try await ask("GET", "/pages/\(id)/live").text }
+
+    /// Taps the first element that listens to clicks.
+    ///
+    /// - Parameter status: the expected one.
+    func tap(_ id: String, run: String = "null", status: Int = 204) async throws {
+      let html = try await view(of: id)
+      let found = try #require(html.firstMatch(of: /data-ref=\\"([^"\\]+)\\"[^>]*data-events=\\"click/), "\(html)")
+      let body = #"{"run":\#(run),"events":[{"ref":"\#(found.1)","type":"click"}]}"#
+      #expect(try await ask("POST", "/pages/\(id)/live/events", body).status == status)
+    }
+
+    func until(_ isSo: @escaping @Sendable ([DevelopmentHost.News]) -> Bool) async throws {
+      try await news.wait(within: .seconds(60), until: isSo)
+    }
+
+    /// Waits for an error with a text.
+    func fault(_ text: String) async throws -> FaultReport {
+      try await until { $0.faults.contains { $0.message.contains(text) } }
+      return try #require(news.read { $0.faults.first { $0.message.contains(text) } })
+    }
+
+    /// Waits for so many reloads, and returns the last one.
+    func reload(_ count: Int) async throws -> (inputs: Int, stopped: String?) {
+      try await until { $0.reloads.count >= count }
+      return news.read { $0.reloads[count - 1] }
+    }
+  }
+
+  private func running(
+    _ files: [String: String], change: (inout DevelopmentHost.Settings) -> Void = { _ in },
+    _ body: @escaping @Sendable (Running) async throws -> Void
+  ) async throws {
+    let folder = try TemporaryDirectory()
+    try FileManager.default.createDirectory(atPath: folder.file("pages"), withIntermediateDirectories: true)
+    for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("pages/\(name)"))) }
+    var settings = DevelopmentHost.Settings(
+      try WorkingFolder([folder.file("pages")]), store: StoreDirectory(folder.file("store")))
+    settings.port = 0
+    change(&settings)
+    let news = Monitor<[DevelopmentHost.News]>([])
+    let host = try DevelopmentHost(
+      settings, executable: Daemon.executable, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) { told in news.change { $0.append(told) } }
+    let serving = Task { try await host.run() }
+    defer { serving.cancel() }
+    try await news.wait(within: .seconds(60)) { $0.port != nil }
+    let port = try #require(news.read(\.port))
+    try await body(Running(folder: folder, port: port, news: news))
+    serving.cancel()
+    _ = await serving.result
+  }
+
+  private static func counter(_ label: String) -> String {
+    Script.counter.replacing("'clicks: '", with: "'\(label): '").replacing("'clicks: 0'", with: "'\(label): 0'")
+  }
+
+  @Test("a saved page runs again, what was done is done again, and its viewers are told")
+  func save() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      try await host.tap(id)
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      try host.save(Self.counter("taps"), as: "home.js")
+      #expect(try await host.reload(1) == (2, nil))
+      #expect(try await host.view(of: id).contains("taps: 2"))
+      let told = try await viewer.read(until: "home.js was saved: 2 inputs were done again")
+      #expect(told.contains("event: again"))
+      // The element is found by its place when its text has changed, and by its text when its place has.
+      try host.save(
+        Self.counter("taps").replacing(
+          "b.appendChild(t)", with: "b.appendChild(d.createElement('div')); b.appendChild(t)"),
+        as: "home.js")
+      #expect(try await host.reload(2) == (2, nil))
+      #expect(try await host.view(of: id).contains("taps: 2"))
+    }
+  }
+
+  @Test("the same bytes saved again run nothing again, and of several saves the last is shown")
+  func saves() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      try host.save(Script.counter, as: "home.js")
+      for count in 1...30 { try host.save(Self.counter("count \(count)"), as: "home.js", isWhole: count % 2 == 1) }
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await !host.view(of: id).contains("count 30: 0") {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      #expect(host.news.read { $0.reloads.count } <= 30)
+    }
+  }
+
+  @Test("a saved file that does not run leaves the page as it was, and the error has its lines")
+  func fault() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      try host.save(Script.page("var a = 1\nmissing()\nvar b = 2\n"), as: "home.js")
+      let report = try await host.fault("Can't find variable: missing")
+      #expect(report.place == "home.js:4:8" && report.line == 4, "\(report)")
+      #expect(report.lines.map(\.number) == [2, 3, 4, 5, 6] && report.lines[2].text == "missing()", "\(report)")
+      #expect(try await viewer.read(until: "event: fault").contains("event: fault"))
+      #expect(try await host.view(of: id).contains("clicks: 0"))
+      try host.save(Script.counter, as: "home.js")
+      #expect(try await viewer.read(until: "event: mended").contains("event: mended"))
+      try host.save(Script.page("(function () {"), as: "home.js")
+      _ = try await host.fault("SyntaxError")
+      try host.save("<html></html>", as: "home.js")
+      _ = try await host.fault("it is HTML")
+      try host.save(Self.counter("again"), as: "home.js")
+      _ = try await host.reload(1)
+      #expect(try await host.view(of: id).contains("again: 0"))
+    }
+  }
+
+  @Test("an error of a tap is shown over the page, with the place in the source that the map names")
+  func mapped() async throws {
+    let script = Script.page(
+      "var t = d.createElement('text', { attr: { value: 'x' } }); b.appendChild(t)\nt.addEvent('click', function () { missing() })\n//# sourceMappingURL=home.js.map"
+    )
+    let map = #"{"version":3,"sources":["src/home.vue"],"sourcesContent":["one\ntwo\nthree"],"mappings":";;;AACA"}"#
+    try await running(["home.js": script, "home.js.map": map]) { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      let report = try await host.fault("Can't find variable: missing")
+      #expect(report.place?.hasSuffix("src/home.vue:2:1") == true, "\(report)")
+      #expect(report.lines.map(\.text) == ["one", "two", "three"])
+    }
+  }
+
+  @Test("an input that fits no element any more ends the inputs that are done again")
+  func lostElement() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      try host.save(Script.page("b.appendChild(d.createElement('image'))"), as: "home.js")
+      let done = try await host.reload(1)
+      #expect(done == (0, "click of text \"clicks: 0\""))
+    }
+  }
+
+  @Test("who goes on after an input that fits no element has the later inputs done again")
+  func goingOn() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      // The element is another type, so that the tap fits nothing.
+      let other = Self.counter("other").replacing("createElement('text'", with: "createElement('div'")
+      try host.save(other, as: "home.js")
+      #expect(try await host.reload(1).stopped != nil)
+      try await host.tap(id)
+      try host.save(other + "\n// later", as: "home.js")
+      #expect(try await host.reload(2) == (1, nil))
+    }
+  }
+
+  @Test("an event of an earlier run is refused, and done with the present one if it names none")
+  func earlierRun() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      let run = try #require(try await host.view(of: id).firstMatch(of: /"run":(\d+)/)?.1)
+      try host.save(Self.counter("taps"), as: "home.js")
+      _ = try await host.reload(1)
+      try await host.tap(id, run: String(run), status: 409)
+      #expect(try await host.view(of: id).contains("taps: 0"))
+      try await host.tap(id)
+      #expect(try await host.view(of: id).contains("taps: 1"))
+    }
+  }
+
+  @Test("a tap that never ends is an error, and the next save runs the page again")
+  func endlessTap() async throws {
+    let endless = Script.counter.replacing("n += 1;", with: "while (true) {}")
+    try await running(["home.js": endless]) {
+      $0.pageTime = .milliseconds(500)
+    } _: { host in
+      let id = try await host.open("home")
+      try await host.tap(id, status: 504)
+      _ = try await host.fault("a script ran for longer than 0.5 s")
+      try host.save(Script.counter, as: "home.js")
+      _ = try await host.reload(1)
+      try await host.tap(id)
+      #expect(try await host.view(of: id).contains("clicks: 1"))
+    }
+  }
+
+  @Test("an error that comes again and again is told once")
+  func repeatedError() async throws {
+    let script = Script.page("var n = 0; setInterval(function () { n += 1; missing() }, 10)")
+    try await running(["home.js": script]) { host in
+      let id = try await host.open("home")
+      _ = try await host.fault("Can't find variable: missing")
+      // A save whose page is told of after further errors.
+      try host.save(script.replacing("missing", with: "absent"), as: "home.js")
+      _ = try await host.fault("Can't find variable: absent")
+      #expect(host.news.read { $0.faults.count { $0.message.contains("missing") } } == 1)
+      #expect(try await host.view(of: id).contains("w-div"))
+    }
+  }
+
+  @Test("a file that is saved while it is opened runs as it was saved last")
+  func saveWhileOpening() async throws {
+    let slow = Self.counter("slow") + "\nvar end = Date.now() + 1000; while (Date.now() < end) {}"
+    try await running(["home.js": slow]) { host in
+      let opening = Task { try await host.open("home") }
+      try await Task.sleep(for: .milliseconds(300))
+      try host.save(Self.counter("quick"), as: "home.js")
+      let id = try await opening.value
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await !host.view(of: id).contains("quick: 0") {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+    }
+  }
+
+  @Test("without the repetition of inputs a saved page begins anew")
+  func withoutInputs() async throws {
+    try await running(["home.js": Script.counter]) {
+      $0.repeatsInputs = false
+    } _: { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      try host.save(Self.counter("taps"), as: "home.js")
+      #expect(try await host.reload(1) == (0, nil))
+      #expect(try await host.view(of: id).contains("taps: 0"))
+    }
+  }
+
+  @Test("the page around an embedded one runs again when that is saved")
+  func embedded() async throws {
+    let outer = Script.page("b.appendChild(d.createElement('embed', { attr: { src: 'inner.js' } }))")
+    try await running(["outer.js": outer, "inner.js": Script.counter]) { host in
+      let id = try await host.open("outer")
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await !host.view(of: id).contains("clicks: 0") {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      try host.save(Self.counter("taps"), as: "inner.js")
+      _ = try await host.reload(1)
+      while try await !host.view(of: id).contains("taps: 0") {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+    }
+  }
+
+  @Test("a folder that is moved away and comes back is still watched")
+  func movedFolder() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      let (pages, other) = (host.folder.file("pages"), host.folder.file("other"))
+      rename(pages, other)
+      try Data(Self.counter("moved").utf8).write(to: URL(fileURLWithPath: other + "/home.js"))
+      rename(other, pages)
+      _ = try await host.reload(1)
+      #expect(try await host.view(of: id).contains("moved: 0"))
+      try host.save(Self.counter("later"), as: "home.js")
+      _ = try await host.reload(2)
+      #expect(try await host.view(of: id).contains("later: 0"))
+    }
+  }
+
+  @Test("a page that does not run is shown as its error, and a later save is told to the document")
+  func brokenAtFirst() async throws {
+    try await running(["home.js": Script.page("missing('<b>')")]) { host in
+      let answer = try await host.ask("GET", "/live/home")
+      #expect(
+        answer.status == 422 && answer.text.contains("Can&#39;t find variable: missing")
+          || answer.text.contains("Can't find variable: missing"), "\(answer.text)")
+      #expect(
+        answer.text.contains("missing(&#39;&lt;b&gt;&#39;)") || answer.text.contains("missing('&lt;b&gt;')"),
+        "\(answer.text)")
+      #expect(try await host.ask("GET", "/live/none").status == 404)
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /saves HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      _ = try await viewer.read(until: "retry:")
+      try host.save(Script.counter, as: "home.js")
+      _ = try await viewer.read(until: "event: saved")
+      #expect(try await host.ask("GET", "/live/home").status == 200)
+    }
+  }
+
+  @Test("the list has the folder's bundles, and one bundle alone is opened at once")
+  func list() async throws {
+    try await running(["home.js": Script.counter, "a<b.js": Script.counter]) { host in
+      let list = try await host.ask("GET", "/")
+      #expect(
+        list.status == 200 && list.text.contains(">home</a>") && list.text.contains(">a&lt;b</a>"), "\(list.text)")
+      let sizes = try await host.ask("GET", "/sizes/home")
+      #expect(sizes.text.ranges(of: "<iframe src=\"/live/home\"").count == 3)
+      #expect(try await host.ask("GET", "/sizes/none").status == 404)
+      let bundle = try await host.ask("GET", "/bundles/home.js")
+      #expect(bundle.status == 200 && bundle.text.hasSuffix(Script.counter))
+      for path in ["/bundles/../secret.js", "/bundles/%2e%2e/x.js", "/bundles/.hidden.js"] {
+        #expect(try await host.ask("GET", path).status == 404, "\(path)")
+      }
+    }
+    try await running(["home.js": Script.counter]) { host in
+      let list = try await host.ask("GET", "/")
+      #expect(list.status == 303 && list.text.lowercased().contains("location: /live/home"))
+    }
+  }
+
+  @Test(
+    "web pages of others, and names that are not this machine's, are refused",
+    arguments: [
+      ("Host: evil.example\r\n", 421), ("Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n", 403),
+      ("Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: cors\r\n", 403),
+    ])
+  func others(fields: String, status: Int) async throws {
+    try await running(["home.js": Script.counter]) { host in
+      for path in ["/", "/live/home", "/saves", "/json/list", "/bundles/home.js"] {
+        let answer = try await host.ask("GET", path, fields: fields)
+        #expect(answer.status == status, "\(path)")
+      }
+    }
+  }
+
+  @Test("a link of another site opens a bundle of the folder, and no other one and no data of its own")
+  func links() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let fields =
+        "Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+      #expect(try await host.ask("GET", "/live/home", fields: fields).status == 200)
+      for path in ["/live?url=http://127.0.0.1:1/evil.js", "/live/home?data=%7B%7D"] {
+        let answer = try await host.ask("GET", path, fields: fields)
+        #expect(answer.status == 403, "\(answer.text)")
+      }
+    }
+  }
+
+  @Test("Chrome's developer tools find the open pages without a token")
+  func inspector() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      _ = try await host.open("home")
+      let list = try await host.ask("GET", "/json/list")
+      #expect(list.status == 200 && list.text.contains("webSocketDebuggerUrl"), "\(list.text)")
+    }
+  }
+}
+
+extension [DevelopmentHost.News] {
+  fileprivate var port: Int? {
+    lazy.compactMap { if case .listening(let port) = $0 { port } else { nil } }.first
+  }
+  fileprivate var reloads: [(inputs: Int, stopped: String?)] {
+    compactMap { if case .reloaded(_, _, _, let inputs, let stopped) = $0 { (inputs, stopped) } else { nil } }
+  }
+  fileprivate var faults: [FaultReport] {
+    compactMap { if case .fault(_, let report) = $0 { report } else { nil } }
+  }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import PageKit
+import PageTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct DevCommandTests {
+  private struct Timeout: Error {
+    let found: String
+  }
+
+  private static func script(_ text: String) -> String {
+    """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div')
+    d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
+    """
+  }
+
+  /// Waits until the command has printed a text, on either stream.
+  private static func wait(for text: String, _ running: RunningProgram) async throws -> String {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while true {
+      let found = running.text(of: .output) + running.text(of: .error)
+      if found.contains(text) { return found }
+      guard .now < deadline else { throw Timeout(found: found) }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  @Test("it says where it listens, each reload and each error, and a signal ends it and the command beside it")
+  func session() async throws {
+    let folder = try TemporaryDirectory()
+    let (bundle, mark) = (folder.file("home.js"), folder.file("mark"))
+    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: bundle))
+    let running = try Command.start([
+      "dev", bundle, "--listen", "127.0.0.1:0", "--run", "echo $$ > \(mark); echo bundler; exec sleep 1000",
+    ])
+    let said = try await Self.wait(for: "http://127.0.0.1:", running)
+    let port = try #require(said.firstMatch(of: /home\.js: http:\/\/127\.0\.0\.1:(\d+)\//)?.1, "\(said)")
+    _ = try await Self.wait(for: "bundler", running)
+    let page = try await Command.start(shell: "curl -sf http://127.0.0.1:\(port)/live/home").result()
+    #expect(page.output.contains("first"))
+    try Data(Self.script("second").utf8).write(to: URL(fileURLWithPath: bundle))
+    _ = try await Self.wait(for: "home.js was saved, and runs again after", running)
+    try Data((Self.script("third") + "\nmissing()").utf8).write(to: URL(fileURLWithPath: bundle))
+    let error = try await Self.wait(for: "missing()", running)
+    #expect(
+      error.contains("home.js: ReferenceError: Can't find variable: missing") && error.contains("home.js:5:8"),
+      "\(error)")
+    running.send(SIGTERM)
+    let result = await running.result(within: .seconds(30))
+    #expect((result.status, result.wasKilled) == (130, false))
+    let child = try #require(
+      pid_t(String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
+    let deadline = ContinuousClock.now + .seconds(30)
+    while kill(child, 0) == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(kill(child, 0) != 0)
+  }
+
+  @Test("what a page says does not command the terminal")
+  func controlCharacters() async throws {
+    let folder = try TemporaryDirectory()
+    let script = Self.script("first") + "\nthrow new Error('\\u001b[31mred')"
+    try Data(script.utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    let running = try Command.start(["dev", folder.file(""), "--listen", "127.0.0.1:0"])
+    let said = try await Self.wait(for: "http://127.0.0.1:", running)
+    let port = try #require(said.firstMatch(of: /127\.0\.0\.1:(\d+)\//)?.1)
+    _ = try await Command.start(shell: "curl -s http://127.0.0.1:\(port)/live/home").result()
+    let told = try await Self.wait(for: "[31mred", running)
+    #expect(!told.contains("\u{1b}[31mred") && told.contains("\u{FFFD}[31mred"), "\(told)")
+    running.send(SIGINT)
+    _ = await running.result()
+  }
+
+  @Test("a folder that a bundler will fill need not be there")
+  func laterFolder() async throws {
+    let folder = try TemporaryDirectory()
+    let dist = folder.file("dist")
+    let running = try Command.start([
+      "dev", dist, "--listen", "127.0.0.1:0", "--run", "echo made > \(dist)/mark; echo bundler; exec sleep 1000",
+    ])
+    _ = try await Self.wait(for: "bundler", running)
+    #expect(FileManager.default.fileExists(atPath: dist + "/mark"))
+    running.send(SIGINT)
+    #expect(await running.result(within: .seconds(30)).status == 130)
+  }
+
+  @Test("a command beside it that ignores signals is ended too")
+  func stubbornCommand() async throws {
+    let folder = try TemporaryDirectory()
+    let mark = folder.file("mark")
+    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    let running = try Command.start([
+      "dev", folder.file(""), "--listen", "127.0.0.1:0", "--run",
+      "trap '' TERM; echo $$ > \(mark); echo ready; while :; do sleep 1; done",
+    ])
+    _ = try await Self.wait(for: "ready", running)
+    running.send(SIGINT)
+    #expect(await running.result(within: .seconds(30)).status == 130)
+    let child = try #require(
+      pid_t(String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
+    let deadline = ContinuousClock.now + .seconds(30)
+    while kill(child, 0) == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(kill(child, 0) != 0)
+  }
+
+  @Test("the end of the command beside it is said")
+  func endedCommand() async throws {
+    let folder = try TemporaryDirectory()
+    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    let running = try Command.start(["dev", folder.file(""), "--listen", "127.0.0.1:0", "--run", "exit 3"])
+    _ = try await Self.wait(for: "exit 3 has ended with status 3", running)
+    running.send(SIGINT)
+    #expect(await running.result(within: .seconds(30)).status == 130)
+  }
+
+  @Test(
+    "wrong usage, and folders without bundles, are refused",
+    arguments: [
+      (["dev", "/nowhere/at/all"], 1, "there is no such file or folder"),
+      (["dev", "--lan", "--listen", "127.0.0.1:1"], 64, "--lan listens on all addresses"),
+      (["dev", "--advertise", "10.0.0.1"], 64, "--advertise belongs to --lan"),
+      (["dev", "--listen", "nonsense"], 64, "--listen must be an address and a port"),
+      (["dev", "--listen", "0.0.0.0:1"], 64, "--lan serves others"),
+      (["dev", "--run", " "], 64, "--run has no command"),
+      (["dev", "--lan", "--advertise", "me"], 64, "--advertise must be an IP address"),
+      (["dev", "--data", "{"], 64, "--data"),
+      (["dev", "--framework", "/nowhere.js"], 1, "/nowhere.js"),
+    ])
+  func refusals(arguments: [String], status: Int32, reason: String) async throws {
+    let folder = try TemporaryDirectory()
+    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    let result = try await Command.start(arguments, in: folder.file("")).result()
+    #expect(result.status == status && result.error.contains(reason), "\(result.error)")
+  }
+
+  @Test("a port that is taken is an error with its number")
+  func takenPort() async throws {
+    let folder = try TemporaryDirectory()
+    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    let first = try Command.start(["dev", folder.file(""), "--listen", "127.0.0.1:0"])
+    let said = try await Self.wait(for: "http://127.0.0.1:", first)
+    let port = try #require(said.firstMatch(of: /127\.0\.0\.1:(\d+)\//)?.1)
+    let second = try await Command.run("dev", folder.file(""), "--listen", "127.0.0.1:\(port)")
+    #expect(second.status == 1 && second.error.contains("127.0.0.1:\(port): Address already in use"), "\(second.error)")
+    first.send(SIGINT)
+    _ = await first.result()
+  }
+}
