@@ -175,7 +175,9 @@ struct PromptReaderTests {
       _ = files.pointee.xSetSystemCall(files, name, unsafeBitCast(read, to: sqlite3_syscall_ptr.self))
     }
     defer {
-      for (name, call) in zip(Self.reads, former) where call != nil { _ = files.pointee.xSetSystemCall(files, name, call) }
+      for (name, call) in zip(Self.reads, former) where call != nil {
+        _ = files.pointee.xSetSystemCall(files, name, call)
+      }
       refusedThread.withLock { $0 = nil }
     }
     return body()
