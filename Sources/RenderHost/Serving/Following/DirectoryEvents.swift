@@ -89,6 +89,8 @@ final class DirectoryEvents: Sendable {
       let isNew = watched.keys.contains { state.folders[$0] == nil }
       state.folders = watched
       if isNew { state.activity.record(.changed, at: now) }
+      // What writers in these folders do is no longer told, nor that they are done.
+      if !gone.isEmpty { state.activity.forgetWriters() }
       return (gone, isNew)
     }
     for watch in gone { inotify_rm_watch(descriptor, watch) }
@@ -262,6 +264,9 @@ struct FolderActivity: Equatable, Sendable {
   }
 
   func isBeingWritten(_ path: String) -> Bool { writers[path] != nil }
+
+  /// Waits for none of the files that were being written.
+  mutating func forgetWriters() { writers = [:] }
 
   func decision(at now: ContinuousClock.Instant) -> Decision {
     guard let first, let last else { return .rest }
