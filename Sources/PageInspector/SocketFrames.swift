@@ -86,7 +86,7 @@ package struct SocketFrames {
   package static func text(_ text: [UInt8]) -> ByteBuffer { encoded(.text, text) }
 }
 
-/// What a client's web socket brings, and the frame that answers it.
+/// A message of a client's web socket, and the frame that answers it.
 package enum SocketInput: Sendable {
   case message(WebSocketMessage)
   /// A ping, with the frame that answers it.

@@ -34,10 +34,10 @@ public struct ElementTree: Hashable, Sendable {
     var eventArguments: [String: ScriptValue] = [:]
     /// The id of the component that an element of a cell belongs to; `nil` for others.
     var component: String?
-    /// Where the element is looked for among its siblings, and its children among theirs.
+    /// The place near which the element is found among its siblings, and how far its children may be from theirs.
     var search = Search()
 
-    /// Where an element is looked for among its siblings. The value does not count in comparisons of elements.
+    /// The place near which an element is found among its siblings. It does not count in comparisons of elements.
     struct Search: Hashable, Sendable {
       /// The element's place among its siblings when the parent's children were numbered, or when it was put there.
       var place = 0

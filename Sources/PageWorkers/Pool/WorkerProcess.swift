@@ -33,7 +33,7 @@ extension WorkerProcess {
 }
 
 extension WorkerProcess {
-  /// What an ended process has written to its standard error last: the C library and Swift's runtime say there why they end
+  /// The end of what an ended process has written to its standard error: the C library and Swift's runtime say there why they end
   /// a process. Of what it has written in its life the first 64 KiB count.
   fileprivate func readErrors() -> String {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
@@ -136,7 +136,6 @@ final class ProcessSpawner: Sendable {
       throw failure("memory")
     }
     defer { close(descriptor) }
-    var sockets: [Int32] = [-1, -1]
     // Neither end waits: what the worker writes is lost once the buffer is full.
     var errors: [Int32] = [-1, -1]
     let waitless = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -145,6 +144,7 @@ final class ProcessSpawner: Sendable {
     var isStarted = false
     defer { if !isStarted { close(errors[0]) } }
     // SOCK_CLOEXEC: the child inherits only the descriptors below.
+    var sockets: [Int32] = [-1, -1]
     guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
       throw failure("socket")
     }
@@ -165,10 +165,35 @@ final class ProcessSpawner: Sendable {
     posix_spawn_file_actions_adddup2(&actions, copies[0], WorkerMain.socketDescriptor)
     posix_spawn_file_actions_adddup2(&actions, copies[1], WorkerMain.boardDescriptor)
     posix_spawn_file_actions_addclosefrom_np(&actions, WorkerMain.boardDescriptor + 1)
+    let words = [program, "worker", String(getpid())] + (draws ? [WorkerMain.drawing] : [])
+    let variables = environment(of: ProcessInfo.processInfo.environment, timeZone: TimeZone.current.identifier)
+    do {
+      let child = try ChildProcess.start(executable, words, environment: variables, &actions)
+      isStarted = true
+      return WorkerProcess(id: child, socket: sockets[0], board: board, errors: errors[0])
+    } catch {
+      close(sockets[0])
+      throw WorkerError.cannotStart("\(executable): \(error.message)")
+    }
+  }
+}
+
+/// Processes with a group of their own, which signals of a terminal do not reach, and with no signal blocked or ignored.
+package enum ChildProcess {
+  /// Starts a process.
+  ///
+  /// - Parameters:
+  ///   - words: its name, and its arguments.
+  ///   - environment: its variables, each as `NAME=VALUE`.
+  ///   - actions: what becomes of its descriptors.
+  /// - Returns: its id, which is that of its group too.
+  /// - Throws: ``DescribedError`` with the system's reason.
+  package static func start(
+    _ executable: String, _ words: [String], environment: [String], _ actions: inout posix_spawn_file_actions_t
+  ) throws(DescribedError) -> pid_t {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // A process group of its own, so that signals of a terminal reach only the daemon.
     posix_spawnattr_setpgroup(&attributes, 0)
     var signals = sigset_t()
     sigemptyset(&signals)
@@ -177,20 +202,13 @@ final class ProcessSpawner: Sendable {
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    let words = [program, "worker", String(getpid())] + (draws ? [WorkerMain.drawing] : [])
     let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-    let variables = environment(
-      of: ProcessInfo.processInfo.environment, timeZone: TimeZone.current.identifier)
-    let environment: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
-    defer { for text in arguments + environment { free(text) } }
+    let variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
+    defer { for text in arguments + variables { free(text) } }
     var child: pid_t = 0
-    let code = posix_spawn(&child, executable, &actions, &attributes, arguments, environment)
-    guard code == 0 else {
-      close(sockets[0])
-      throw failure(executable, code)
-    }
-    isStarted = true
-    return WorkerProcess(id: child, socket: sockets[0], board: board, errors: errors[0])
+    let code = posix_spawn(&child, executable, &actions, &attributes, arguments, variables)
+    guard code == 0 else { throw DescribedError(String(cString: strerror(code))) }
+    return child
   }
 }
 

@@ -187,7 +187,7 @@ package struct PageOpening: Codable, Sendable {
   var determinism: PageDeterminism?
   /// `true` to send the page's recording, in events of the name ``PageNotice/recording``.
   var isRecorded: Bool
-  /// What its user did with an earlier run of the page, and does again; `nil` for nothing.
+  /// The inputs of an earlier run of the page, which are done again; `nil` for none.
   package var inputs: [PageInput]?
 
   package init(

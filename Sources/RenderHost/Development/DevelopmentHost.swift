@@ -38,7 +38,7 @@ package struct DevelopmentHost: Sendable {
     package init(_ folder: WorkingFolder, store: StoreDirectory) { (self.folder, self.store) = (folder, store) }
   }
 
-  /// What its user is told.
+  /// The news for its user.
   package enum News: Sendable {
     case listening(port: Int)
     /// A page was reloaded.
@@ -52,13 +52,7 @@ package struct DevelopmentHost: Sendable {
     case warning(String)
   }
 
-  private let settings: Settings
-  private let host: PageHost
-  private let running: PageRunning
-  private let locations: PublicLocations
-  private let saves = EventLog()
   private let server: HostServer
-  private let reports: FaultReporter
 
   /// - Parameters:
   ///   - executable: the program that is started as `… worker`; this one by default.
@@ -68,7 +62,6 @@ package struct DevelopmentHost: Sendable {
     _ settings: Settings, executable: String = "/proc/self/exe", logger: Logger,
     tell: @escaping @Sendable (News) -> Void
   ) throws {
-    self.settings = settings
     let record = HostRecord()
     var all = RenderHost.Settings()
     all.bundles = settings.folder.path
@@ -92,10 +85,10 @@ package struct DevelopmentHost: Sendable {
     configuration.resources.localFolder = settings.folder.path
     try all.configureScripts(&configuration)
     configuration.pages.scripts.nodeEnvironment = settings.nodeEnvironment
-    host = try PageHost(configuration, transport: try access.transport())
-    locations = PublicLocations(feed: ReleaseFeed(), settings: all, working: settings.folder)
+    let host = try PageHost(configuration, transport: try access.transport())
+    let locations = PublicLocations(feed: ReleaseFeed(), settings: all, working: settings.folder)
     let (news, sender) = AsyncStream.makeStream(of: DevelopmentNews.self, bufferingPolicy: .bufferingNewest(256))
-    running = PageRunning(
+    let running = PageRunning(
       host: host, access: access, settings: all, executable: executable, locations: locations, record: record,
       working: settings.folder, logger: logger
     ) { pages, pool in
@@ -106,7 +99,8 @@ package struct DevelopmentHost: Sendable {
       pool.preludeAdvice = { _ in "name its file with --prelude FILE" }
       pool.program = "bundlectl"
     }
-    reports = FaultReporter(host: host, folder: settings.folder, tell: tell)
+    let saves = EventLog()
+    let reports = FaultReporter(host: host, folder: settings.folder, tell: tell)
     let sessions = try settings.ticket.map { try BrowserSessions(standing: $0) } ?? BrowserSessions()
     let routes = DevelopmentRoutes(
       directory: running.directory, folder: settings.folder, saves: saves, reports: reports, sessions: sessions,
@@ -117,7 +111,7 @@ package struct DevelopmentHost: Sendable {
     server = HostServer(
       settings: all.server, report: { report }, controls: ServerControls(), metrics: record.metrics,
       services: [running, watch], logger: logger, partRoutes: { routes.add(to: $0) },
-      whenRunning: { [locations] listener, address in
+      whenRunning: { listener, address in
         guard listener.isPublic, let port = address?.port else { return }
         locations.listens(on: port)
         tell(.listening(port: port))
@@ -150,22 +144,18 @@ private struct FolderWatch: Service {
   private static let round: Duration = .milliseconds(250)
 
   func run() async throws {
-    await withGracefulShutdownHandler {
-      await cancelWhenGracefulShutdown {
-        await withDiscardingTaskGroup { group in
-          group.addTask { await watch() }
-          for await item in news {
-            if case .opened(let id) = item {
-              group.addTask { await directory.reloadSaved(id) }
-            } else {
-              await reports.report(item, directory)
-            }
+    await cancelWhenGracefulShutdown {
+      await withDiscardingTaskGroup { group in
+        group.addTask { await watch() }
+        for await item in news {
+          if case .opened(let id) = item {
+            group.addTask { await directory.reloadSaved(id) }
+          } else {
+            await reports.report(item, directory)
           }
-          group.cancelAll()
         }
+        group.cancelAll()
       }
-    } onGracefulShutdown: {
-      saves.end()
     }
   }
 
@@ -246,13 +236,10 @@ final class FaultReporter: Sendable {
       page.live.append("message", JSONValue.object(["text": .string(Self.note(name, replay))]).text)
     case .threw(let page, let fault, let source): await show(fault, source, page)
     case .threwInside(let number, let fault):
-      guard let page = await directory.page(numbered: number) else { return }
-      await directory.noteFault(page.id)
+      guard let page = await directory.pageWithFault(number) else { return }
       await show(fault, page.target.bundle, page)
     case .failed(let page, .script(_, let fault), let source): await show(fault, source, page, isOfSave: true)
-    case .failed(let page, let failure, _):
-      await directory.noteFault(page.id)
-      show(FaultReport(message: "\(failure)"), page)
+    case .failed(let page, let failure, _): show(FaultReport(message: "\(failure)"), page)
     }
   }
 
@@ -265,7 +252,7 @@ final class FaultReporter: Sendable {
     }
   }
 
-  /// What viewers are told of a reload.
+  /// The text of a reload for viewers.
   static func note(_ name: String, _ replay: ReplayedInputs?) -> String {
     let saved = "\(name).js was saved"
     guard let replay, replay.count > 0 || replay.stopped != nil else { return saved }

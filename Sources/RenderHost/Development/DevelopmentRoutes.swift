@@ -38,21 +38,7 @@ struct DevelopmentRoutes: Sendable {
       router.get("/sizes/**") { request, context in
         try await pages.answer(context) { try sizes(request) }
       }
-      router.get("/saves") { request, _ in
-        let start = PageRoutes.lastEvent(of: request)
-        return PageRoutes.eventStream(of: saves) { [heartbeat = pages.heartbeat] writer in
-          var place = start
-          while !Task.isCancelled {
-            switch await saves.next(after: place, within: heartbeat) {
-            case .ended: return
-            case .silence: try await writer.write(ByteBuffer(string: ":\n\n"))
-            case .events(let events, _):
-              place = events.last?.id ?? place
-              try await writer.write(ByteBuffer(events))
-            }
-          }
-        }
-      }
+      router.get("/saves") { request, _ in pages.events(of: saves, for: request) }
     }
     if isShared { routes.add(.bundles) { addBundles(to: $0, pages) } }
     InspectorRoutes(directory: directory, isSecure: false, group: .pages).add(to: routes)

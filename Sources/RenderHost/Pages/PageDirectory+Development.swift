@@ -10,11 +10,11 @@ struct Development: Sendable {
   var news: @Sendable (DevelopmentNews) -> Void
 }
 
-/// What happens to a page whose author runs it.
+/// An event of a page whose author runs it.
 enum DevelopmentNews: Sendable {
   /// A page was opened, by its id: its file may have been saved meanwhile.
   case opened(String)
-  /// The saved file runs. `md5` is that of its bytes.
+  /// The saved file runs.
   case reloaded(OpenedPage, took: Duration)
   /// The script has thrown; the page shows what it has made.
   case threw(OpenedPage, ScriptException, source: LoadedBundle?)
@@ -42,7 +42,7 @@ struct ReloadState: Sendable {
 }
 
 extension PageDirectory {
-  /// What users do that is kept for the next runs of a script. A browser says by itself again what it shows and where it has
+  /// The types of inputs that are kept for the next runs of a script. A browser says by itself again what it shows and where it has
   /// scrolled to.
   private static let keptTypes: Set<String> = [
     "blur", "change", "click", "focus", "input", "loadmore", "longpress", "return", "swipe",
@@ -176,9 +176,13 @@ extension PageDirectory {
     pages[id]?.live.append(LiveEvent.mended, JSONValue.object([:]).text)
   }
 
-  /// The page that has a number in workers now; `nil` if it has none.
-  func page(numbered number: UInt64) -> OpenedPage? { pages.values.first { $0.number == number } }
-
-  /// Records that the viewers of a page see an error.
-  func noteFault(_ id: String) { pages[id]?.reloads.hasFault = true }
+  /// Records that the viewers of a page see an error, and returns the page.
+  ///
+  /// - Parameter number: its number in workers.
+  /// - Returns: `nil` if no page has the number now.
+  func pageWithFault(_ number: UInt64) -> OpenedPage? {
+    guard let page = pages.values.first(where: { $0.number == number }) else { return nil }
+    pages[page.id]?.reloads.hasFault = true
+    return page
+  }
 }

@@ -155,6 +155,7 @@ actor PageDirectory {
       numbers.remove(page.number)
       await pool.close(page.number)
       pages[id]?.reloads.isStopped = true
+      pages[id]?.reloads.hasFault = true
       return development.news(.failed(page, .killed(url: page.location, reason), source: nil))
     }
     await end(id, "killed", reason.told)
@@ -292,7 +293,7 @@ struct OpenedPage: Sendable {
   var reopened = 0
   /// The number of calls that have entered its script.
   var entries = 0
-  /// What its user has done, for the next runs of its script.
+  /// The inputs of its user, for the next runs of its script.
   var inputs: [PageInput] = []
   /// The reloads since its files were saved.
   var reloads = ReloadState()

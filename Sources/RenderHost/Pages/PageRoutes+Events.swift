@@ -10,7 +10,11 @@ extension PageRoutes {
 
   /// Sends the events of a page as server-sent events: WHATWG HTML §9.2.
   func events(_ request: Request, _ id: String) async throws -> Response {
-    let log = try await directory.page(id).log
+    events(of: try await directory.page(id).log, for: request)
+  }
+
+  /// Sends the events of a log, from the one on that the reader has.
+  func events(of log: EventLog, for request: Request) -> Response {
     let start = Self.lastEvent(of: request)
     let heartbeat = heartbeat
     return Self.eventStream(of: log) { writer in

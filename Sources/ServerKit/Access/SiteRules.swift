@@ -72,7 +72,7 @@ package struct SiteRules: Sendable {
       let isDebugger = path.hasPrefix(Self.debuggedPath) && origin == Self.debugger
       if !isDebugger { return .origin(origin) }
     }
-    if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
+    if Self.isCrossSite(head), !(isSafe && Self.isNavigation(head)) { return .crossSite }
     // Administration always requires its token.
     if head.method == .post, Self.hasBody(head), group != .admin {
       let type = head.headerFields[.contentType]
@@ -130,7 +130,7 @@ package struct SiteRules: Sendable {
   }
 
   /// W3C Fetch Metadata Request Headers.
-  static func metadata(_ name: String, _ head: HTTPRequest) -> String? {
+  private static func metadata(_ name: String, _ head: HTTPRequest) -> String? {
     HTTPField.Name("Sec-Fetch-" + name).flatMap { head.headerFields[$0] }
   }
 

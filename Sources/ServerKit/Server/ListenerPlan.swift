@@ -65,7 +65,7 @@ package struct ListenerPlan: Equatable, Sendable {
   package var admin: Listener? { listeners.first }
 
   /// Returns `true` if only this machine can reach an address: RFC 6761 §6.3 reserves `localhost` for that.
-  private static func isLoopback(_ host: String) -> Bool {
+  package static func isLoopback(_ host: String) -> Bool {
     HostAddress(host: host).map { AddressKind($0) == .loopback } ?? (host.lowercased() == "localhost")
   }
 

@@ -94,7 +94,7 @@ struct DevCommand: AsyncParsableCommand {
       throw ValidationError("--lan listens on all addresses: it cannot be used with --listen.")
     }
     guard advertise == nil || lan else { throw ValidationError("--advertise belongs to --lan.") }
-    if let listen, let host = SettingText.address(listen)?.host, !Self.isLoopback(host) {
+    if let listen, let host = SettingText.address(listen)?.host, !ListenerPlan.isLoopback(host) {
       throw ValidationError(
         "--listen takes an address of this machine alone, such as 127.0.0.1:8090: --lan serves others.")
     }
@@ -106,14 +106,8 @@ struct DevCommand: AsyncParsableCommand {
       throw ValidationError(
         "--listen must be an address and a port, such as 127.0.0.1:8090; \(listen.quotedForMessage) is not.")
     }
-    guard (1...100).contains(nodeEnvironment.utf8.count) else {
-      throw ValidationError("--node-env has \(nodeEnvironment.utf8.count) bytes; it must have 1 to 100.")
-    }
+    try DeterminismOptions.check(nodeEnvironment, of: "node-env")
     if let data, !data.hasPrefix("@") { _ = try ScriptValue(argument: data) }
-  }
-
-  private static func isLoopback(_ host: String) -> Bool {
-    HostAddress(host: host).map { AddressKind($0) == .loopback } ?? (host.lowercased() == "localhost")
   }
 
   func run() async throws {
@@ -177,7 +171,7 @@ struct DevCommand: AsyncParsableCommand {
 private final class DevelopmentOutput: Sendable {
   private let settings: DevelopmentHost.Settings
   private let advertised: String?
-  /// What was told of a bundle last: it may be open several times.
+  /// The news of a bundle that was told last: it may be open several times.
   private let last = Mutex<(text: String, time: ContinuousClock.Instant)?>(nil)
 
   init(settings: DevelopmentHost.Settings, advertised: String?) {
@@ -304,24 +298,12 @@ private final class ShellCommand: Sendable {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    posix_spawnattr_setpgroup(&attributes, 0)
-    var signals = sigset_t()
-    sigemptyset(&signals)
-    posix_spawnattr_setsigmask(&attributes, &signals)
-    sigfillset(&signals)
-    posix_spawnattr_setsigdefault(&attributes, &signals)
-    posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    let words = ["sh", "-c", text]
-    let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-    defer { for text in arguments { free(text) } }
-    var id: pid_t = 0
-    let code = posix_spawn(&id, "/bin/sh", &actions, &attributes, arguments, environ)
-    guard code == 0 else { throw DescribedError("/bin/sh cannot be started: \(String(cString: strerror(code)))") }
-    return id
+    let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+    do {
+      return try ChildProcess.start("/bin/sh", ["sh", "-c", text], environment: environment, &actions)
+    } catch {
+      throw DescribedError("/bin/sh cannot be started: \(error.message)")
+    }
   }
 
   /// Ends the command, with all that it has started, and waits for its end: whoever calls this may be about to end this

@@ -49,10 +49,15 @@ struct DeterminismOptions: ParsableArguments {
 
   func validate() throws {
     for (name, text) in [("zone", zone), ("locale", locale), ("node-env", nodeEnvironment)] {
-      guard let text else { continue }
-      guard (1...100).contains(text.utf8.count) else {
-        throw ValidationError("--\(name) has \(text.utf8.count) bytes; it must have 1 to 100.")
-      }
+      if let text { try Self.check(text, of: name) }
+    }
+  }
+
+  /// - Parameter name: the option's, without its hyphens.
+  /// - Throws: `ValidationError` if the text is empty or too long.
+  static func check(_ text: String, of name: String) throws {
+    guard (1...100).contains(text.utf8.count) else {
+      throw ValidationError("--\(name) has \(text.utf8.count) bytes; it must have 1 to 100.")
     }
   }
 }
