@@ -1,7 +1,7 @@
 import Foundation
 
 /// A reader of input from outside, as libFuzzer calls it: over and over, with bytes that it makes up.
-protocol Fuzzer {
+protocol Fuzzer: SendableMetatype {
   /// The word by which `scripts/fuzz` names it.
   static var name: String { get }
   /// Inputs to begin with: what the reader accepts, and some of what it has to refuse.
@@ -23,3 +23,9 @@ func hold(_ isHeld: Bool, _ promise: @autoclosure () -> String) {
   FileHandle.standardError.write(Data("broken promise: \(promise())\n".utf8))
   abort()
 }
+
+/// All readers.
+let fuzzers: [any Fuzzer.Type] = [
+  JSONFuzzer.self, ManifestFuzzer.self, RequestHeadFuzzer.self, FrameFuzzer.self, CacheMetadataFuzzer.self,
+  SourceMapFuzzer.self, SignedFilesFuzzer.self,
+]

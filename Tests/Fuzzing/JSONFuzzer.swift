@@ -20,7 +20,7 @@ enum JSONFuzzer: Fuzzer {
     } catch {
       hold((0...bytes.count).contains(error.offset), "the fault lies within the text: \(error.offset)")
       let lines = 1 + bytes.count { $0 == UInt8(ascii: "\n") }
-      hold((1...lines).contains(error.line), "the fault's line is one of the text: \(error.line)")
+      hold((1...lines).contains(error.place.line), "the fault's line is one of the text: \(error.place.line)")
       return
     }
     let (depth, count) = size(value)

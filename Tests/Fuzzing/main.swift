@@ -2,11 +2,6 @@
 // those it begins with; `Fuzzing --names` lists the readers. `make fuzz` does it all.
 import Foundation
 
-let fuzzers: [any Fuzzer.Type] = [
-  JSONFuzzer.self, ManifestFuzzer.self, RequestHeadFuzzer.self, FrameFuzzer.self, CacheMetadataFuzzer.self,
-  SourceMapFuzzer.self, SignedFilesFuzzer.self,
-]
-
 typealias Read = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 
 @_silgen_name("LLVMFuzzerRunDriver")
