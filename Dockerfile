@@ -12,7 +12,7 @@ RUN make release && make install DESTDIR=/installed PREFIX=/usr
 FROM debian:bookworm-slim
 ARG PICTURES=
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates curl libbrotli1 libcurl4 \
-    libjavascriptcoregtk-4.1-0 libnats3.4 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g \
+    libjavascriptcoregtk-4.1-0 libnats3.4 libnghttp2-14 libsqlite3-0 libssl3 libstdc++6 libxml2 libzstd1 zlib1g \
     ${PICTURES:+libpangocairo-1.0-0 libturbojpeg0 libwebp7 libgif7 librsvg2-2 libisal2 fonts-noto-cjk fonts-noto-color-emoji} \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --system --home-dir /var/lib/renderhost --create-home renderhost

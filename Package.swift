@@ -39,7 +39,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.30.0"),
-    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -50,6 +49,7 @@ let package = Package(
     // C libraries: a module map and a shim of what Swift cannot call directly.
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
@@ -211,6 +211,7 @@ let package = Package(
       name: "ServerKit",
       dependencies: [
         "Containers", "Blobs", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
+        .target(name: "CNghttp2", condition: tools),
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -218,10 +219,7 @@ let package = Package(
         .product(name: "Metrics", package: "swift-metrics", condition: tools),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOHPACK", package: "swift-nio-http2", condition: tools),
-        .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: tools),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: tools),
-        .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: tools),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: tools),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
@@ -433,8 +431,10 @@ let package = Package(
     .executableTarget(
       name: "Operations",
       dependencies: [
-        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageLayout", "PageRuntime",
+        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageLayout", "PageRuntime", "ServerKit",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
       ],
       path: "Benchmarks/Operations", exclude: ["thresholds.json"], swiftSettings: relaxed),
     .testTarget(

@@ -7,8 +7,6 @@ let package = Package(
     .package(name: "PageKit", path: ".."),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
-    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
   ],
   targets: [
     .systemLibrary(name: "CSystemJavaScriptCore", pkgConfig: "javascriptcoregtk-4.1"),
@@ -21,11 +19,8 @@ let package = Package(
         .product(name: "HTTPCache", package: "PageKit"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHPACK", package: "swift-nio-http2"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ]),
     .executableTarget(
       name: "pagekit-bench",

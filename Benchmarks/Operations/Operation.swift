@@ -4,9 +4,13 @@ import HTTPCache
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import NIOCore
+import NIOEmbedded
 import PageKit
 import PageLayout
 import PageRuntime
+
+@testable import ServerKit
 
 /// Something that PageKit does often, without a script: scripts run differently each time.
 struct Operation {
@@ -27,6 +31,7 @@ struct Operation {
     "lay out 1,001 elements": 20, "lay out a change in 1,001 elements": 1_000, "lay out a list of 10,000 cells": 10,
     "hit in memory": 1_000, "hit on disk, 16 KiB": 100, "store a response, 16 KiB": 40,
     "hit on disk, 1 KiB": 100, "store a response, 1 KiB": 100, "pass a response on": 1_000,
+    "answer a known request by HTTP/2": 2_000,
     "open a stored bundle": 100, "launch with 100 unchanged bundles": 10,
   ]
 
@@ -36,7 +41,8 @@ struct Operation {
   static func named(_ name: String, in folder: String) async throws -> Operation {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let groups: [() async throws -> [Operation]] = [
-      { decisions() }, texts, trees, layouts, { try await responses(in: folder) }, { try await bundles(in: folder) },
+      { decisions() }, texts, trees, layouts, streams, { try await responses(in: folder) },
+      { try await bundles(in: folder) },
     ]
     for group in groups {
       if let found = try await group().first(where: { $0.name == name }) { return found }
@@ -102,6 +108,64 @@ struct Operation {
         guard value.text.count > 100_000 else { throw Failed(description: "the text is too short") }
       },
       Operation("read a manifest of 1,000 bundles") { _ = try Manifest(reading: manifest) },
+    ]
+  }
+
+  // MARK: Streams
+
+  /// A connection of HTTP/2 without TLS, whose client has asked for one script of 1 KiB before.
+  private static func streams() throws -> [Operation] {
+    let request = [
+      (":method", "GET"), (":scheme", "https"), (":authority", "pages.example.com"), (":path", "/bundles/home.js"),
+      ("user-agent", "Weex/0.28"), ("accept", "*/*"), ("accept-encoding", "gzip, br"),
+    ]
+    let head = HTTPResponse(
+      status: .ok,
+      headerFields: [
+        .date: now.description, HTTPField.Name("X-Request-Id") ?? .from: "0123456789abcdef", .eTag: "\"v1\"",
+        .cacheControl: "no-cache", .contentType: "text/javascript; charset=utf-8", .contentLength: "1024",
+        .vary: "Accept-Encoding", .accessControlAllowOrigin: "*",
+      ])
+    let memory = RecordedResponses()
+    var key = HTTP2Fields()
+    for (name, value) in request { key.add(name, value) }
+    guard
+      let answer = RecordedResponse(head, [ByteBuffer(repeating: 0x61, count: 1_024)], ReplayOffer { 0 })
+    else { throw Failed(description: "the response cannot be recorded") }
+    memory.remember(answer, for: key.bytes)
+    let connection = ConnectionHandler(
+      limits: ServerSettings.Limits(), isPlain: true, common: ConnectionContext(memory: memory, address: "-"))
+    let channel = EmbeddedChannel(
+      handler: try HTTP2Handler(connection, headerLimit: 16 << 10, metrics: HostMetrics(), idle: .hours(1)) { _ in
+        throw Failed(description: "the request is not known")
+      })
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) -> ByteBuffer {
+      var buffer = ByteBuffer()
+      buffer.writeInteger(UInt32(payload.count) << 8 | UInt32(type))
+      buffer.writeInteger(flags)
+      buffer.writeInteger(stream)
+      buffer.writeBytes(payload)
+      return buffer
+    }
+    var start = ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    start.writeImmutableBuffer(frame(4, 0, 0, []))
+    channel.pipeline.fireChannelRead(start)
+    let fields = request.flatMap { name, value in
+      [0, UInt8(name.utf8.count)] + name.utf8 + [UInt8(value.utf8.count)] + value.utf8
+    }
+    var stream: UInt32 = 1
+    return [
+      Operation("answer a known request by HTTP/2") {
+        // The client has read the former answer.
+        channel.pipeline.fireChannelRead(frame(8, 0, 0, [0, 0, 4, 0]))
+        channel.pipeline.fireChannelRead(frame(1, 5, stream, fields))
+        channel.pipeline.fireChannelReadComplete()
+        stream += 2
+        guard let sent = try channel.readOutbound(as: ByteBuffer.self), sent.readableBytes > 1_024 else {
+          throw Failed(description: "the request is not answered")
+        }
+      }
     ]
   }
 

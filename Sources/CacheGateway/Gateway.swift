@@ -87,7 +87,7 @@ package struct Gateway: Sendable {
   ) async throws -> Response {
     let limit = MaxForwards(of: request.head)
     let routes = current.routes
-    guard let origin = try origin(for: request.head, version: version, limit, routes) else {
+    guard let origin = try origin(for: request.head, limit, routes) else {
       return Self.terminalResponse(to: request.head, version: version)
     }
     var head = request.head
@@ -111,13 +111,13 @@ package struct Gateway: Sendable {
     let head = asked.head
     let (path, client) = (head.path ?? "", forwardedFields(asked.client, head.host))
     let routes = current.routes
-    guard let origin = (try? origin(for: head, version: .http11, .unbounded, routes)) ?? nil,
+    guard let origin = (try? origin(for: head, .unbounded, routes)) ?? nil,
       // All that follows would be done again by the long way.
       origin.mayBegin(head, path: path, client: client)
     else { return nil }
     let sender = ClientInfo(
-      client: client, version: .http11,
-      disconnection: asked.disconnection, note: asked.note, replay: asked.replay,
+      client: client, version: asked.version, disconnection: asked.disconnection, note: asked.note,
+      replay: asked.replay,
       trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID), current: current,
       generation: routes.generation)
     return origin.begin(asked, path: path, from: sender)
@@ -132,13 +132,13 @@ package struct Gateway: Sendable {
   ///
   /// - Throws: ``HTTPError`` for a request that is not forwarded.
   private func origin(
-    for head: HTTPRequest, version: RequestVersion, _ limit: MaxForwards, _ routes: GatewayOrigins.Routes
+    for head: HTTPRequest, _ limit: MaxForwards, _ routes: GatewayOrigins.Routes
   ) throws -> GatewayOrigin? {
     guard head.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway does not support tunnels")
     }
     let (path, host) = (head.path ?? "", head.host)
-    if let fault = RequestValidation.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
+    if let fault = RequestValidation.fault(in: head) { throw HTTPError(.badRequest, message: fault) }
     let choice = routes.table.choice(authority: host, path: path)
     // RFC 9110 §7.4: the host is checked before a request is processed, so also before it is answered here.
     guard choice != .unknownHost else {
@@ -190,25 +190,21 @@ final class BegunRequest: Sendable {
 /// Finds parts of a request's head that are ambiguous, or cannot be forwarded unchanged.
 enum RequestValidation {
   /// Returns `nil` for a head without such parts.
-  static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {
+  static func fault(in head: HTTPRequest) -> String? {
     if let host = head.host, !isAuthority(host) { return "the request's host is not a valid name or address" }
     // RFC 9113 §8.3.1.
     if let host = head.host?.lowercased(), head.hostFields.contains(where: { $0.lowercased() != host }) {
       return "the request names two hosts"
     }
-    if let field = head.headerFields.first(where: { isUnclear($0.value, version) }) {
+    if let field = head.headerFields.first(where: { isUnclear($0.value) }) {
       return "the field \(field.name.rawName) has bytes that are not UTF-8, and cannot be forwarded"
     }
     return nil
   }
 
-  private static func isUnclear(_ text: String, _ version: RequestVersion) -> Bool {
-    // A replacement character stands for lost bytes, so that two different fields would be the same. After
-    // ``RequestBytesHandler`` only such fields have it that were received with it.
-    if text.utf8.contains(0xEF), text.contains("\u{FFFD}") { return true }
-    // HTTP/2 fields arrive as UTF-8 only, so that opaque bytes would be ambiguous.
-    return version == .http2 && OpaqueText.hasEscapes(text)
-  }
+  /// A replacement character stands for lost bytes, so that two different fields would be the same. The bytes of one
+  /// that was received are ``OpaqueText``.
+  private static func isUnclear(_ text: String) -> Bool { text.utf8.contains(0xEF) && text.contains("\u{FFFD}") }
 
   /// RFC 9110 §7.2, RFC 3986 §3.2.2 and §3.2.3.
   static func isAuthority(_ text: String) -> Bool {

@@ -1,8 +1,6 @@
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
-import NIOCore
-import NIOHTTPTypes
 import ServerKit
 
 /// Rewrites header fields in both directions. RFC 9110 §7.6.
@@ -209,31 +207,6 @@ struct TraceParent: Equatable, Sendable {
 
   private static func isHex(_ text: Substring, _ count: Int) -> Bool {
     text.utf8.count == count && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
-  }
-}
-
-/// Writes fields in a form that HTTP/2 can carry, whose fields are UTF-8 in swift-nio: each byte that is not UTF-8
-/// becomes a character of ISO 8859-1.
-final class ReadableFieldsHandler: ChannelOutboundHandler, RemovableChannelHandler {
-  typealias OutboundIn = HTTPResponsePart
-  typealias OutboundOut = HTTPResponsePart
-
-  private var isStream = false
-
-  func handlerAdded(context: ChannelHandlerContext) {
-    // A stream's parent is a connection, whose parent is the listening socket.
-    isStream = context.channel.parent?.parent != nil
-  }
-
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    guard isStream else { return context.write(data, promise: promise) }
-    switch unwrapOutboundIn(data) {
-    case .head(var head):
-      head.headerFields = head.headerFields.readable
-      context.write(wrapOutboundOut(.head(head)), promise: promise)
-    case .body: context.write(data, promise: promise)
-    case .end(let trailers): context.write(wrapOutboundOut(.end(trailers?.readable)), promise: promise)
-    }
   }
 }
 

@@ -140,7 +140,7 @@ package final class GatewayOrigin: Sendable {
 
   private func calls(for asked: PromptAnswers.Asked, from sender: ClientInfo) -> BegunCalls {
     var informational: (@Sendable (HTTPResponse) -> Void)?
-    if let heads = InterimHeads(in: .http11, to: asked.line.interim) { informational = { heads.take($0) } }
+    if let heads = InterimHeads(in: asked.version, to: asked.line.interim) { informational = { heads.take($0) } }
     return (
       informational,
       { [self] begun in

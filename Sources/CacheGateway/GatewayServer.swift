@@ -45,8 +45,7 @@ package struct GatewayServer: Sendable {
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
       ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), proxies: settings.proxies,
-      readsProxyHeader: settings.readsProxyHeader(.gateway),
-      handlers: { [ReadableFieldsHandler()] }, prompt: prompt
+      readsProxyHeader: settings.readsProxyHeader(.gateway), prompt: prompt
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: AcceptErrorHandler.backlog,

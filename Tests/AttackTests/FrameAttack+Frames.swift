@@ -148,7 +148,8 @@ extension FrameAttack {
     row(
       "9113 §6.9.2", "settings that take a stream's window above its limit",
       [Wire.headers(Wire.sending, 4), Wire.window(1, 0x7FFE_0000), Wire.settings(Wire.setting(4, 0x7FFF_FFFF))],
-      .connection(.flowControl)),
+      // libnghttp2 resets the stream alone.
+      any: .error(1, .flowControl)),
     row(
       "9113 §6.9.2", "settings that take windows below nothing",
       [
@@ -322,6 +323,7 @@ extension FrameAttack {
     row(
       "8441 §3", "a setting for CONNECT that is neither 0 nor 1", [Wire.settings(Wire.setting(8, 2)), after],
       any: [next, .connection(.protocolError)]),
-    row("9218 §2.1", "no priorities", [Wire.settings(Wire.setting(9, 1)), after], next),
+    row("9218 §2.1", "no priorities, told too late", [Wire.settings(Wire.setting(9, 1))], .connection(.protocolError)),
+    whole("9218 §2.1", "no priorities", [Wire.preface, Wire.settings(Wire.setting(9, 1)), after], next),
   ]
 }

@@ -10,7 +10,6 @@ import NIOPosix
 //
 //   bare-server PORT 304      answers every request with one fixed 304
 //   bare-server PORT ORIGIN   asks the origin for every request, and passes its response on
-//   bare-server PORT FOLDER CERTIFICATE KEY   gives the folder's files by HTTP/2 over TLS
 
 /// Answers every request with one fixed 304.
 private final class NotModifiedHandler: ChannelInboundHandler {
@@ -68,14 +67,9 @@ private final class PassingHandler: ChannelInboundHandler {
 }
 
 let arguments = CommandLine.arguments
-guard [3, 5].contains(arguments.count), let port = Int(arguments[1]) else {
-  FileHandle.standardError.write(Data("usage: bare-server PORT 304|ORIGIN|FOLDER CERTIFICATE KEY\n".utf8))
+guard arguments.count == 3, let port = Int(arguments[1]) else {
+  FileHandle.standardError.write(Data("usage: bare-server PORT 304|ORIGIN\n".utf8))
   exit(64)
-}
-if arguments.count == 5 {
-  let server = try await SecureStreams.start(
-    port: port, folder: arguments[2], certificate: arguments[3], key: arguments[4])
-  try await server.closeFuture.get()
 }
 let origin = arguments[2]
 var configuration = CurlTransport.Configuration(connectionsPerHost: 128, connections: 128)

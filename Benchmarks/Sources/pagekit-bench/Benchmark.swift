@@ -64,7 +64,7 @@ enum Benchmark {
   private static func host(_ programs: String, folder: String, rounds: Int) throws {
     let benchmark = HostBenchmark(programs: programs, folder: folder, rounds: rounds)
     var secure = Table(
-      "answers per second on one core, TLS 1.3", "renderhost", "nginx", "NIO's HTTP/2 alone", "to nginx", "to NIO")
+      "answers per second on one core, TLS 1.3", "renderhost", "nginx", "nghttpd", "to nginx", "to nghttpd")
     try benchmark.runSecure(&secure)
     secure.print()
     print()

@@ -17,18 +17,15 @@ extension HTTPServerBuilder {
   ///   - ownFields: the fields of this server's own responses.
   ///   - proxies: the proxies that are trusted.
   ///   - readsProxyHeader: `true` if their connections begin with a PROXY header.
-  ///   - handlers: makes the handlers after those of HTTP, for each connection or each stream of HTTP/2.
   ///   - prompt: answers requests of connections of HTTP/1 on their event loops; `nil` to answer all with tasks.
   package static func guarded(
     _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
     memory: RecordedResponses = RecordedResponses(), ownFields: HTTPFields = [:],
     proxies: TrustedProxies = TrustedProxies(), readsProxyHeader: Bool = false,
-    handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }, prompt: PromptAnswers? = nil
+    prompt: PromptAnswers? = nil
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [
-        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields)
-      ] + handlers(),
+      additionalChannelHandlers: [RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields)],
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
     return HTTPServerBuilder { responder in
@@ -39,7 +36,7 @@ extension HTTPServerBuilder {
       }
       let channel = PromptChannel(http1: HTTP1Channel(responder: responder, configuration: http1), prompt: prompt)
       guard let tls else { return guarding(channel) }
-      return guarding(SecureChannel(tls, channel, idle: limits.idle))
+      return guarding(SecureChannel(tls, channel, limits, metrics))
     }
   }
 }
@@ -56,7 +53,7 @@ struct PromptChannel: ServerChildChannel {
       if let prompt, let connection = try? pipeline.handler(type: ConnectionHandler.self) {
         // Before it: at a shutdown, a connection with a request that is answered here is closed after the answer.
         let state = try pipeline.handler(type: HTTPConnectionStateHandler.self)
-        try pipeline.addHandler(PromptHandler(prompt, on: connection.common), position: .after(state))
+        try pipeline.addHandler(PromptHandler(prompt, on: connection.common, .http11), position: .after(state))
       }
       return value
     }

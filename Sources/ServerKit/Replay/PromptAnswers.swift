@@ -14,6 +14,7 @@ package final class PromptAnswers: Sendable {
   /// A request that is to be answered on its event loop.
   package struct Asked: Sendable {
     package let head: HTTPRequest
+    package let version: RequestVersion
     /// The address of the client; `nil` if it is unknown.
     package let client: String?
     /// Takes the offer to replay the answer.
@@ -132,13 +133,16 @@ package final class PromptAnswers: Sendable {
   ///   - address: the address of the client.
   /// - Returns: `nil` if the connection's task has to answer; nothing was done then.
   func step(
-    for head: HTTPRequest, number: UInt64, since started: ContinuousClock.Instant, address: String?,
-    replay: ReplayContext?, disconnection: ClientDisconnection, line: Line
+    for head: HTTPRequest, _ version: RequestVersion, number: UInt64, since started: ContinuousClock.Instant,
+    address: String?, replay: ReplayContext?, disconnection: ClientDisconnection, line: Line
   ) -> Step? {
-    guard HostMiddleware.refusal(head, common.limits) == nil else { return nil }
+    guard HostMiddleware.refusal(head, common.limits) == nil,
+      version != .http2 || HostMiddleware.fault(in: head) == nil
+    else { return nil }
     let note = LogLevels.shared.accessLevel(logger) <= .info ? AccessLogNote() : nil
     let asked = Asked(
-      head: head, client: address, replay: replay, disconnection: disconnection, note: note, line: line,
+      head: head, version: version, client: address, replay: replay, disconnection: disconnection, note: note,
+      line: line,
       number: number)
     switch make(asked) {
     case nil: return nil
@@ -192,14 +196,15 @@ package final class PromptAnswers: Sendable {
     of asked: Asked, _ head: HTTPResponse
   ) -> (line: AccessLogLine?, measure: @Sendable (ContinuousClock.Instant) -> Void) {
     let line = asked.note.flatMap { note in
-      common.log.line(for: asked.head, version: .http11, status: head.status.code, note: note, logger)
+      common.log.line(for: asked.head, version: asked.version, status: head.status.code, note: note, logger)
     }
     return (line, common.requests.measure(method: asked.head.method, status: head.status.code))
   }
 }
 
-/// Answers requests of a connection of HTTP/1 on its event loop, if ``PromptAnswers`` can do so without a task. Every
-/// other request goes on to the task of the connection, and so do all that come before its response has ended.
+/// Answers requests of a connection of HTTP/1, or of a stream of HTTP/2, on its event loop, if ``PromptAnswers`` can do so
+/// without a task. Every other request goes on to the task of the connection or of the stream, and so do all that come
+/// before its response has ended.
 ///
 /// While an answer is on its way here, what has come with its request is held, and no more is read.
 final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -222,6 +227,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   private let answers: PromptAnswers
   private let common: ConnectionContext
+  private let version: RequestVersion
   /// Set while the handler is in its pipeline.
   private var line: PromptAnswers.Line?
   /// The head of a request without a body whose end has not come.
@@ -237,7 +243,9 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var heldError: (any Error)?
   private var holdsRead = false
 
-  init(_ answers: PromptAnswers, on connection: ConnectionContext) { (self.answers, common) = (answers, connection) }
+  init(_ answers: PromptAnswers, on connection: ConnectionContext, _ version: RequestVersion) {
+    (self.answers, common, self.version) = (answers, connection, version)
+  }
 
   func handlerAdded(context: ChannelHandlerContext) {
     let (loop, channel) = (context.eventLoop, context.channel)
@@ -317,7 +325,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
     lastNumber += 1
     guard !channel.hasLast,
       let step = answers.step(
-        for: head, number: lastNumber, since: .now, address: common.address, replay: channel.replay,
+        for: head, version, number: lastNumber, since: .now, address: common.address, replay: channel.replay,
         disconnection: channel.disconnection, line: line)
     else { return false }
     switch step {

@@ -1,11 +1,11 @@
 import Containers
 import HTTPTransport
+import HTTPTypes
 import NIOCore
-import NIOHPACK
 import Synchronization
 
-/// Recorded responses, by the bytes of the request heads that they answered: of HTTP/1 as they came, of HTTP/2 the
-/// fields.
+/// Recorded responses, by the bytes of the request heads that they answered: of HTTP/1 as they came, of HTTP/2
+/// ``HTTP2Fields``.
 ///
 /// The response of a served file depends only on the request's head and the release; that of a stored gateway response
 /// only on the head and the time. An identical head gets the recorded bytes, without parsing, deciding and encoding
@@ -30,22 +30,6 @@ package final class RecordedResponses: Sendable {
   package func remember(_ answer: RecordedResponse, for head: ByteBuffer) {
     // A copy of these bytes alone: the received bytes are part of a larger buffer.
     answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
-  }
-
-  /// The fields of a request of HTTP/2 as bytes, which equal no head of HTTP/1; `nil` if its response is not worth
-  /// remembering.
-  static func key(of head: HPACKHeaders) -> ByteBuffer? {
-    guard let method = head.first(name: ":method"), method == "GET" || method == "HEAD" else { return nil }
-    var key = ByteBuffer()
-    key.reserveCapacity(512)
-    for (name, value, _) in head {
-      for text in [name, value] {
-        key.writeInteger(UInt32(truncatingIfNeeded: text.utf8.count))
-        key.writeString(text)
-      }
-      guard key.readableBytes <= headLimit else { return nil }
-    }
-    return key
   }
 
   /// Returns `true` if these bytes are exactly one HTTP/1.1 request without a body, whose response is worth
@@ -128,7 +112,7 @@ package final class ReplayContext: Sendable {
 }
 
 /// A response as it was written, to be replayed.
-package struct RecordedResponse: Sendable {
+package final class RecordedResponse: Sendable {
   /// One replay of a response, for logs and metrics.
   package struct ReplayEvent: Sendable {
     let requestID: String
@@ -139,7 +123,6 @@ package struct RecordedResponse: Sendable {
   }
 
   private let head: RecordedHead
-  private let isStream: Bool
   private let body: ByteBuffer
   /// The seconds by which the response has aged; `nil` if it must not be replayed.
   package let age: @Sendable () -> Int64?
@@ -156,21 +139,21 @@ package struct RecordedResponse: Sendable {
   ///
   /// - Parameter answer: the bytes of a whole response, in the buffers that were written.
   /// - Returns: `nil` if the response cannot be replayed.
-  package init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
+  package convenience init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
     guard let head = answer.first.flatMap({ RecordedHead($0, offer.renewal) }) else { return nil }
-    self.init(head, isStream: false, Array(answer.dropFirst()), offer)
+    self.init(head, Array(answer.dropFirst()), offer)
   }
 
   /// A response of HTTP/2.
   ///
   /// - Returns: `nil` if the response cannot be replayed.
-  init?(_ head: HPACKHeaders, _ body: [ByteBuffer], _ offer: ReplayOffer) {
+  convenience init?(_ head: HTTPResponse, _ body: [ByteBuffer], _ offer: ReplayOffer) {
     guard let head = RecordedHead(head, offer.renewal) else { return nil }
-    self.init(head, isStream: true, body, offer)
+    self.init(head, body, offer)
   }
 
-  private init(_ head: RecordedHead, isStream: Bool, _ parts: [ByteBuffer], _ offer: ReplayOffer) {
-    (self.head, self.isStream) = (head, isStream)
+  private init(_ head: RecordedHead, _ parts: [ByteBuffer], _ offer: ReplayOffer) {
+    self.head = head
     let bodies = parts.filter { $0.readableBytes > 0 }
     if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
       body = only
@@ -186,18 +169,17 @@ package struct RecordedResponse: Sendable {
   /// Returns the bytes to write: the head, and the body unless it was copied after the head; `nil` for a response of
   /// HTTP/2.
   func buffers(_ renewed: RenewedValues, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?)? {
-    guard !isStream else { return nil }
     let isCopied = body.readableBytes <= Self.copied
     var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))
-    head.write(renewed, to: &buffer)
+    guard head.write(renewed, to: &buffer) else { return nil }
     guard isCopied else { return (buffer, body) }
     buffer.writeImmutableBuffer(body)
     return (buffer, nil)
   }
 
-  /// Returns the fields and the body to write; `nil` for a response of HTTP/1.
-  func frames(_ renewed: RenewedValues) -> (HPACKHeaders, ByteBuffer)? {
-    isStream ? (head.headers(renewed), body) : nil
+  /// Returns the fields, the values that change them, and the body to write; `nil` for a response of HTTP/1.
+  func fields(_ renewed: RenewedValues) -> (HTTP2Fields, changed: [(index: Int, value: String)], ByteBuffer)? {
+    head.fields(renewed).map { ($0, changed: $1, body) }
   }
 
   /// Tells the observers of a replay.
@@ -226,8 +208,13 @@ struct RecordedHead: Sendable {
     }
   }
 
-  /// The fields of a head of HTTP/2. A head of HTTP/1 is one value without a name.
-  private var fields: [(name: String, value: [Piece])] = []
+  private enum Form: Sendable {
+    case http1([Piece])
+    /// The fields, in which the values that change are empty.
+    case http2(HTTP2Fields, changing: [(index: Int, value: [Piece])])
+  }
+
+  private var form = Form.http1([])
   private(set) var size = 0
   private var hasID = false
   private var isRenewed = false
@@ -273,20 +260,30 @@ struct RecordedHead: Sendable {
     }
     endText()
     guard hasID, isRenewed else { return nil }
-    (fields, size) = ([("", pieces)], bytes.count)
+    (form, size) = (.http1(pieces), bytes.count)
   }
 
   /// The head of a response of HTTP/2. RFC 9113 §8.3.
   ///
   /// - Returns: `nil` if the head lacks a field that must be renewed.
-  init?(_ head: HPACKHeaders, _ renewal: ReplayOffer.Renewal) {
-    let nearest = head.lastIndex { $0.name == "cache-status" }
-    for (index, (name, text, _)) in zip(head.indices, head) {
-      guard let value = pieces(of: name, text, renewal, isNearest: index == nearest) else { return nil }
-      fields.append((name, value))
-      size += name.utf8.count + text.utf8.count + 64
+  init?(_ head: HTTPResponse, _ renewal: ReplayOffer.Renewal) {
+    let nearest = head.headerFields.lastIndex { $0.name.canonicalName == "cache-status" }
+    var fields = HTTP2Fields()
+    var changing: [(index: Int, value: [Piece])] = []
+    fields.add(":status", String(head.status.code))
+    for (index, field) in zip(head.headerFields.indices, head.headerFields) where HTTP2Fields.permits(field.name) {
+      let name = field.name.canonicalName
+      guard let value = pieces(of: name, field.value, renewal, isNearest: index == nearest) else { return nil }
+      if value.count == 1, case .text(let text)? = value.first {
+        fields.add(name, text, isIndexed: field.indexingStrategy == .automatic)
+      } else {
+        changing.append((fields.count, value))
+        // Values that do not come again would push others out of the client's table.
+        if case .date? = value.first { fields.add(name, "") } else { fields.add(name, "", isIndexed: false) }
+      }
     }
     guard hasID, isRenewed else { return nil }
+    (form, size) = (.http2(fields, changing: changing), fields.bytes.readableBytes)
   }
 
   /// Returns the pieces of a field's value; `nil` if it cannot be renewed.
@@ -320,26 +317,17 @@ struct RecordedHead: Sendable {
     }
   }
 
-  func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) {
-    for field in fields {
-      for piece in field.value { buffer.writeString(piece.text(renewed)) }
-    }
+  /// - Returns: `false` for a head of HTTP/2.
+  func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) -> Bool {
+    guard case .http1(let pieces) = form else { return false }
+    for piece in pieces { buffer.writeString(piece.text(renewed)) }
+    return true
   }
 
-  func headers(_ renewed: RenewedValues) -> HPACKHeaders {
-    var headers = HPACKHeaders()
-    headers.reserveCapacity(fields.count)
-    for (name, value) in fields {
-      switch value.first {
-      case .text(let text)? where value.count == 1: headers.add(name: name, value: text)
-      case .date?: headers.add(name: name, value: renewed.date)
-      // Values that do not come again would push others out of the client's table.
-      default:
-        let text = value.reduce(into: "") { $0 += $1.text(renewed) }
-        headers.add(name: name, value: text, indexing: .nonIndexable)
-      }
-    }
-    return headers
+  /// Returns the fields, and the values that change them; `nil` for a head of HTTP/1.
+  func fields(_ renewed: RenewedValues) -> (HTTP2Fields, changed: [(index: Int, value: String)])? {
+    guard case .http2(let fields, let changing) = form else { return nil }
+    return (fields, changing.map { index, value in (index, value.reduce(into: "") { $0 += $1.text(renewed) }) })
   }
 }
 

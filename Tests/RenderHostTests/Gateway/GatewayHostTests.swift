@@ -103,6 +103,6 @@ struct GatewayHostTests {
     ] as [(String?, [String], String?, String?)])
   func http2Host(_ authority: String?, _ hosts: [String], _ host: String?, _ fault: String?) throws {
     let head = try Self.head(authority, hosts: hosts)
-    #expect(head.host == host && RequestValidation.fault(in: head, version: .http2) == fault)
+    #expect(head.host == host && RequestValidation.fault(in: head) == fault)
   }
 }

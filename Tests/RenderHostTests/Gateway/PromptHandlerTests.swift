@@ -31,7 +31,7 @@ struct PromptHandlerTests {
     }
     let connection = ConnectionContext(memory: RecordedResponses(capacity: 1 << 10), address: "127.0.0.1")
     let reads = Reads()
-    let channel = EmbeddedChannel(handlers: [reads, PromptHandler(answers, on: connection)])
+    let channel = EmbeddedChannel(handlers: [reads, PromptHandler(answers, on: connection, .http11)])
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     let get = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/a")
     let post = HTTPRequest(method: .post, scheme: "http", authority: "h", path: "/b")
@@ -63,7 +63,7 @@ struct PromptHandlerTests {
       return .asked(cancel: {})
     }
     let connection = ConnectionContext(memory: RecordedResponses(capacity: 1 << 10), address: "127.0.0.1")
-    let channel = EmbeddedChannel(handler: PromptHandler(answers, on: connection))
+    let channel = EmbeddedChannel(handler: PromptHandler(answers, on: connection, .http11))
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     try channel.writeInbound(
       HTTPRequestPart.head(HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/a")))
