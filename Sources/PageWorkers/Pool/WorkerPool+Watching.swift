@@ -38,9 +38,11 @@ enum Watchdog {
     /// The time limit of one entry in seconds.
     var time: Double
     var memory: Int64
+    /// The limit of a time in which elements are changed or laid out, in seconds, or ``time`` if that is longer.
+    var shortestLayout = 5.0
 
-    /// The limit of a time in which elements are changed or laid out, in seconds: a large page takes some tenths.
-    var layout: Double { max(time, 5) }
+    /// The limit of a time in which elements are changed or laid out, in seconds.
+    var layout: Double { max(time, shortestLayout) }
 
     /// Seconds above the limit after which a worker is killed; the engine stops most scripts before.
     var grace: Double { max(0.25, time / 10) }
@@ -128,7 +130,9 @@ extension WorkerPool {
   }
 
   var limits: Watchdog.Limits {
-    Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
+    Watchdog.Limits(
+      time: configuration.pageTime.seconds, memory: configuration.memory,
+      shortestLayout: configuration.layoutTime.seconds)
   }
 
   private func look(at id: Int) {

@@ -11,6 +11,9 @@ package actor WorkerPool: Service {
     package var workers = 2
     /// The time of one entry into a page.
     package var pageTime: Duration = .seconds(5)
+    /// The time in which the elements of a page are changed or laid out, or ``pageTime`` if that is longer: a large page takes
+    /// some tenths of a second.
+    package var layoutTime: Duration = .seconds(5)
     /// The limit of a worker's resident bytes.
     package var memory: Int64 = 512 << 20
     /// The limit of waiting calls.

@@ -4,6 +4,7 @@ import LivePages
 import Logging
 import PageKit
 import PageTesting
+import PageWorkers
 import TestServers
 import Testing
 
@@ -20,6 +21,7 @@ struct PageFarm {
   static func running<Result: Sendable>(
     _ bundles: [String: String], files: [String: String] = [:], workers: Int = 2, pageTime: Duration = .seconds(20),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, change: (inout Settings) -> Void = { _ in },
+    changePool: (inout WorkerPool.Configuration) -> Void = { _ in },
     _ body: @escaping @Sendable (PageFarm) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
@@ -51,7 +53,8 @@ struct PageFarm {
     ).publishStored()
     let running = PageRunning(
       host: host, access: access, settings: settings, executable: Daemon.executable,
-      locations: PublicLocations(feed: feed, settings: settings), record: record, now: now, logger: logger)
+      locations: PublicLocations(feed: feed, settings: settings), record: record, now: now, logger: logger,
+      configure: { changePool(&$1) })
     let router = Router(context: HostRequestContext.self)
     let routes = PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(10))
     routes.add(to: router)

@@ -72,6 +72,59 @@ import Testing
     }
   }
 
+  @Test("a page whose layout takes too long is stopped with the reason, and another page of its worker is opened again")
+  func slowLayout() async throws {
+    // Each text is measured in some hundred widths, which takes several times as long as a layout may.
+    let script = Script.page(
+      """
+      b.addEvent('click', function () {
+        for (var n = 0; n < 400; n++) {
+          var inner = b
+          for (var level = 0; level < 13; level++) {
+            var direction = level % 2 ? 'column' : 'row', padding = '0.' + level % 9 + '%'
+            var style = { flexDirection: direction, flexShrink: 1, alignItems: 'center', padding: padding }
+            var box = d.createElement('div', { style: style })
+            box.appendChild(d.createElement('div', { style: { width: 10, height: 10 } }))
+            inner.appendChild(box)
+            inner = box
+          }
+          inner.appendChild(d.createElement('text', { attr: { value: 'a '.repeat(5000) } }))
+        }
+        weex.requireModule('dom').getComponentRect(b, function () {})
+      })
+      """)
+    try await PageFarm.running(
+      ["slow": script, "counter": Script.counter], workers: 1, pageTime: .seconds(1),
+      changePool: { $0.layoutTime = .seconds(1) }
+    ) { farm in
+      let (slow, counter) = (try await farm.open("slow"), try await farm.open("counter"))
+      let (slowLog, counterLog) = (try await farm.log(of: slow), try await farm.log(of: counter))
+      async let clicked = farm.ask(.post, "/pages/\(slow)/fire", #"{"ref":"_root","type":"click"}"#)
+      // It is answered while the script runs, and waits while the elements are laid out.
+      var seen = try await farm.ask(.get, "/pages/\(counter)")
+      try await farm.until {
+        seen = try await farm.ask(.get, "/pages/\(counter)")
+        return seen.status != 200
+      }
+      let laidOut = "a page's elements were changed and laid out for "
+      let answer = try await clicked
+      #expect(answer.status == 504)
+      let location = farm.origin.url(for: "/b/slow.js")
+      #expect(answer.json["error"].text?.hasPrefix("\(location): \(laidOut)") == true, "\(answer.text)")
+      #expect(seen.status == 503)
+      #expect(
+        seen.json["error"].text?.hasPrefix("the page's worker was stopped because of another page: \(laidOut)") == true,
+        "\(seen.text)")
+      #expect(try await farm.ask(.get, "/pages/\(slow)").status == 404)
+      #expect(await slowLog.names(after: 0).last == "killed")
+      try await farm.until { try await farm.ask(.get, "/pages/\(counter)").json["reopened"].count == 1 }
+      let names = await counterLog.names(after: 0)
+      #expect(names.contains("reopened") && !names.contains("killed"), "\(names)")
+      let failures = farm.record.failures.latest.filter { $0.kind == "worker" }
+      #expect(failures.map(\.subject) == [location], "\(failures)")
+    }
+  }
+
   @Test("a bundle that ends workers is barred")
   func barredBundle() async throws {
     try await PageFarm.running(
