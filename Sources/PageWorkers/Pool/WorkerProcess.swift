@@ -302,7 +302,7 @@ package final class WorkerLink: Sendable {
     }
     return try await withCheckedThrowingContinuation { continuation in
       let failure: WorkerError? = state.withLock { state in
-        if let end = state.end { return .ended(end.reason, isCulprit: end.culprits.contains(page)) }
+        if let end = state.end { return .ended(end.reason, Blame(page, among: end.culprits)) }
         state.calls[id] = (page, .now + limit, continuation)
         return nil
       }
@@ -339,9 +339,8 @@ package final class WorkerLink: Sendable {
       return (state.calls, state.end)
     }
     for call in calls.values {
-      let reason = end?.reason ?? .ended("")
-      call.continuation.resume(
-        throwing: WorkerError.ended(reason, isCulprit: end?.culprits.contains(call.page) ?? false))
+      let blame = Blame(call.page, among: end?.culprits ?? [])
+      call.continuation.resume(throwing: WorkerError.ended(end?.reason ?? .ended(""), blame))
     }
   }
 

@@ -46,13 +46,26 @@ package struct WorkerPoolStatus: Sendable {
   package var ready: Int { workers.filter { $0.state == .ready }.count }
 }
 
+/// Who is to blame for the end of a worker, as one of its pages is told.
+package enum Blame: Hashable, Sendable, CustomStringConvertible {
+  case thisPage, anotherPage
+  /// No page: the worker has ended by itself, or was killed from outside.
+  case noPage
+
+  init(_ page: UInt64, among culprits: Set<UInt64>) {
+    self = culprits.contains(page) ? .thisPage : culprits.isEmpty ? .noPage : .anotherPage
+  }
+
+  package var description: String { self == .anotherPage ? " because of another page" : "" }
+}
+
 /// An error of a call to a worker.
 package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case cannotStart(String)
   /// Workers cannot load the script engine.
   case cannotRun(String)
-  /// The worker was killed or ended; with `true` if the called page is to blame.
-  case ended(KillReason, isCulprit: Bool)
+  /// The worker was killed or ended.
+  case ended(KillReason, Blame)
   /// No worker is available for a page.
   case noWorker
   /// The workers' memory is full; another page would endanger the open ones.
@@ -68,8 +81,7 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .cannotStart(let reason): "a worker cannot be started: \(reason)"
     case .cannotRun(let reason): "pages cannot run here: \(reason)"
-    case .ended(let reason, true): "the page's worker was stopped: \(reason)"
-    case .ended(let reason, false): "the page's worker was stopped because of another page: \(reason)"
+    case .ended(let reason, let blame): "the page's worker was stopped\(blame): \(reason)"
     case .noWorker: "no worker is ready"
     case .noMemory(let limit):
       "the open pages fill the memory of every worker, \(limit >> 20) MiB each (--worker-memory)"
@@ -77,6 +89,11 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .late(let time): "the workers were busy for \(time.inSeconds) (--page-wait)"
     case .barred(let entry): "\(entry)"
     }
+  }
+
+  /// The error for those who use pages: without what the process has written.
+  package var told: String {
+    if case .ended(.ended(let how, _), let blame) = self { "\(Self.ended(.ended(how), blame))" } else { description }
   }
 }
 

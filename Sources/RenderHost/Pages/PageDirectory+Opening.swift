@@ -211,7 +211,7 @@ extension PageDirectory {
       } catch {
         numbers.remove(number)
         tries += 1
-        if case WorkerError.ended(_, isCulprit: false) = error, tries < Self.tries { continue }
+        if case WorkerError.ended(_, let blame) = error, blame != .thisPage, tries < Self.tries { continue }
         throw error
       }
     }

@@ -187,17 +187,20 @@ extension PageDirectory {
         await kill(page.id, reason)
       } else {
         let before = reopening.dropLast(Self.reopenedAtOnce - 1).last
-        reopening.append(reopen(page, reason, after: before))
+        let told = culprits.isEmpty ? reason.told : WorkerError.ended(reason, .anotherPage).told
+        reopening.append(reopen(page, told, after: before))
       }
     }
   }
 
-  /// - Parameter before: the task to await first; `nil` for none.
+  /// - Parameters:
+  ///   - reason: what its readers are told.
+  ///   - before: the task to await first; `nil` for none.
   private func reopen(
-    _ page: OpenedPage, _ reason: KillReason, after before: Task<Void, any Error>?
+    _ page: OpenedPage, _ reason: String, after before: Task<Void, any Error>?
   ) -> Task<Void, any Error> {
     numbers.remove(page.number)
-    for log in [page.log, page.live] { log.append("reopened", JSONValue.object(["reason": .string(reason.told)]).text) }
+    for log in [page.log, page.live] { log.append("reopened", JSONValue.object(["reason": .string(reason)]).text) }
     pages[page.id]?.reopened += 1
     pages[page.id]?.isFollowed = false
     let task = Task { [weak self] in

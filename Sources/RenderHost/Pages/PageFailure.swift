@@ -115,8 +115,8 @@ enum PageFailure: Error, CustomStringConvertible {
 
   private init(_ error: WorkerError, url: String) {
     switch error {
-    case .ended(let reason, isCulprit: true): self = .killed(url: url, reason)
-    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun, .full, .late: self = .busy("\(error)")
+    case .ended(let reason, .thisPage): self = .killed(url: url, reason)
+    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun, .full, .late: self = .busy(error.told)
     case .barred(let entry): self = .barred(entry)
     }
   }

@@ -495,6 +495,12 @@ extension EventLog {
   func names(after id: Int) async -> [String] {
     if case .events(let events, _) = await next(after: id, within: .zero) { events.map(\.name) } else { [] }
   }
+
+  /// The JSON of the first event of a name.
+  func details(of name: String) async -> String? {
+    guard case .events(let events, _) = await next(after: 0, within: .zero) else { return nil }
+    return events.first { $0.name == name }.map { String(decoding: $0.details, as: UTF8.self) }
+  }
   private static let late = Script.page(
     """
     var t = d.createElement('text', { attr: { value: 'drawn' } }); b.appendChild(t)

@@ -111,17 +111,30 @@ import Testing
       #expect(answer.status == 504)
       let location = farm.origin.url(for: "/b/slow.js")
       #expect(answer.json["error"].text?.hasPrefix("\(location): \(laidOut)") == true, "\(answer.text)")
+      let told = "the page's worker was stopped because of another page: \(laidOut)"
       #expect(seen.status == 503)
-      #expect(
-        seen.json["error"].text?.hasPrefix("the page's worker was stopped because of another page: \(laidOut)") == true,
-        "\(seen.text)")
+      #expect(seen.json["error"].text?.hasPrefix(told) == true, "\(seen.text)")
       #expect(try await farm.ask(.get, "/pages/\(slow)").status == 404)
       #expect(await slowLog.names(after: 0).last == "killed")
       try await farm.until { try await farm.ask(.get, "/pages/\(counter)").json["reopened"].count == 1 }
-      let names = await counterLog.names(after: 0)
-      #expect(names.contains("reopened") && !names.contains("killed"), "\(names)")
+      let reopened = await counterLog.details(of: "reopened")
+      #expect(reopened?.contains(told) == true, "\(reopened ?? "")")
       let failures = farm.record.failures.latest.filter { $0.kind == "worker" }
       #expect(failures.map(\.subject) == [location], "\(failures)")
+    }
+  }
+
+  @Test("callers learn if another page has ended their worker, and never what the worker has written")
+  func blame() {
+    let reason = KillReason.ended("it ended by signal 6 (Aborted)", lastWords: "[0x1234]")
+    let ended = "the worker process has ended: it ended by signal 6 (Aborted)"
+    let rows: [(Set<UInt64>, Int, String)] = [
+      ([1], 504, "a.js: \(ended)"), ([], 503, "the page's worker was stopped: \(ended)"),
+      ([2], 503, "the page's worker was stopped because of another page: \(ended)"),
+    ]
+    for (culprits, status, text) in rows {
+      let failure = PageFailure(WorkerError.ended(reason, Blame(1, among: culprits)), url: "a.js")
+      #expect(failure.status.code == status && failure.description == text, "\(failure)")
     }
   }
 
