@@ -346,7 +346,7 @@
     on("patch", patch);
     on("again", () => refetch());
     on("navigate", navigate);
-    on("message", (message) => say(message.text, 3000));
+    on("message", (message) => say(message.text, message.stays ? 0 : 3000));
     on("exception", (fault) => console.error(fault.message));
     on("fault", showFault);
     on("mended", () => hideFault());

@@ -64,7 +64,7 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The parts that the page shares with the host's other pages.
   public nonisolated let environment: PageEnvironment
   /// The registry's state when the page was made: later registrations do not change it.
-  let registry: PageRegistry.Snapshot
+  package let registry: PageRegistry.Snapshot
   /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.
   let ownRegistry: PageRegistry?
   /// The pages that hear each other's channels have the same scope; `nil` for all pages of the user.

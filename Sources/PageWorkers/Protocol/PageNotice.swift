@@ -41,6 +41,8 @@ package enum PageNotice: Codable, Sendable {
   static let name = "notice"
   /// The name of events whose data are the next bytes of the page's recording.
   package static let recording = "recording"
+  /// The name of events for errors inside of embedded pages, which are a ``PageFailureNotice``.
+  package static let inside = "inside"
   /// The limit of commands in one message.
   static let commandsAtOnce = 1_000
 
@@ -65,6 +67,11 @@ package enum PageNotice: Codable, Sendable {
 }
 
 extension PageFailureNotice {
+  init(_ exception: ScriptException) { self.init(exception: exception, text: exception.message) }
+
+  /// The failure as JSON.
+  var json: [UInt8] { (try? JSONEncoder().encode(self)).map { Array($0) } ?? [] }
+
   package init(_ error: PageError) {
     text = "\(error)"
     guard case .script(_, let error) = error else { return }

@@ -189,13 +189,15 @@ package struct PageOpening: Codable, Sendable {
   var isRecorded: Bool
   /// The inputs of an earlier run of the page, which are done again; `nil` for none.
   package var inputs: [PageInput]?
+  /// `true` to be told of errors inside of embedded pages, in events of the name ``PageNotice/inside``.
+  var tellsInside: Bool
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
     reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil, isRecorded: Bool = false,
-    inputs: [PageInput]? = nil
+    inputs: [PageInput]? = nil, tellsInside: Bool = false
   ) {
-    self.inputs = inputs
+    (self.inputs, self.tellsInside) = (inputs, tellsInside)
     (self.url, self.options, self.data) = (url, options, data)
     (self.determinism, self.isRecorded) = (determinism, isRecorded)
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)

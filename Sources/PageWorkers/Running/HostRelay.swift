@@ -60,6 +60,14 @@ final class HostRelay: Sendable {
     throw DescribedError("\(url): the daemon did not answer")
   }
 
+  /// Tells the daemon of an error inside of a page that another one embeds, if there is room for it.
+  ///
+  /// - Parameter page: the number of the page around it.
+  func tellInside(_ failure: PageFailureNotice, page: UInt64) {
+    guard socket.hasRoom else { return }
+    socket.post(.event(page: page, name: PageNotice.inside), failure.json)
+  }
+
   /// Called on the reading thread.
   func receive(_ answer: PageAnswer, _ payload: [UInt8], to id: UInt64) {
     let (continuation, arrival, isLast) = state.withLock {
@@ -202,11 +210,19 @@ final class RelayedPage: PageInstance {
   ) async throws {
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
-    try await orFallBack(options: options, data: data) {
-      let source = try await relay.bundle(url, page: root)
-      var options = options
-      options.bundleURL = options.bundleURL ?? text
-      try await render(source, options: options, data: data)
+    do {
+      try await orFallBack(options: options, data: data) {
+        let source = try await relay.bundle(url, page: root)
+        var options = options
+        options.bundleURL = options.bundleURL ?? text
+        try await render(source, options: options, data: data)
+      }
+    } catch {
+      // The element around it has the reason alone.
+      if phase == .failed, let error = error as? PageError {
+        (registry.handlers.exceptions as? RecordedExceptions)?.handle(error)
+      }
+      throw error
     }
   }
 

@@ -116,6 +116,11 @@ import Synchronization
       }
       pages[number]?.relaying = relayNotices(of: page, number, hasCommands: reportsCommands)
     } else if !opening.isOnce {
+      if opening.tellsInside {
+        errors.tell(besides: page.id, failures: { [relay] in relay.tellInside($0, page: number) }) { [relay] in
+          relay.tellInside(PageFailureNotice($0), page: number)
+        }
+      }
       pages[number]?.relaying = relayEvents(of: page, number)
     }
     if opening.isRecorded {
@@ -352,14 +357,28 @@ final class RegistryTable: Sendable {
 package final class RecordedExceptions: ScriptExceptionHandling {
   private static let limit = 20
   private let state = Mutex((faults: [ScriptException](), count: 0))
-  private let listener = Mutex<(page: String, tell: @Sendable (ScriptException) -> Void)?>(nil)
+  private let listener = Mutex<Listener?>(nil)
+
+  private struct Listener: Sendable {
+    let page: String
+    let failures: (@Sendable (PageFailureNotice) -> Void)?
+    let tell: @Sendable (ScriptException) -> Void
+  }
 
   package init() {}
 
-  /// - Parameter page: the page whose events contain its own errors.
-  package func tell(besides page: String, _ body: @escaping @Sendable (ScriptException) -> Void) {
-    listener.withLock { $0 = (page, body) }
+  /// - Parameters:
+  ///   - page: the page whose events contain its own errors.
+  ///   - failures: is told of embedded pages that cannot be opened.
+  package func tell(
+    besides page: String, failures: (@Sendable (PageFailureNotice) -> Void)? = nil,
+    _ body: @escaping @Sendable (ScriptException) -> Void
+  ) {
+    listener.withLock { $0 = Listener(page: page, failures: failures, tell: body) }
   }
+
+  /// An embedded page cannot be opened.
+  func handle(_ failure: PageError) { listener.withLock(\.self)?.failures?(PageFailureNotice(failure)) }
 
   package func handle(_ exception: ScriptException, page: String, url: PageURL?) {
     state.withLock { state in

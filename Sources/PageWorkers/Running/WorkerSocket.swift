@@ -49,6 +49,9 @@ final class WorkerSocket: Sendable {
     wake.signal()
   }
 
+  /// `false` if the buffer is full.
+  var hasRoom: Bool { state.withLock { $0.bytes <= Self.highWater } }
+
   /// Appends a message, and waits while the buffer is full.
   func send(_ message: WorkerMessage, _ payload: [UInt8] = []) async {
     post(message, payload)

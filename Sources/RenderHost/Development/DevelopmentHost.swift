@@ -49,6 +49,10 @@ package struct DevelopmentHost: Sendable {
     ///   - md5: the MD5 of the file.
     case reloaded(name: String, md5: MD5Digest, took: Duration, inputs: Int, stopped: String?)
     case fault(name: String, FaultReport)
+    /// The file of an open page, or of one that it embeds, was removed; the page that ran stays.
+    case removed(name: String)
+    /// The file is there again, as it was.
+    case returned(name: String)
     case warning(String)
   }
 
@@ -148,11 +152,8 @@ private struct FolderWatch: Service {
       await withDiscardingTaskGroup { group in
         group.addTask { await watch() }
         for await item in news {
-          if case .opened(let id) = item {
-            group.addTask { await directory.reloadSaved(id) }
-          } else {
-            await reports.report(item, directory)
-          }
+          if case .opened(let id) = item { group.addTask { await directory.reloadSaved(id) } }
+          await reports.report(item, directory)
         }
         group.cancelAll()
       }
@@ -200,7 +201,7 @@ private struct FolderWatch: Service {
   private func reload(_ saved: Saves, _ events: DirectoryEvents) async {
     let hadNews = await directory.reload { [folder] url in
       guard let path = folder.path(of: url) else { return false }
-      return saved.paths.contains(path) || saved.isUnsure && !events.isBeingWritten(path)
+      return saved.contains(path) || saved.isUnsure && !events.isBeingWritten(path)
     }
     if hadNews || saved.paths.contains(where: { $0.hasSuffix(".js") }) { tellSave() }
   }
@@ -210,12 +211,14 @@ private struct FolderWatch: Service {
 }
 
 /// Tells the author and the viewers of pages what became of a saved file.
-final class FaultReporter: Sendable {
+package final class FaultReporter: Sendable {
   private let host: PageHost
   private let folder: WorkingFolder
   private let tell: @Sendable (DevelopmentHost.News) -> Void
   /// The errors that were told of each page since it runs, by its number in workers.
   private let told = Mutex<[UInt64: Set<FaultReport>]>([:])
+  /// The errors of pages that are being opened, by the pages' numbers in workers.
+  private let early = Mutex<[UInt64: [ScriptException]]>([:])
 
   /// The limits of errors that are told of a run, and of runs.
   private static let (faultLimit, runLimit) = (20, 1_000)
@@ -226,7 +229,8 @@ final class FaultReporter: Sendable {
 
   func report(_ news: DevelopmentNews, _ directory: PageDirectory) async {
     switch news {
-    case .opened: break
+    case .opened(let id):
+      if let page = try? await directory.page(id) { await showEarly(of: page.number, directory) }
     case .reloaded(let page, let took):
       let replay = page.reply.replay
       let name = name(of: page)
@@ -234,12 +238,44 @@ final class FaultReporter: Sendable {
         .reloaded(
           name: name, md5: page.target.bundle.md5, took: took, inputs: replay?.count ?? 0, stopped: replay?.stopped))
       page.live.append("message", JSONValue.object(["text": .string(Self.note(name, replay))]).text)
-    case .threw(let page, let fault, let source): await show(fault, source, page)
+      await showEarly(of: page.number, directory)
+    case .threw(let page, let fault, let source): await show(fault, source, page, directory)
     case .threwInside(let number, let fault):
+      if let page = await directory.pageWithFault(number) {
+        await show(fault, page.target.bundle, page, directory)
+      } else {
+        keep(fault, ofEarly: number)
+      }
+    case .failed(let page, .script(_, let fault), let source):
+      await show(fault, source, page, directory, isOfSave: true)
+    case .failed(let page, let failure, _): show(FaultReport(message: "\(failure)"), page, name(of: page))
+    case .removed(let page, let url):
+      let name = folder.name(of: url) ?? page.location
+      tell(.removed(name: name))
+      page.live.append("message", JSONValue.object(["text": .string(Self.removal(name)), "stays": .bool(true)]).text)
+    case .returned(let page, let url):
+      let name = folder.name(of: url) ?? page.location
+      tell(.returned(name: name))
+      page.live.append("message", JSONValue.object(["text": .string(Self.returning(name))]).text)
+    }
+  }
+
+  /// The texts for the author and for viewers of a file that was removed, and is there again.
+  package static func removal(_ name: String) -> String { "\(name).js was removed; the page that ran stays" }
+  package static func returning(_ name: String) -> String { "\(name).js is there again" }
+
+  /// Keeps an error of a page that is being opened, until it is.
+  private func keep(_ fault: ScriptException, ofEarly number: UInt64) {
+    early.withLock { early in
+      if early.count >= Self.runLimit { early = [:] }
+      if early[number, default: []].count < Self.faultLimit { early[number, default: []].append(fault) }
+    }
+  }
+
+  private func showEarly(of number: UInt64, _ directory: PageDirectory) async {
+    for fault in early.withLock({ $0.removeValue(forKey: number) }) ?? [] {
       guard let page = await directory.pageWithFault(number) else { return }
-      await show(fault, page.target.bundle, page)
-    case .failed(let page, .script(_, let fault), let source): await show(fault, source, page, isOfSave: true)
-    case .failed(let page, let failure, _): show(FaultReport(message: "\(failure)"), page)
+      await show(fault, page.target.bundle, page, directory)
     }
   }
 
@@ -264,13 +300,20 @@ final class FaultReporter: Sendable {
   ///
   /// - Parameter isOfSave: `true` for the error of a file that does not run, which is told each time.
   private func show(
-    _ fault: ScriptException, _ bundle: LoadedBundle?, _ page: OpenedPage, isOfSave: Bool = false
+    _ fault: ScriptException, _ bundle: LoadedBundle?, _ page: OpenedPage, _ directory: PageDirectory,
+    isOfSave: Bool = false
   ) async {
     var plain = FaultReport(fault, at: page.location, in: nil, through: nil)
     // The place in a bundle of one line may be another each time.
     plain.stack = []
     guard isOfSave || isNew(plain, page.number) else { return }
-    show(await report(fault, bundle, page.location) { show($0, page, isFinal: false) }, page)
+    var (bundle, location, name) = (bundle, page.location, name(of: page))
+    // The script may be that of an embedded page.
+    if let other = fault.located.url, other != location, let url = directory.locations.source(of: other)?.url {
+      (bundle, location) = (await directory.bundle(at: other, of: page), other)
+      name = folder.name(of: url) ?? name
+    }
+    show(await report(fault, bundle, location) { show($0, page, name, isFinal: false) }, page, name)
   }
 
   /// - Parameter first: is given the report without the source map, if there is one.
@@ -285,9 +328,9 @@ final class FaultReporter: Sendable {
     return FaultReport(fault, at: location, in: text, through: map)
   }
 
-  private func show(_ report: FaultReport, _ page: OpenedPage, isFinal: Bool = true) {
+  private func show(_ report: FaultReport, _ page: OpenedPage, _ name: String, isFinal: Bool = true) {
     page.live.append(LiveEvent.fault, (try? report.servedJSON()) ?? [])
-    if isFinal { tell(.fault(name: name(of: page), report)) }
+    if isFinal { tell(.fault(name: name, report)) }
   }
 
   private func name(of page: OpenedPage) -> String { folder.name(of: page.target.url) ?? page.location }

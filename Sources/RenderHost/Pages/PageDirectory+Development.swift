@@ -18,10 +18,14 @@ enum DevelopmentNews: Sendable {
   case reloaded(OpenedPage, took: Duration)
   /// The script has thrown; the page shows what it has made.
   case threw(OpenedPage, ScriptException, source: LoadedBundle?)
-  /// The same, by the page's number in workers.
+  /// The same, by the page's number in workers, for an error that has come as an event: of the page, or of one that it embeds.
   case threwInside(UInt64, ScriptException)
   /// The saved file does not run, or the script was stopped; the page stays as it was.
   case failed(OpenedPage, PageFailure, source: LoadedBundle?)
+  /// A file that the page is made of was removed; the page stays as it was.
+  case removed(OpenedPage, PageURL)
+  /// The file is there again, with the bytes that run.
+  case returned(OpenedPage, PageURL)
 }
 
 /// The reloads of a page since its files were saved.
@@ -29,8 +33,10 @@ struct ReloadState: Sendable {
   /// The number of saves.
   var saves = 0
   var isUnderWay = false
-  /// `true` if the page's viewers see an error.
-  var hasFault = false
+  /// The error that the page's viewers see; `nil` if they see none.
+  var fault: Fault?
+  /// The files of the page that were removed while it runs.
+  var removed: Set<PageURL> = []
   /// `true` if the script was stopped: the same bytes run again.
   var isStopped = false
   /// The number of inputs that the last run has done again before one that fits no element; `nil` if all were done.
@@ -39,6 +45,13 @@ struct ReloadState: Sendable {
   var entering = 0
   /// Ends when the page runs anew. Until then its users' inputs wait.
   var gate: Task<Void, Never>?
+
+  enum Fault: Hashable, Sendable {
+    /// A saved file does not run; the page runs as before.
+    case ofSave
+    /// The script has thrown, in the run of this number.
+    case ofRun(UInt64)
+  }
 }
 
 extension PageDirectory {
@@ -110,43 +123,82 @@ extension PageDirectory {
     return hadNews
   }
 
-  /// Returns `true` if the bytes of a page that it embeds are others now.
-  private func embedsOtherBytes(_ page: OpenedPage) -> Bool {
-    (numbers[page.number]?.embeddedBundles ?? [:]).contains { url, md5 in
-      guard let working = answers.working, url.isFile else { return false }
-      return (try? working.load(url).md5) != md5
+  /// The files of the pages that a page embeds: those that were removed since they run, and whether others have other bytes.
+  private func embeddedFiles(of page: OpenedPage) -> (removed: Set<PageURL>, haveChanged: Bool) {
+    guard let working = answers.working else { return ([], false) }
+    var (removed, haveChanged): (Set<PageURL>, Bool) = ([], false)
+    for (url, md5) in numbers[page.number]?.embeddedBundles ?? [:] where url.isFile {
+      if md5 != nil, working.isGone(url) {
+        removed.insert(url)
+      } else if (try? working.load(url).md5) != md5 {
+        haveChanged = true
+      }
     }
+    return (removed, haveChanged)
   }
 
   private func reloadOnce(_ id: String, _ saves: Int) async -> Bool {
     guard let former = pages[id], let development = configuration.development else { return false }
     let began = configuration.now()
+    if answers.working?.isGone(former.target.url) == true {
+      return await tellRemoved([former.target.url], of: id, saves, since: began)
+    }
     do {
       let bundle = try await answers.bundle(former.target.url)
-      if bundle.md5 == former.target.bundle.md5, !former.reloads.isStopped, !embedsOtherBytes(former) {
+      let embedded = embeddedFiles(of: former)
+      if bundle.md5 == former.target.bundle.md5, !former.reloads.isStopped, !embedded.haveChanged {
+        guard embedded.removed.isEmpty else {
+          return await tellRemoved(embedded.removed, of: id, saves, since: began)
+        }
         // The same bytes again: they may have been restored after an error.
-        if former.reloads.hasFault { mend(id) }
-        return former.reloads.hasFault
+        for url in former.reloads.removed { development.news(.returned(former, url)) }
+        pages[id]?.reloads.removed = []
+        guard former.reloads.fault == .ofSave else { return false }
+        mend(id)
+        return true
       }
       let page = try await runAnew(id, development)
       let took = configuration.now() - began
-      mend(id)
+      pages[id]?.reloads.removed = []
+      // An error of the new run may have been told already.
+      if pages[id]?.reloads.fault != .ofRun(page.number) { mend(id) }
       development.news(.reloaded(page, took: took))
       if let fault = page.reply.errors.last, page.reply.newErrors > 0 {
-        pages[id]?.reloads.hasFault = true
+        pages[id]?.reloads.fault = .ofRun(page.number)
         development.news(.threw(page, fault, source: page.target.bundle))
       }
     } catch {
       let failure = PageFailure(error, url: former.location).withoutPaths(locations)
-      let deadline = began + Self.errorDelay
-      while configuration.now() < deadline, pages[id]?.reloads.saves == saves {
-        try? await Task.sleep(for: Self.step)
-      }
-      guard let page = pages[id], page.reloads.saves == saves else { return true }
-      pages[id]?.reloads.hasFault = true
+      guard let page = await afterDelay(id, saves, since: began) else { return true }
+      pages[id]?.reloads.fault = .ofSave
       development.news(.failed(page, failure, source: try? await answers.bundle(page.target.url)))
     }
     return true
+  }
+
+  /// Waits for further saves, up to ``errorDelay``.
+  ///
+  /// - Returns: the page; `nil` if it was saved meanwhile, or closed.
+  private func afterDelay(_ id: String, _ saves: Int, since began: ContinuousClock.Instant) async -> OpenedPage? {
+    let deadline = began + Self.errorDelay
+    while configuration.now() < deadline, pages[id]?.reloads.saves == saves {
+      try? await Task.sleep(for: Self.step)
+    }
+    guard let page = pages[id], page.reloads.saves == saves else { return nil }
+    return page
+  }
+
+  /// Tells once of each file of a page that was removed, unless it comes back at once: bundlers replace files.
+  ///
+  /// - Returns: `false`, since the page stays as it was.
+  private func tellRemoved(
+    _ files: Set<PageURL>, of id: String, _ saves: Int, since began: ContinuousClock.Instant
+  ) async -> Bool {
+    guard let page = await afterDelay(id, saves, since: began) else { return false }
+    let gone = files.filter { answers.working?.isGone($0) == true }
+    pages[id]?.reloads.removed.formUnion(gone)
+    for url in gone.subtracting(page.reloads.removed) { configuration.development?.news(.removed(page, url)) }
+    return false
   }
 
   /// Reloads a page, and does again what its user has done. What the user does meanwhile waits for the new run.
@@ -171,8 +223,8 @@ extension PageDirectory {
 
   /// Takes an error away that a page's viewers see.
   private func mend(_ id: String) {
-    guard pages[id]?.reloads.hasFault == true else { return }
-    pages[id]?.reloads.hasFault = false
+    guard pages[id]?.reloads.fault != nil else { return }
+    pages[id]?.reloads.fault = nil
     pages[id]?.live.append(LiveEvent.mended, JSONValue.object([:]).text)
   }
 
@@ -182,7 +234,18 @@ extension PageDirectory {
   /// - Returns: `nil` if no page has the number now.
   func pageWithFault(_ number: UInt64) -> OpenedPage? {
     guard let page = pages.values.first(where: { $0.number == number }) else { return nil }
-    pages[page.id]?.reloads.hasFault = true
+    pages[page.id]?.reloads.fault = .ofRun(number)
     return page
+  }
+
+  /// The bundle of a page, or of one that it embeds, as it runs; `nil` if the file has other bytes now.
+  ///
+  /// - Parameter location: its public URL.
+  func bundle(at location: String, of page: OpenedPage) -> LoadedBundle? {
+    if location == page.location { return page.target.bundle }
+    guard let url = locations.source(of: location)?.url, let bundle = try? answers.working?.load(url),
+      numbers[page.number]?.embeddedBundles[url] == bundle.md5
+    else { return nil }
+    return bundle
   }
 }

@@ -180,7 +180,8 @@ extension PageDirectory {
     options.bundleUrl = options.bundleUrl ?? target.location
     return PageOpening(
       url: target.location, options: options, data: request.data ?? configuration.data,
-      wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce)
+      wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce,
+      tellsInside: configuration.development != nil)
   }
 
   /// Returns how long to wait for a page: at most the time limit of one entry.

@@ -155,7 +155,7 @@ actor PageDirectory {
       numbers.remove(page.number)
       await pool.close(page.number)
       pages[id]?.reloads.isStopped = true
-      pages[id]?.reloads.hasFault = true
+      pages[id]?.reloads.fault = .ofSave
       return development.news(.failed(page, .killed(url: page.location, reason), source: nil))
     }
     await end(id, "killed", reason.told)
@@ -242,6 +242,13 @@ extension PageDirectory {
 extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
     guard let known = numbers[page] else { return }
+    if name == PageNotice.inside {
+      guard let failure = try? JSONValue(reading: details).decoded(as: PageFailureNotice.self) else { return }
+      let fault = failure.exception ?? ScriptException(message: locations.withoutPaths(failure.text))
+      known.log?.append("exception", fault.json.text)
+      configuration.development?.news(.threwInside(page, fault))
+      return
+    }
     if let told = LiveEvent.told(of: name) { known.live?.append(told, details) }
     // Readers of its events have the commands.
     if name == LiveEvent.patch { return }

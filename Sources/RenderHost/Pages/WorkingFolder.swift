@@ -104,6 +104,12 @@ package struct WorkingFolder: Sendable {
     return PageURL(filePath: "\(path)/\(below)")
   }
 
+  /// Returns `true` if the file of a bundle, or the target of its link, is no longer there.
+  func isGone(_ url: PageURL) -> Bool {
+    guard let below = path(of: url) else { return false }
+    return access("\(path)/\(below)", F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)
+  }
+
   /// Returns `true` for a bundle that is listed.
   func isAskedFor(_ url: PageURL) -> Bool { names.map { name(of: url).map($0.contains) ?? false } ?? true }
 

@@ -185,6 +185,8 @@ private final class DevelopmentOutput: Sendable {
     case .reloaded(let name, let md5, _, let inputs, let stopped):
       text = "\(name) \(md5.hex) \(inputs) \(stopped ?? "")"
     case .fault(let name, let report): text = "\(name) \(report)"
+    case .removed(let name): text = FaultReporter.removal(name)
+    case .returned(let name): text = FaultReporter.returning(name)
     case .listening, .warning: return false
     }
     return last.withLock { last in
@@ -210,6 +212,8 @@ private final class DevelopmentOutput: Sendable {
         let text = "\(shown.number == report.line ? ">" : " ") \(shown.number)  \(Self.clean(shown.text))"
         Terminal.error.line(Terminal.error.styled("  \(text)", shown.number == report.line ? .bold : .dim))
       }
+    case .removed(let name): line(FaultReporter.removal(name), .yellow)
+    case .returned(let name): line(FaultReporter.returning(name))
     case .warning(let text): Terminal.report(text, .yellow)
     }
   }

@@ -56,6 +56,14 @@ import Testing
       try await news.wait(within: .seconds(60), until: isSo)
     }
 
+    func untilView(of id: String, has text: String) async throws {
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await !view(of: id).contains(text) {
+        try #require(ContinuousClock.now < deadline, "\(text)")
+        try await Task.sleep(for: .milliseconds(10))
+      }
+    }
+
     /// Waits for an error with a text.
     func fault(_ text: String) async throws -> FaultReport {
       try await until { $0.faults.contains { $0.message.contains(text) } }
@@ -292,6 +300,87 @@ import Testing
     }
   }
 
+  @Test("an embedded page that is saved with an error tells it as its own, with its lines and over the page around it")
+  func embeddedFault() async throws {
+    let outer = Script.page("b.appendChild(d.createElement('embed', { attr: { src: 'inner.js' } }))")
+    try await running(["outer.js": outer, "inner.js": Script.counter]) { host in
+      let id = try await host.open("outer")
+      try await host.untilView(of: id, has: "clicks: 0")
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      try host.save(Script.page("var a = 1\nmissing()\n"), as: "inner.js")
+      let report = try await host.fault("Can't find variable: missing")
+      #expect(report.place?.hasPrefix("inner.js:4:") == true && report.line == 4, "\(report)")
+      #expect(report.lines.contains { $0.number == 4 && $0.text == "missing()" }, "\(report)")
+      #expect(host.news.read(\.faultNames).allSatisfy { $0 == "inner" })
+      _ = try await viewer.read(until: "event: fault")
+      // The same bytes again run nothing, and the error stays.
+      try host.save(Script.page("var a = 1\nmissing()\n"), as: "inner.js")
+      try host.save(Self.counter("taps"), as: "inner.js")
+      _ = try await viewer.read(until: "event: mended")
+      try await host.untilView(of: id, has: "taps: 0")
+      // Errors after the opening, and files that are no bundles.
+      try host.save(
+        Self.counter("late") + "\nsetTimeout(function () {\nabsent() }, 1)", as: "inner.js")
+      let late = try await host.fault("Can't find variable: absent")
+      #expect(late.place?.hasPrefix("inner.js:") == true && !late.lines.isEmpty, "\(late)")
+      try host.save("<html></html>", as: "inner.js")
+      _ = try await host.fault("it is HTML")
+    }
+  }
+
+  @Test("an error of an embedded page is told once for each run, also if it comes while the page around it opens")
+  func earlyEmbeddedFault() async throws {
+    let outer = Script.page("b.appendChild(d.createElement('embed', { attr: { src: 'inner.js' } }))")
+    try await running(["outer.js": outer, "inner.js": Script.page("missing()")]) { host in
+      _ = try await host.open("outer")
+      _ = try await host.fault("Can't find variable: missing")
+      try host.save(Script.page("absent()"), as: "inner.js")
+      _ = try await host.fault("Can't find variable: absent")
+      #expect(host.news.read { $0.faults.count { $0.message.contains("missing") } } == 1)
+    }
+  }
+
+  @Test(
+    "a file that is removed leaves the page as it was, which is told, and so is its return", arguments: [true, false])
+  func removal(isMoved: Bool) async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      let (file, other) = (host.folder.file("pages/home.js"), host.folder.file("home.js"))
+      if isMoved { rename(file, other) } else { unlink(file) }
+      try await host.until { $0.removals == ["home"] }
+      _ = try await viewer.read(until: "home.js was removed; the page that ran stays")
+      try await host.tap(id)
+      #expect(try await host.view(of: id).contains("clicks: 2"))
+      if isMoved { rename(other, file) } else { try host.save(Script.counter, as: "home.js") }
+      try await host.until { $0.returns == ["home"] }
+      _ = try await viewer.read(until: "home.js is there again")
+      #expect(try await host.view(of: id).contains("clicks: 2"))
+      unlink(file)
+      try await host.until { $0.removals == ["home", "home"] }
+      try host.save(Self.counter("taps"), as: "home.js")
+      #expect(try await host.reload(1) == (2, nil))
+      #expect(host.news.read { $0.faults.isEmpty && $0.returns == ["home"] })
+    }
+  }
+
+  @Test("a removed file of an embedded page leaves the page around it as it was")
+  func embeddedRemoval() async throws {
+    let outer = Script.page("b.appendChild(d.createElement('embed', { attr: { src: 'inner.js' } }))")
+    try await running(["outer.js": outer, "inner.js": Script.counter]) { host in
+      let id = try await host.open("outer")
+      try await host.untilView(of: id, has: "clicks: 0")
+      unlink(host.folder.file("pages/inner.js"))
+      try await host.until { $0.removals == ["inner"] }
+      #expect(try await host.view(of: id).contains("clicks: 0"))
+      try host.save(Self.counter("taps"), as: "inner.js")
+      try await host.untilView(of: id, has: "taps: 0")
+    }
+  }
+
   @Test("a folder that is moved away and comes back is still watched")
   func movedFolder() async throws {
     try await running(["home.js": Script.counter]) { host in
@@ -397,4 +486,9 @@ extension [DevelopmentHost.News] {
   fileprivate var faults: [FaultReport] {
     compactMap { if case .fault(_, let report) = $0 { report } else { nil } }
   }
+  fileprivate var faultNames: [String] {
+    compactMap { if case .fault(let name, _) = $0 { name } else { nil } }
+  }
+  fileprivate var removals: [String] { compactMap { if case .removed(let name) = $0 { name } else { nil } } }
+  fileprivate var returns: [String] { compactMap { if case .returned(let name) = $0 { name } else { nil } } }
 }

@@ -75,10 +75,17 @@ struct FolderActivityTests {
   func saves() {
     var saves = Saves()
     saves.record(.writing("a.js"), isSave: false)
-    saves.record(.finished("gone.js"), isSave: false)
     #expect(saves.isEmpty)
     saves.record(.finished("a.js"), isSave: true)
     #expect(saves.paths == ["a.js"] && !saves.isUnsure && !saves.isEmpty)
+    // A file that is moved away and written anew was saved, and one that is removed after a save was not.
+    for isSave in [true, false] {
+      var saves = Saves()
+      saves.record(.finished("b.js"), isSave: !isSave)
+      saves.record(.finished("b.js"), isSave: isSave)
+      #expect(saves.paths == (isSave ? ["b.js"] : []) && saves.removed == (isSave ? [] : ["b.js"]))
+      #expect(saves.contains("b.js") && !saves.isEmpty && !saves.isUnsure)
+    }
     for event in [FolderActivity.Event.changed, .overflow] {
       var unsure = Saves()
       unsure.record(event, isSave: false)

@@ -200,18 +200,30 @@ struct InotifyRecord: Hashable, Sendable {
 struct Saves: Equatable, Sendable {
   /// Their paths below the folder.
   private(set) var paths: Set<String> = []
+  /// The paths of files that were removed or moved away, and not saved after that.
+  private(set) var removed: Set<String> = []
   /// `true` if others may have been saved too: folders came or went, or events were lost.
   private(set) var isUnsure = false
 
   /// The limit of paths that are told apart.
   private static let limit = 10_000
 
-  var isEmpty: Bool { paths.isEmpty && !isUnsure }
+  var isEmpty: Bool { paths.isEmpty && removed.isEmpty && !isUnsure }
+
+  /// Returns `true` if a file was saved or removed.
+  func contains(_ path: String) -> Bool { paths.contains(path) || removed.contains(path) }
 
   mutating func record(_ event: FolderActivity.Event, isSave: Bool) {
     switch event {
-    case .finished(let path) where isSave && paths.count < Self.limit: paths.insert(path)
-    case .finished: if isSave { isUnsure = true }
+    case .finished(let path) where paths.count + removed.count < Self.limit:
+      if isSave {
+        paths.insert(path)
+        removed.remove(path)
+      } else {
+        paths.remove(path)
+        removed.insert(path)
+      }
+    case .finished: isUnsure = true
     case .changed, .overflow: isUnsure = true
     case .writing: break
     }
