@@ -127,6 +127,7 @@ import Testing
       (["dev", "--run", " "], 64, "--run has no command"),
       (["dev", "--lan", "--advertise", "me"], 64, "--advertise must be an IP address"),
       (["dev", "--data", "{"], 64, "--data"),
+      (["dev", "--memory", "1MB"], 64, "--memory must be at least 128MB"),
       (["dev", "--framework", "/nowhere.js"], 1, "/nowhere.js"),
     ])
   func refusals(arguments: [String], status: Int32, reason: String) async throws {

@@ -30,10 +30,13 @@ package struct BarredBundles: Sendable {
     /// The client for whom it is barred; `nil` for all.
     package let client: String?
 
-    package var description: String {
+    package var description: String { text(LimitHints()) }
+
+    /// - Parameter hints: name what its reader can change.
+    package func text(_ hints: LimitHints) -> String {
       let scope = client.map { " for \($0)" } ?? ""
       return
-        "\(url) is barred\(scope) for \(Int(duration)) s: it was stopped \(strikes) times, the last time because \(reason)"
+        "\(url) is barred\(scope) for \(Int(duration)) s: it was stopped \(strikes) times, the last time because \(reason.text(hints))"
     }
   }
 

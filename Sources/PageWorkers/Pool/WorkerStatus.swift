@@ -77,24 +77,39 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The bundle is barred since it ended too many workers.
   case barred(BarredBundles.Entry)
 
-  package var description: String {
+  package var description: String { text(LimitHints()) }
+
+  /// - Parameter hints: name what its reader can change.
+  package func text(_ hints: LimitHints) -> String {
     switch self {
     case .cannotStart(let reason): "a worker cannot be started: \(reason)"
     case .cannotRun(let reason): "pages cannot run here: \(reason)"
-    case .ended(let reason, let blame): "the page's worker was stopped\(blame): \(reason)"
+    case .ended(let reason, let blame): "the page's worker was stopped\(blame): \(reason.text(hints))"
     case .noWorker: "no worker is ready"
     case .noMemory(let limit):
-      "the open pages fill the memory of every worker, \(limit >> 20) MiB each (--worker-memory)"
-    case .full(let waiting): "the workers are busy, and \(waiting) calls wait for them already (--page-queue)"
-    case .late(let time): "the workers were busy for \(time.inSeconds) (--page-wait)"
-    case .barred(let entry): "\(entry)"
+      "the open pages fill the memory of every worker, \(limit >> 20) MiB each\(hints.memory)"
+    case .full(let waiting): "the workers are busy, and \(waiting) calls wait for them already\(hints.queue)"
+    case .late(let time): "the workers were busy for \(time.inSeconds)\(hints.waiting)"
+    case .barred(let entry): entry.text(hints)
     }
   }
 
   /// The error for those who use pages: without what the process has written.
-  package var told: String {
-    if case .ended(.ended(let how, _), let blame) = self { "\(Self.ended(.ended(how), blame))" } else { description }
+  package func told(_ hints: LimitHints) -> String {
+    if case .ended(.ended(let how, _), let blame) = self { Self.ended(.ended(how), blame).text(hints) } else { text(hints) }
   }
+}
+
+/// What the reader of a message can change about a limit, as the end of the sentence; by default the settings of the daemon.
+package struct LimitHints: Hashable, Sendable {
+  package var pages = " (--max-pages)"
+  package var memory = " (--worker-memory)"
+  package var queue = " (--page-queue)"
+  package var waiting = " (--page-wait)"
+  /// The program that runs the workers.
+  package var program = "the daemon"
+
+  package init() {}
 }
 
 /// The reason why a worker ended, or a script was stopped.
@@ -146,9 +161,16 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   }
 
   /// The reason for those who use pages: without what the process has written, which is for who runs it.
-  package var told: String { if case .ended(let how, _) = self { Self.ended(how).description } else { description } }
+  package var told: String { told(LimitHints()) }
 
-  package var description: String {
+  /// - Parameter hints: name what its reader can change.
+  package func told(_ hints: LimitHints) -> String {
+    if case .ended(let how, _) = self { Self.ended(how).description } else { text(hints) }
+  }
+
+  package var description: String { text(LimitHints()) }
+
+  func text(_ hints: LimitHints) -> String {
     switch self {
     case .time(let took?, let limit):
       "a script ran for \(Self.tenths(took)) s, the limit is \(Self.tenths(limit)) s (--page-time)"
@@ -156,12 +178,12 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     case .layout(let took, let limit):
       "a page's elements were changed and laid out for \(Self.tenths(took)) s, the limit is \(Self.tenths(limit)) s (--page-time, or 5 s if that is less)"
     case .memory(let found, let limit):
-      "\(found >> 20) MiB of memory were in use, the limit is \(limit >> 20) MiB (--worker-memory)"
+      "\(found >> 20) MiB of memory were in use, the limit is \(limit >> 20) MiB\(hints.memory)"
     case .silence: "the worker did not answer"
     case .malformed(let reason): "the worker sent an invalid message: \(reason)"
     case .ended(let how, let lastWords):
       "the worker process has ended: \(how)\(lastWords.isEmpty ? "" : " with the message \"\(lastWords)\"")"
-    case .shutdown: "the daemon is shutting down"
+    case .shutdown: "\(hints.program) is shutting down"
     }
   }
 

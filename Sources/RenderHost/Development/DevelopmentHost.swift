@@ -32,6 +32,10 @@ package struct DevelopmentHost: Sendable {
     package var nodeEnvironment = "development"
     /// The limit of one entry into a script.
     package var pageTime: Duration = .seconds(5)
+    /// The limit of the resident bytes of a process that runs pages.
+    package var memory: Int64 = 512 << 20
+    /// The limit of open pages; `nil` for as many as the processes have memory for.
+    package var pages: Int?
     /// `true` to do again what the user of a page has done, when its file was saved.
     package var repeatsInputs = true
 
@@ -72,6 +76,8 @@ package struct DevelopmentHost: Sendable {
     all.store = settings.store
     all.environment = settings.environment
     all.pageTime = settings.pageTime
+    all.workerMemory = settings.memory
+    all.pages = settings.pages
     all.pageIdle = .seconds(3_600)
     // The first worker may have to start.
     all.waitingTime = .seconds(60)
@@ -98,6 +104,7 @@ package struct DevelopmentHost: Sendable {
     ) { pages, pool in
       pages.data = settings.data
       pages.inspects = true
+      pages.hints = .development
       pages.development = Development(keepsInputs: settings.repeatsInputs) { sender.yield($0) }
       pool.frameworkAdvice = { _ in "name its file with --framework FILE" }
       pool.preludeAdvice = { _ in "name its file with --prelude FILE" }
@@ -133,6 +140,18 @@ package struct DevelopmentHost: Sendable {
       Task { await group.triggerGracefulShutdown() }
     }
   }
+}
+
+extension LimitHints {
+  /// What the user of `bundlectl dev` can change.
+  static let development = {
+    var hints = LimitHints()
+    hints.pages = ": close some of them in the browser"
+    hints.memory = " (--memory)"
+    (hints.queue, hints.waiting) = ("", "")
+    hints.program = "bundlectl dev"
+    return hints
+  }()
 }
 
 /// Reloads pages when their files are saved.

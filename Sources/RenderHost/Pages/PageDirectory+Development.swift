@@ -168,7 +168,7 @@ extension PageDirectory {
         development.news(.threw(page, fault, source: page.target.bundle))
       }
     } catch {
-      let failure = PageFailure(error, url: former.location).withoutPaths(locations)
+      let failure = PageFailure(error, url: former.location, configuration.hints).withoutPaths(locations)
       guard let page = await afterDelay(id, saves, since: began) else { return true }
       pages[id]?.reloads.fault = .ofSave
       development.news(.failed(page, failure, source: try? await answers.bundle(page.target.url)))

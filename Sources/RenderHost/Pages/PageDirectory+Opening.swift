@@ -125,7 +125,9 @@ extension PageDirectory {
     for client: String, _ body: () async throws -> Result
   ) async throws -> Result {
     try await pool.admission.admitted(client) {
-      guard count < configuration.pages else { throw PageFailure.full(limit: configuration.pages) }
+      guard count < configuration.pages else {
+        throw PageFailure.full(limit: configuration.pages, configuration.hints)
+      }
       openingCount += 1
       defer { openingCount -= 1 }
       return try await body()
@@ -138,7 +140,7 @@ extension PageDirectory {
     } catch let error as CancellationError {
       throw error
     } catch {
-      throw PageFailure(error, url: url).withoutPaths(locations)
+      throw PageFailure(error, url: url, configuration.hints).withoutPaths(locations)
     }
   }
 

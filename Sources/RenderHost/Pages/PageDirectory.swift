@@ -20,6 +20,8 @@ actor PageDirectory {
     var data: JSONValue = .object([:])
     /// For pages whose authors save them while they run; `nil` for others.
     var development: Development?
+    /// Name what the readers of messages about limits can change.
+    var hints = LimitHints()
     var now: @Sendable () -> ContinuousClock.Instant = { .now }
   }
 
@@ -156,9 +158,9 @@ actor PageDirectory {
       await pool.close(page.number)
       pages[id]?.reloads.isStopped = true
       pages[id]?.reloads.fault = .ofSave
-      return development.news(.failed(page, .killed(url: page.location, reason), source: nil))
+      return development.news(.failed(page, .killed(url: page.location, reason, configuration.hints), source: nil))
     }
-    await end(id, "killed", reason.told)
+    await end(id, "killed", reason.told(configuration.hints))
   }
 
   /// Closes pages that were not requested for the idle time and have no readers.
@@ -182,12 +184,13 @@ extension PageDirectory {
     // The most recently used pages are reopened first.
     for page in pages.values.filter({ ended.contains($0.number) }).sorted(by: { $0.lastAsked > $1.lastAsked }) {
       if reason == .shutdown {
-        await end(page.id, "killed", reason.told)
+        await end(page.id, "killed", reason.told(configuration.hints))
       } else if culprits.contains(page.number) {
         await kill(page.id, reason)
       } else {
         let before = reopening.dropLast(Self.reopenedAtOnce - 1).last
-        let told = culprits.isEmpty ? reason.told : WorkerError.ended(reason, .anotherPage).told
+        let hints = configuration.hints
+        let told = culprits.isEmpty ? reason.told(hints) : WorkerError.ended(reason, .anotherPage).told(hints)
         reopening.append(reopen(page, told, after: before))
       }
     }
@@ -200,7 +203,8 @@ extension PageDirectory {
     _ page: OpenedPage, _ reason: String, after before: Task<Void, any Error>?
   ) -> Task<Void, any Error> {
     numbers.remove(page.number)
-    for log in [page.log, page.live] { log.append("reopened", JSONValue.object(["reason": .string(reason)]).text) }
+    let details = JSONValue.object(["reason": .string(reason)]).text
+    for log in [page.log, page.live] { log.append("reopened", details) }
     pages[page.id]?.reopened += 1
     pages[page.id]?.isFollowed = false
     let task = Task { [weak self] in
@@ -229,7 +233,7 @@ extension PageDirectory {
       pages[page.id]?.reply = reply
       pages[page.id]?.reopening = nil
     } catch {
-      let failure = PageFailure(error, url: page.location)
+      let failure = PageFailure(error, url: page.location, configuration.hints)
       // A reload may have taken its place meanwhile.
       guard pages[page.id]?.number == page.number else { throw failure }
       logger.warning("a page could not be opened again: \(failure)", metadata: ["page": "\(page.id)"])

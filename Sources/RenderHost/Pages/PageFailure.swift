@@ -15,12 +15,12 @@ enum PageFailure: Error, CustomStringConvertible {
   /// The resource is not available at its URL.
   case bundle(status: Int, reason: String)
   case notPermitted(String, rule: String)
-  case barred(BarredBundles.Entry)
+  case barred(BarredBundles.Entry, LimitHints = LimitHints())
   /// The limit of open pages is reached.
-  case full(limit: Int)
+  case full(limit: Int, LimitHints = LimitHints())
   case busy(String)
   case script(url: String, ScriptException)
-  case killed(url: String, KillReason)
+  case killed(url: String, KillReason, LimitHints = LimitHints())
   /// The host draws no pages.
   case noPictures
   /// A library for pictures is missing.
@@ -57,11 +57,11 @@ enum PageFailure: Error, CustomStringConvertible {
     case .unknownBundle(let name): "the current release has no bundle \"\(name)\""
     case .bundle(_, let reason): reason
     case .notPermitted(let reason, _): reason
-    case .barred(let entry): "\(entry)"
-    case .full(let limit): "\(limit) pages are open, which is the limit (--max-pages)"
+    case .barred(let entry, let hints): entry.text(hints)
+    case .full(let limit, let hints): "\(limit) pages are open, which is the limit\(hints.pages)"
     case .busy(let reason): reason
     case .script(let url, let fault): "\(url): \(fault.message)"
-    case .killed(let url, let reason): "\(url): \(reason.told)"
+    case .killed(let url, let reason, let hints): "\(url): \(reason.told(hints))"
     case .noPictures: "this host draws no pages: start it with --pictures"
     case .cannotDraw(let reason): reason
     }
@@ -85,13 +85,15 @@ enum PageFailure: Error, CustomStringConvertible {
     return response
   }
 
-  /// - Parameter url: the page's.
-  init(_ error: any Error, url: String) {
+  /// - Parameters:
+  ///   - url: the page's.
+  ///   - hints: name what the reader of its message can change.
+  init(_ error: any Error, url: String, _ hints: LimitHints = LimitHints()) {
     switch error {
     case let failure as PageFailure: self = failure
     case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
-    case let fault as PageFault: self = PageFailure(fault, url: url)
-    case let error as WorkerError: self = PageFailure(error, url: url)
+    case let fault as PageFault: self = PageFailure(fault, url: url, hints)
+    case let error as WorkerError: self = PageFailure(error, url: url, hints)
     case BundleError.failed(_, _, let cause): self = PageFailure(cause: cause, text: "\(error)")
     case BundleError.disabled: self = .bundle(status: 403, reason: "\(error)")
     case let error as BundleError: self = .bundle(status: 502, reason: "\(error)")
@@ -99,10 +101,10 @@ enum PageFailure: Error, CustomStringConvertible {
     }
   }
 
-  private init(_ fault: PageFault, url: String) {
+  private init(_ fault: PageFault, url: String, _ hints: LimitHints) {
     switch fault {
     case .script(let fault): self = .script(url: url, fault)
-    case .stopped(let reason): self = .killed(url: url, reason)
+    case .stopped(let reason): self = .killed(url: url, reason, hints)
     case .refused(let reason): self = .script(url: url, ScriptException(message: reason))
     case .busy(let reason): self = .busy(reason)
     case .cannotDraw(let reason): self = .cannotDraw(reason)
@@ -113,11 +115,11 @@ enum PageFailure: Error, CustomStringConvertible {
     }
   }
 
-  private init(_ error: WorkerError, url: String) {
+  private init(_ error: WorkerError, url: String, _ hints: LimitHints) {
     switch error {
-    case .ended(let reason, .thisPage): self = .killed(url: url, reason)
-    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun, .full, .late: self = .busy(error.told)
-    case .barred(let entry): self = .barred(entry)
+    case .ended(let reason, .thisPage): self = .killed(url: url, reason, hints)
+    case .ended, .noWorker, .noMemory, .cannotStart, .cannotRun, .full, .late: self = .busy(error.told(hints))
+    case .barred(let entry): self = .barred(entry, hints)
     }
   }
 

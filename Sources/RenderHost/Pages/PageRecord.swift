@@ -56,7 +56,7 @@ extension HostRecord {
     case .full: metrics.refusals("pages").increment()
     case .barred: metrics.refusals("barred").increment()
     case .script(_, let fault): threw(fault, in: location)
-    case .killed(_, let reason): killed(reason, page: location)
+    case .killed(_, let reason, _): killed(reason, page: location)
     case .bundle(502, let reason): failures.append(.page, reason, of: location)
     default: break
     }

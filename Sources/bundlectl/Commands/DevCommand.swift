@@ -89,6 +89,12 @@ struct DevCommand: AsyncParsableCommand {
 
   @OptionGroup var scriptTime: ScriptTimeOptions
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The memory limit of a process that runs pages: 256MB, 1GB. (default: 512MB)", valueName: "size"))
+  var memory: SizeArgument?
+
   func validate() throws {
     guard !lan || listen == nil else {
       throw ValidationError("--lan listens on all addresses: it cannot be used with --listen.")
@@ -106,6 +112,7 @@ struct DevCommand: AsyncParsableCommand {
       throw ValidationError(
         "--listen must be an address and a port, such as 127.0.0.1:8090; \(listen.quotedForMessage) is not.")
     }
+    try RenderCommand.check(memory)
     try DeterminismOptions.check(nodeEnvironment, of: "node-env")
     if let data, !data.hasPrefix("@") { _ = try ScriptValue(argument: data) }
   }
@@ -126,6 +133,7 @@ struct DevCommand: AsyncParsableCommand {
       (settings.framework, settings.prelude) = (framework, prelude)
       settings.nodeEnvironment = nodeEnvironment
       settings.pageTime = scriptTime.limit
+      if let memory { settings.memory = memory.bytes }
       settings.repeatsInputs = replays
       let output = DevelopmentOutput(settings: settings, advertised: advertise)
       let host = try DevelopmentHost(

@@ -244,9 +244,7 @@ struct RenderCommand: JSONCommand {
     guard !inProcess || memory == nil else {
       throw ValidationError("--memory limits the page's process: it cannot be used with --in-process.")
     }
-    guard (memory?.bytes ?? .max) >= Self.leastMemory else {
-      throw ValidationError("--memory must be at least \(Self.leastMemory >> 20)MB.")
-    }
+    try Self.check(memory)
     guard !styles || format == .outline else { throw ValidationError("--styles belongs to --format outline.") }
     guard format.picture != nil || size == nil && !full else {
       throw ValidationError("--size and --full belong to --format png and svg.")
@@ -269,6 +267,13 @@ struct RenderCommand: JSONCommand {
 
   /// The minimum for a process that opens its first page.
   private static let leastMemory: Int64 = 128 << 20
+
+  /// - Throws: `ValidationError` for a memory limit that no engine starts with.
+  static func check(_ memory: SizeArgument?) throws {
+    guard (memory?.bytes ?? .max) >= leastMemory else {
+      throw ValidationError("--memory must be at least \(leastMemory >> 20)MB.")
+    }
+  }
 
   private var limits: WorkerLimits {
     WorkerLimits(time: scriptTime.limit, memory: inProcess ? nil : memory?.bytes ?? 512 << 20)

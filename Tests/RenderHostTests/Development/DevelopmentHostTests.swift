@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PageKit
 import PageTesting
+import PageWorkers
 import TestServers
 import TestSupport
 import Testing
@@ -235,6 +236,34 @@ import Testing
       _ = try await host.reload(1)
       try await host.tap(id)
       #expect(try await host.view(of: id).contains("clicks: 1"))
+    }
+  }
+
+  @Test("the limits' messages name what the user of the command can change")
+  func limits() async throws {
+    try await running(["home.js": Script.counter]) {
+      $0.pages = 1
+    } _: { host in
+      _ = try await host.open("home")
+      let answer = try await host.ask("POST", "/live", #"{"name":"home"}"#)
+      #expect(
+        answer.status == 503
+          && answer.text.contains("1 pages are open, which is the limit: close some of them in the browser"),
+        "\(answer.text)")
+    }
+    let hints = LimitHints.development
+    for (text, end) in [
+      (
+        PageFailure(WorkerError.ended(.memory(found: 2 << 30, limit: 1 << 30), isCulprit: true), url: "u", hints)
+          .description, "1024 MiB (--memory)"
+      ),
+      (PageFailure(WorkerError.noMemory(limit: 1 << 30), url: "u", hints).description, "1024 MiB each (--memory)"),
+      (PageFailure(WorkerError.full(waiting: 3), url: "u", hints).description, "3 calls wait for them already"),
+      (PageFailure(WorkerError.late(after: .seconds(60)), url: "u", hints).description, "busy for 60 s"),
+      (KillReason.shutdown.told(hints), "bundlectl dev is shutting down"),
+      (PageFailure(WorkerError.noMemory(limit: 1 << 30), url: "u").description, "(--worker-memory)"),
+    ] {
+      #expect(text.hasSuffix(end), "\(text)")
     }
   }
 
