@@ -127,6 +127,8 @@ import Testing
       (["dev", "--run", " "], 64, "--run has no command"),
       (["dev", "--lan", "--advertise", "me"], 64, "--advertise must be an IP address"),
       (["dev", "--data", "{"], 64, "--data"),
+      (["dev", "--record", "/nowhere/at/all/run"], 1, "/nowhere/at/all: No such file or directory"),
+      (["dev", "--record", "runs/"], 64, "--record must be the name of a file"),
       (["dev", "--memory", "1MB"], 64, "--memory must be at least 128MB"),
       (["dev", "--framework", "/nowhere.js"], 1, "/nowhere.js"),
     ])

@@ -38,6 +38,8 @@ package struct DevelopmentHost: Sendable {
     package var pages: Int?
     /// `true` to do again what the user of a page has done, when its file was saved.
     package var repeatsInputs = true
+    /// The path that the recordings of runs are named after; `nil` to record none.
+    package var recording: String?
 
     package init(_ folder: WorkingFolder, store: StoreDirectory) { (self.folder, self.store) = (folder, store) }
   }
@@ -57,6 +59,8 @@ package struct DevelopmentHost: Sendable {
     case removed(name: String)
     /// The file is there again, as it was.
     case returned(name: String)
+    /// A run of a page is recorded into a file.
+    case recorded(name: String, path: String)
     case warning(String)
   }
 
@@ -105,7 +109,9 @@ package struct DevelopmentHost: Sendable {
       pages.data = settings.data
       pages.inspects = true
       pages.hints = .development
-      pages.development = Development(keepsInputs: settings.repeatsInputs) { sender.yield($0) }
+      pages.development = Development(
+        keepsInputs: settings.repeatsInputs, recordings: settings.recording.map { RunRecordings($0) }
+      ) { sender.yield($0) }
       pool.frameworkAdvice = { _ in "name its file with --framework FILE" }
       pool.preludeAdvice = { _ in "name its file with --prelude FILE" }
       pool.program = "bundlectl"
@@ -276,6 +282,8 @@ package final class FaultReporter: Sendable {
       let name = folder.name(of: url) ?? page.location
       tell(.returned(name: name))
       page.live.append("message", JSONValue.object(["text": .string(Self.returning(name))]).text)
+    case .recording(let url, .began(let path)): tell(.recorded(name: folder.name(of: url) ?? url.text, path: path))
+    case .recording(_, .failed(let reason)): tell(.warning(reason))
     }
   }
 

@@ -6,6 +6,8 @@ import PageWorkers
 struct Development: Sendable {
   /// `true` to keep what users do with pages, for the next runs of their scripts.
   var keepsInputs: Bool
+  /// Records the runs of pages; `nil` to record none.
+  var recordings: RunRecordings?
   /// Is told what happens, in order.
   var news: @Sendable (DevelopmentNews) -> Void
 }
@@ -26,6 +28,8 @@ enum DevelopmentNews: Sendable {
   case removed(OpenedPage, PageURL)
   /// The file is there again, with the bytes that run.
   case returned(OpenedPage, PageURL)
+  /// The run of a page is recorded, or cannot be.
+  case recording(PageURL, RunRecordings.News)
 }
 
 /// The reloads of a page since its files were saved.
@@ -219,6 +223,18 @@ extension PageDirectory {
     pages[id]?.reloads.fitting = replay?.stopped == nil ? nil : replay?.count
     pages[id]?.reloads.isStopped = false
     return page
+  }
+
+  /// Ends a run of a page. If it is recorded, the end is in its recording.
+  ///
+  /// - Parameter number: the page's number in workers.
+  func close(run number: UInt64) async {
+    guard let recordings = configuration.development?.recordings else { return await pool.close(number) }
+    // A page may take a second to leave; a new run does not wait for it.
+    Task { [pool] in
+      _ = try? await pool.end(number)
+      recordings.close(number)
+    }
   }
 
   /// Takes an error away that a page's viewers see.

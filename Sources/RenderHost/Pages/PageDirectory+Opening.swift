@@ -79,7 +79,7 @@ extension PageDirectory {
       }
       guard let old = pages[id]?.number else {
         numbers.remove(number)
-        await pool.close(number)
+        await close(run: number)
         throw PageFailure.unknownPage(id)
       }
       // A worker that ended meanwhile: what reopens the page gives way.
@@ -92,7 +92,7 @@ extension PageDirectory {
       pages[id]?.isFollowed = false
       former.live.append(LiveEvent.again, JSONValue.object([:]).text)
       former.log.append("reloaded", JSONValue.object(["md5": .string(target.bundle.md5.hex)]).text)
-      await pool.close(old)
+      await close(run: old)
       return (try page(id), seen)
     }
   }
@@ -183,6 +183,7 @@ extension PageDirectory {
     return PageOpening(
       url: target.location, options: options, data: request.data ?? configuration.data,
       wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce,
+      isRecorded: !isOnce && configuration.development?.recordings != nil,
       tellsInside: configuration.development != nil)
   }
 
@@ -213,6 +214,7 @@ extension PageDirectory {
         return (number, reply, seen)
       } catch {
         numbers.remove(number)
+        configuration.development?.recordings?.close(number)
         tries += 1
         if case WorkerError.ended(_, let blame) = error, blame != .thisPage, tries < Self.tries { continue }
         throw error

@@ -142,7 +142,7 @@ actor PageDirectory {
     page.log.end()
     page.live.append(LiveEvent.ended, details)
     page.live.end()
-    await pool.close(page.number)
+    await close(run: page.number)
   }
 
   func fail(_ id: String, _ reason: String) async {
@@ -155,7 +155,7 @@ actor PageDirectory {
     if let page = pages[id], let development = configuration.development {
       // Its next save runs it again.
       numbers.remove(page.number)
-      await pool.close(page.number)
+      await close(run: page.number)
       pages[id]?.reloads.isStopped = true
       pages[id]?.reloads.fault = .ofSave
       return development.news(.failed(page, .killed(url: page.location, reason, configuration.hints), source: nil))
@@ -180,6 +180,7 @@ extension PageDirectory {
   private static let reopeningClient = "reopened pages"
 
   func replace(_ ended: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {
+    for number in ended { configuration.development?.recordings?.close(number) }
     var reopening: [Task<Void, any Error>] = []
     // The most recently used pages are reopened first.
     for page in pages.values.filter({ ended.contains($0.number) }).sorted(by: { $0.lastAsked > $1.lastAsked }) {
@@ -227,7 +228,7 @@ extension PageDirectory {
       guard pages[page.id]?.number == page.number else {
         pages[page.id]?.reopening = nil
         numbers.remove(number)
-        return await pool.close(number)
+        return await close(run: number)
       }
       pages[page.id]?.number = number
       pages[page.id]?.reply = reply
@@ -245,6 +246,13 @@ extension PageDirectory {
 
 extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
+    if name == PageNotice.recording {
+      guard let development = configuration.development,
+        let news = development.recordings?.append(details, of: page)
+      else { return }
+      if let url = numbers[page]?.url { development.news(.recording(url, news)) }
+      return
+    }
     guard let known = numbers[page] else { return }
     if name == PageNotice.inside {
       guard let failure = try? JSONValue(reading: details).decoded(as: PageFailureNotice.self) else { return }

@@ -24,7 +24,8 @@ struct DevCommand: AsyncParsableCommand {
   )
   .with(
     examples: "bundlectl dev dist", "bundlectl dev dist/home.js --data '{\"user\": \"Ann\"}'",
-    "bundlectl dev dist --run 'npx webpack --watch'", "bundlectl dev dist --lan")
+    "bundlectl dev dist --run 'npx webpack --watch'", "bundlectl dev dist --lan",
+    "bundlectl dev dist --record run.recording")
 
   @Argument(
     help: ArgumentHelp(
@@ -87,6 +88,16 @@ struct DevCommand: AsyncParsableCommand {
     help: "Do again what was tapped and typed, when a page was saved.")
   var replays = true
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Record each run of a page, for bundlectl replay.",
+      discussion:
+        "run.recording has the files run-1.recording, run-2.recording and so on; the latest 100 of a session are kept.",
+      valueName: "file"),
+    completion: .file())
+  var record: String?
+
   @OptionGroup var scriptTime: ScriptTimeOptions
 
   @Option(
@@ -107,6 +118,9 @@ struct DevCommand: AsyncParsableCommand {
     if let advertise, HostAddress(advertise) == nil {
       throw ValidationError("--advertise must be an IP address; \(advertise.quotedForMessage) is not.")
     }
+    if let record, record.isEmpty || record.hasSuffix("/") {
+      throw ValidationError("--record must be the name of a file, such as run.recording.")
+    }
     if let run, run.allSatisfy(\.isWhitespace) { throw ValidationError("--run has no command.") }
     if let listen, SettingText.address(listen) == nil {
       throw ValidationError(
@@ -124,6 +138,13 @@ struct DevCommand: AsyncParsableCommand {
     for (name, file) in [("framework", framework), ("prelude", prelude)] {
       _ = try RenderCommand.script(name, file)
     }
+    if let record {
+      let parent = URL(fileURLWithPath: record).deletingLastPathComponent().path
+      guard access(parent, W_OK) == 0 else {
+        throw DescribedError(
+          "\(record) cannot be written: \(parent): \(String(cString: strerror(errno)))")
+      }
+    }
     try await EphemeralStore.using(if: true, else: .standard()) { store in
       var settings = DevelopmentHost.Settings(folder, store: store)
       (settings.address, settings.port) = try address()
@@ -135,6 +156,7 @@ struct DevCommand: AsyncParsableCommand {
       settings.pageTime = scriptTime.limit
       if let memory { settings.memory = memory.bytes }
       settings.repeatsInputs = replays
+      settings.recording = record
       let output = DevelopmentOutput(settings: settings, advertised: advertise)
       let host = try DevelopmentHost(
         settings, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() }, tell: output.tell)
@@ -195,7 +217,7 @@ private final class DevelopmentOutput: Sendable {
     case .fault(let name, let report): text = "\(name) \(report)"
     case .removed(let name): text = FaultReporter.removal(name)
     case .returned(let name): text = FaultReporter.returning(name)
-    case .listening, .warning: return false
+    case .listening, .warning, .recorded: return false
     }
     return last.withLock { last in
       if let last, last.text == text, now - last.time < .seconds(1) { return true }
@@ -222,6 +244,7 @@ private final class DevelopmentOutput: Sendable {
       }
     case .removed(let name): line(FaultReporter.removal(name), .yellow)
     case .returned(let name): line(FaultReporter.returning(name))
+    case .recorded(let name, let path): line("\(name).js is recorded in \(path)", .dim)
     case .warning(let text): Terminal.report(text, .yellow)
     }
   }

@@ -23,6 +23,7 @@ import Testing
       try Data(text.utf8).write(to: file, options: isWhole ? .atomic : [])
     }
 
+    @discardableResult
     func ask(_ method: String = "GET", _ path: String, _ body: String? = nil, fields: String = "") async throws -> (
       status: Int, text: String
     ) {
@@ -265,6 +266,46 @@ import Testing
     ] {
       #expect(text.hasSuffix(end), "\(text)")
     }
+  }
+
+  @Test("each run of a page is recorded into a file of its own, with what was done in it")
+  func recordings() async throws {
+    try await running(["home.js": Script.counter]) {
+      $0.recording = URL(fileURLWithPath: $0.folder.path).deletingLastPathComponent().path + "/run.recording"
+    } _: { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      try await host.tap(id)
+      try host.save(Self.counter("taps"), as: "home.js")
+      #expect(try await host.reload(1) == (2, nil))
+      try await host.tap(id)
+      try await host.until { $0.recorded.count == 2 }
+      let paths = host.news.read(\.recorded)
+      #expect(paths.map { $0.split(separator: "/").last } == ["run-1.recording", "run-2.recording"])
+      // The run before has ended, and the present one has all whole steps.
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try Self.recording(paths[0]).ending == nil {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      for (path, text) in [(paths[0], "clicks: 2"), (paths[1], "taps: 3")] {
+        let recording = try Self.recording(path)
+        let tree = try recording.tree(after: recording.stepCount)
+        #expect(tree.outline.contains(text), "\(tree.outline)")
+        let titles = try (1...recording.stepCount).map { try recording.step($0).title }
+        #expect(titles.first == "open" && titles.contains { $0.hasPrefix("event click") }, "\(titles)")
+      }
+      #expect(try Self.recording(paths[1]).ending == nil)
+      try await host.ask("DELETE", "/pages/\(id)/live")
+      while try Self.recording(paths[1]).ending == nil {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+    }
+  }
+
+  private static func recording(_ path: String) throws -> Recording {
+    try Recording(reading: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
   }
 
   @Test("an error that comes again and again is told once")
@@ -519,5 +560,6 @@ extension [DevelopmentHost.News] {
     compactMap { if case .fault(let name, _) = $0 { name } else { nil } }
   }
   fileprivate var removals: [String] { compactMap { if case .removed(let name) = $0 { name } else { nil } } }
+  fileprivate var recorded: [String] { compactMap { if case .recorded(_, let path) = $0 { path } else { nil } } }
   fileprivate var returns: [String] { compactMap { if case .returned(let name) = $0 { name } else { nil } } }
 }

@@ -1,21 +1,23 @@
 import Foundation
-import PageKit
-import PageWorkers
+import HTTPTransport
 import Synchronization
 
 /// A file that a page is recorded into, as it goes on.
-final class RecordingFile: Sendable {
-  private let path: String
+package final class RecordingFile: Sendable {
+  package let path: String
   private let descriptor: Int32
   private let state = Mutex<(length: Int, failure: String?)>((0, nil))
 
-  /// Makes the file, or empties it. Only its owner may read it: it has what the page was told.
+  /// Makes the file. Only its owner may read it: it has what the page was told.
   ///
-  /// - Throws: ``DescribedError`` if it cannot be written.
-  init(_ path: String) throws {
+  /// - Parameter replaces: `true` to empty a file that is there.
+  /// - Throws: ``DescribedError`` if it cannot be written; ``RecordingFileError/exists`` if it is there, and is not to be
+  ///   replaced.
+  package init(_ path: String, replacing replaces: Bool = true) throws {
     self.path = path
-    descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (replaces ? O_TRUNC : O_EXCL), 0o600)
     guard descriptor >= 0 else {
+      if !replaces, errno == EEXIST { throw RecordingFileError.exists }
       throw DescribedError("\(path) cannot be written: \(String(cString: strerror(errno)))")
     }
   }
@@ -23,7 +25,7 @@ final class RecordingFile: Sendable {
   deinit { close(descriptor) }
 
   /// Appends bytes. After an error nothing is written any more.
-  func append(_ bytes: [UInt8]) {
+  package func append(_ bytes: [UInt8]) {
     state.withLock { state in
       guard state.failure == nil else { return }
       state.length += bytes.count
@@ -42,7 +44,12 @@ final class RecordingFile: Sendable {
   }
 
   /// - Throws: ``DescribedError`` if something could not be written.
-  func finish() throws {
+  package func finish() throws {
     if let failure = state.withLock(\.failure) { throw DescribedError("\(path) cannot be written: \(failure)") }
   }
+}
+
+/// The error of a file that is not to be replaced.
+package enum RecordingFileError: Error {
+  case exists
 }
