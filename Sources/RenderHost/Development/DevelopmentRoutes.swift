@@ -38,6 +38,7 @@ struct DevelopmentRoutes: Sendable {
       router.get("/sizes/**") { request, context in
         try await pages.answer(context) { try sizes(request) }
       }
+      StepRoutes(directory: directory, folder: folder, pages: pages).add(to: router)
       router.get("/saves") { request, _ in pages.events(of: saves, for: request) }
     }
     if isShared { routes.add(.bundles) { addBundles(to: $0, pages) } }
@@ -63,13 +64,14 @@ struct DevelopmentRoutes: Sendable {
       return
         "<li><a href=\"/live/\(path)\">\(name.escaped)</a> <a class=\"sizes\" href=\"/sizes/\(path)\">sizes</a></li>"
     }.joined(separator: "\n")
+    let steps = directory.configuration.development?.recordings == nil ? "" : "\n<p><a href=\"/steps\">steps</a></p>"
     return Self.document(
       title: "Bundles",
       """
       <h1>\(folder.path.escaped)</h1>
       <ul>
       \(rows)
-      </ul>
+      </ul>\(steps)
       """)
   }
 
@@ -130,7 +132,7 @@ struct DevelopmentRoutes: Sendable {
       + (report.stack.isEmpty ? "" : "<pre>\(report.stack.joined(separator: "\n").escaped)</pre>")
   }
 
-  private static func document(
+  static func document(
     title: String, status: HTTPResponse.Status = .ok, _ body: String, script: String = ""
   ) -> Response {
     let nonce = LiveDocument.nonce()
@@ -144,6 +146,11 @@ struct DevelopmentRoutes: Sendable {
       .sizes { color: #777; font-size: 13px; margin-left: 12px }
       main { display: flex; flex-wrap: wrap; gap: 24px } figure { margin: 0 } figcaption { color: #777; font-size: 13px }
       iframe { border: 1px solid #ccc; border-radius: 8px }
+      .steps { display: flex; flex-wrap: wrap; gap: 24px } .steps section { flex: 1 1 320px; min-width: 0 }
+      .steps input { width: 100% } .steps ol { height: 560px; overflow: auto; font-size: 14px; list-style: decimal }
+      .steps li { cursor: pointer } .steps .shown { background: #dbe8ff } .steps .failed { color: #b00020 }
+      .steps h2 { font-size: 16px; margin: 0 0 8px; overflow-wrap: anywhere } .steps h3 { font-size: 13px; margin: 12px 0 4px }
+      .steps pre { margin: 0; max-height: 260px; overflow: auto; font-size: 12px }
       \(LiveDocument.faultStyles)
       </style>
       <script nonce="\(nonce)">

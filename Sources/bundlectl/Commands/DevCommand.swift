@@ -271,6 +271,7 @@ private final class DevelopmentOutput: Sendable {
     guard let ticket = settings.ticket else {
       let url = "http://\(SettingText.bracketed(settings.address)):\(port)/"
       Terminal.output.line("\(what): \(Terminal.output.styled(url, .bold))")
+      if settings.recording != nil { Terminal.output.line("steps: \(url)steps") }
       return
     }
     let found = DevAddress.ofSystem(advertised: advertised)

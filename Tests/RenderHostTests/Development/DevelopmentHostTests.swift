@@ -304,6 +304,54 @@ import Testing
     }
   }
 
+  @Test("the steps of a recorded page are shown with its elements, calls and logs, and its script does not run for it")
+  func steps() async throws {
+    let script = Self.counter("<taps>").replacing(
+      "n += 1;", with: "n += 1; console.log('tap ' + n); weex.requireModule('modal').toast({ message: 'hi' });")
+    try await running(["home.js": script]) {
+      $0.recording = URL(fileURLWithPath: $0.folder.path).deletingLastPathComponent().path + "/run.recording"
+    } _: { host in
+      #expect(try await host.ask("GET", "/steps").text.contains("No page is open"))
+      let id = try await host.open("home")
+      try await host.tap(id)
+      try await host.tap(id)
+      #expect(try await host.ask("GET", "/steps").text.contains("<a href=\"/steps/\(id)\">home</a>"))
+      let document = try await host.ask("GET", "/steps/\(id)")
+      #expect(document.status == 200 && document.text.contains("const page = \"\(id)\""))
+      let list = try await host.ask("GET", "/steps/\(id)/list")
+      let count = try #require(list.text.firstMatch(of: /"count":(\d+)/).flatMap { Int($0.1) }, "\(list.text)")
+      #expect(list.text.contains("\"title\":\"open\"") && list.text.contains("event click"), "\(list.text)")
+      // The order of the entries between the taps is the page's own: each tap is a step.
+      let taps = try await (1...count).asyncFilter { number in
+        try await host.ask("GET", "/steps/\(id)/\(number)").text.contains("event click")
+      }
+      #expect(taps.count == 2)
+      let first = try await host.ask("GET", "/steps/\(id)/\(taps[0])")
+      #expect(first.text.contains("tap 1") && first.text.contains("modal.toast"), "\(first.text)")
+      for (step, text) in [(1, "&lt;taps&gt;: 0"), (taps[0], "&lt;taps&gt;: 1"), (count, "&lt;taps&gt;: 2")] {
+        let preview = try await host.ask("GET", "/steps/\(id)/\(step)/preview")
+        #expect(preview.status == 200 && preview.text.contains(text), "\(preview.text)")
+        #expect(preview.text.lowercased().contains("sandbox"))
+      }
+      for path in ["0", "-1", "x", "99999999999999999999", "list?from=0", "list?from=9223372036854775807"] {
+        #expect(try await host.ask("GET", "/steps/\(id)/\(path)").status == 400, "\(path)")
+      }
+      #expect(try await host.ask("GET", "/steps/\(id)/\(count + 1)").status == 404)
+      #expect(try await host.ask("GET", "/steps/\(id)/list?from=\(count + 1)").text.contains("\"steps\":[]"))
+      #expect(try await host.ask("GET", "/steps/none/list").status == 404)
+    }
+  }
+
+  @Test("without recordings there are no steps, which says how to have them")
+  func noSteps() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let id = try await host.open("home")
+      #expect(try await host.ask("GET", "/steps").text.contains("--record FILE"))
+      let list = try await host.ask("GET", "/steps/\(id)/list")
+      #expect(list.status == 404 && list.text.contains("--record FILE"), "\(list.text)")
+    }
+  }
+
   private static func recording(_ path: String) throws -> Recording {
     try Recording(reading: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
   }
@@ -543,6 +591,14 @@ import Testing
       let list = try await host.ask("GET", "/json/list")
       #expect(list.status == 200 && list.text.contains("webSocketDebuggerUrl"), "\(list.text)")
     }
+  }
+}
+
+extension Sequence {
+  fileprivate func asyncFilter(_ isIncluded: (Element) async throws -> Bool) async throws -> [Element] {
+    var found: [Element] = []
+    for element in self where try await isIncluded(element) { found.append(element) }
+    return found
   }
 }
 

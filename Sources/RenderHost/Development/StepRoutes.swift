@@ -1,0 +1,256 @@
+import Blobs
+import Hummingbird
+import PageKit
+import PageWorkers
+import ServerKit
+
+/// `/steps`: the steps of pages that are recorded, in their present runs. No script of a page runs for any of it.
+struct StepRoutes: Sendable {
+  let directory: PageDirectory
+  let folder: WorkingFolder
+  let pages: PageRoutes
+  private let reader = RecordingReader()
+
+  /// The number of steps in one list, and the limits of a step's texts: their number, and the characters of one.
+  private static let listLimit = 200
+  private static let numberLimit = 10_000_000
+  private static let (textLimit, textLength) = (1_000, 2_000)
+
+  func add(to router: some RouterMethods<HostRequestContext>) {
+    router.get("/steps") { _, context in try await pages.answer(context) { await list() } }
+    router.get("/steps/:id") { _, context in
+      try await pages.answer(context) { try await document(try context.parameters.require("id")) }
+    }
+    router.get("/steps/:id/list") { request, context in
+      try await pages.answer(context) {
+        let (run, recording) = try await recording(of: try context.parameters.require("id"))
+        return try Self.list(recording, run, from: Self.number(request.uri.queryParameters["from"] ?? "1"))
+      }
+    }
+    router.get("/steps/:id/:step") { _, context in
+      try await pages.answer(context) {
+        let (run, recording) = try await recording(of: try context.parameters.require("id"))
+        return try Self.step(recording, run, Self.number(try context.parameters.require("step")[...]))
+      }
+    }
+    router.get("/steps/:id/:step/preview") { request, context in
+      try await pages.answer(context) {
+        let id = try context.parameters.require("id")
+        let (_, recording) = try await recording(of: id)
+        return try Self.preview(
+          recording, Self.number(try context.parameters.require("step")[...]), of: id, for: request)
+      }
+    }
+  }
+
+  private static func number(_ text: Substring) throws -> Int {
+    guard let number = Int(text), (1...numberLimit).contains(number) else {
+      throw PageFailure.badRequest(
+        "\(String(text).quotedForMessage) is not the number of a step: they are from 1 to \(numberLimit)")
+    }
+    return number
+  }
+
+  /// The recording of a page's present run, and the number of the run.
+  ///
+  /// - Throws: ``PageFailure``.
+  private func recording(of id: String) async throws -> (run: UInt64, Recording) {
+    let page = try await directory.page(id, as: .glance)
+    guard let path = directory.configuration.development?.recordings?.path(of: page.number) else {
+      throw PageFailure.bundle(
+        status: 404, reason: "the page is not recorded: start bundlectl dev with --record FILE")
+    }
+    do {
+      return (page.number, try await reader.recording(at: path))
+    } catch {
+      throw PageFailure.bundle(status: 404, reason: "the recording cannot be shown: \(error.sentence)")
+    }
+  }
+
+  // MARK: Documents
+
+  /// The pages that are recorded.
+  private func list() async -> Response {
+    let recordings = directory.configuration.development?.recordings
+    let rows = await directory.pages.values.sorted { $0.opened < $1.opened }
+      .filter { recordings?.path(of: $0.number) != nil }
+      .map { page in
+        let name = folder.name(of: page.target.url) ?? page.location
+        return "<li><a href=\"/steps/\(page.id)\">\(name.escaped)</a></li>"
+      }
+    let text =
+      recordings == nil
+      ? "<p>Steps are those of recordings: start bundlectl dev with --record FILE.</p>"
+      : rows.isEmpty ? "<p>No page is open.</p>" : "<ul>\n\(rows.joined(separator: "\n"))\n</ul>"
+    return DevelopmentRoutes.document(title: "Steps", "<h1>Steps</h1>\n\(text)")
+  }
+
+  private func document(_ id: String) async throws -> Response {
+    let page = try await directory.page(id, as: .glance)
+    let name = folder.name(of: page.target.url) ?? page.location
+    return DevelopmentRoutes.document(
+      title: "Steps of \(name)", Self.body,
+      script: Self.script.replacing("PAGE", with: String(decoding: JSONValue.string(page.id).text, as: UTF8.self)))
+  }
+
+  private static func list(_ recording: Recording, _ run: UInt64, from first: Int) throws -> Response {
+    let last = min(recording.stepCount, first - 1 + listLimit)
+    let began = try recording.stepCount > 0 ? recording.step(1).time : 0
+    let steps = try first > last ? [] : (first...last).map { try head(recording.step($0), began) }
+    return Response.json([
+      "run": .integer(Int64(clamping: run)), "count": .integer(Int64(recording.stepCount)),
+      "ending": recording.ending.map { .string($0) } ?? .null, "steps": .array(steps.map { .object($0) }),
+    ])
+  }
+
+  private static func head(_ step: RecordedStep, _ began: Double) -> [String: JSONValue] {
+    [
+      "step": .integer(Int64(step.number)), "milliseconds": .number(step.time - began), "title": .string(step.title),
+      "commandCount": .integer(Int64(step.commands.count)), "failed": .bool(!step.exceptions.isEmpty),
+    ]
+  }
+
+  private static func step(_ recording: Recording, _ run: UInt64, _ number: Int) throws -> Response {
+    let step = try found { try recording.step(number) }
+    func texts(_ all: some Sequence<String>) -> JSONValue {
+      .array(all.prefix(textLimit).map { .string(String($0.prefix(textLength))) })
+    }
+    var members = try head(step, recording.step(1).time)
+    members["run"] = .integer(Int64(clamping: run))
+    members["commands"] = texts(step.commands.lazy.map(\.description))
+    (members["calls"], members["logs"], members["exceptions"]) = (
+      texts(step.calls), texts(step.logs), texts(step.exceptions)
+    )
+    return Response.json(members)
+  }
+
+  /// The elements after a step. Their pictures are those that are there now.
+  private static func preview(_ recording: Recording, _ number: Int, of id: String, for request: Request) throws
+    -> Response
+  {
+    let tree = try found { try recording.tree(after: number) }
+    let origin = PageRoutes.origin(of: request) ?? ""
+    let base = PageURL(recording.url)
+    let preview = HTMLPreview(tree, title: "Step \(number)") { reference in
+      if reference.isDataURL { return reference }
+      guard let target = base.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
+      return "\(origin)/resources?page=\(id)&url=\(target.text.percentEncoded)"
+    }
+    return PageRoutes.response(html: Array(preview.html.utf8), pictures: origin)
+  }
+
+  private static func found<Value>(_ body: () throws -> Value) throws -> Value {
+    do { return try body() } catch let error as RecordingError {
+      throw PageFailure.bundle(status: 404, reason: "\(error)")
+    }
+  }
+
+  private static let body = """
+    <div class="steps">
+    <section><h1></h1><input type="range" min="1" max="1" value="1" aria-label="Step"><ol></ol></section>
+    <iframe title="The elements after the step" width="375" height="667" sandbox></iframe>
+    <section id="facts"></section>
+    </div>
+    """
+
+  /// The document asks for one step at a time: while the slider moves, the latest place counts.
+  private static let script = #"""
+    addEventListener("DOMContentLoaded", () => {
+      const page = PAGE, one = (selector) => document.querySelector(selector);
+      const [heading, slider, list, frame, facts] = ["h1", "input", "ol", "iframe", "#facts"].map(one);
+      let run, count = 0, steps = [], wanted = 0, isAsking = false, follows = true;
+      const ask = async (path) => {
+        const answer = await fetch(`/steps/${page}/${path}`, { cache: "no-store" });
+        const found = await answer.json();
+        if (!answer.ok) throw new Error(found.error);
+        return found;
+      };
+      const made = (tag, text, parent) => {
+        const element = document.createElement(tag);
+        element.textContent = text;
+        parent.append(element);
+        return element;
+      };
+      const time = (step) => `+${(step.milliseconds / 1000).toFixed(3)} s`;
+      const showList = () => {
+        list.replaceChildren();
+        list.start = steps[0]?.step ?? 1;
+        for (const step of steps) {
+          const row = made("li", `${time(step)} ${step.title}: ${step.commandCount === 1 ? "1 change" : `${step.commandCount} changes`}`, list);
+          if (step.failed) row.classList.add("failed");
+          if (step.step === wanted) { row.classList.add("shown"); row.scrollIntoView({ block: "nearest" }); }
+          row.addEventListener("click", () => show(step.step));
+        }
+      };
+      const lists = async (number) => {
+        if (steps.some((step) => step.step === number)) return;
+        const found = await ask(`list?from=${Math.max(1, number - 100)}`);
+        if (found.run === run) steps = found.steps;
+      };
+      const showStep = (step) => {
+        facts.replaceChildren();
+        made("h2", `Step ${step.step}: ${step.title}`, facts);
+        const parts = [["Errors", "exceptions"], ["Calls and requests", "calls"], ["Logs", "logs"], ["Changes", "commands"]];
+        for (const [title, part] of parts) {
+          if (!step[part].length) continue;
+          made("h3", title, facts);
+          made("pre", step[part].join("\n"), facts);
+        }
+        const more = step.commandCount - step.commands.length;
+        if (more > 0) made("p", `${more} more changes`, facts);
+      };
+      const show = async (number) => {
+        wanted = Math.min(Math.max(1, number), count);
+        follows = wanted === count;
+        slider.value = wanted;
+        heading.textContent = `Step ${wanted} of ${count}`;
+        if (isAsking) return;
+        isAsking = true;
+        try {
+          for (let shown = 0; shown !== wanted;) {
+            shown = wanted;
+            frame.contentWindow.location.replace(`/steps/${page}/${shown}/preview`);
+            const step = await ask(shown);
+            if (step.run !== run) break;
+            await lists(shown);
+            showStep(step);
+            showList();
+          }
+        } catch (error) { heading.textContent = error.message; }
+        isAsking = false;
+      };
+      const update = async () => {
+        if (document.hidden) return;
+        try {
+          const found = await ask(`list?from=${count + 1}`);
+          const isOther = found.run !== run;
+          if (!isOther && found.count === count) return;
+          if (isOther) { steps = []; follows = true; }
+          else if (steps.length < 200 && steps.at(-1)?.step === count) steps.push(...found.steps);
+          (run = found.run), (count = found.count), (slider.max = Math.max(1, count));
+          if (count) await show(follows ? count : wanted); else heading.textContent = "No step yet";
+        } catch (error) { heading.textContent = error.message; }
+      };
+      slider.addEventListener("input", () => show(Number(slider.value)));
+      update();
+      setInterval(update, 2000);
+    });
+    """#
+}
+
+/// Reads the recordings of runs. It keeps the latest one, since a viewer asks for one step after the other.
+private actor RecordingReader {
+  private var kept: (path: String, size: Int64, recording: Recording)?
+
+  /// The longest recording that is shown, in bytes. `bundlectl replay` shows longer ones.
+  private static let limit: Int64 = 64 << 20
+
+  /// - Throws: ``RecordingError``, ``RegularFileError``.
+  func recording(at path: String) throws -> Recording {
+    if let kept, kept.path == path, FileStatus(ofLink: path)?.size == kept.size { return kept.recording }
+    let bytes = try RegularFile.contents(of: path, upTo: Self.limit)
+    let recording = try Recording(reading: bytes)
+    kept = (path, Int64(bytes.count), recording)
+    return recording
+  }
+}
