@@ -1,3 +1,4 @@
+import Blobs
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -169,8 +170,10 @@ private struct FolderWatch: Service {
   let news: AsyncStream<DevelopmentNews>
   let tell: @Sendable (DevelopmentHost.News) -> Void
 
-  /// The interval of looking at the files of open pages where the system does not report all changes.
+  /// The interval of looking at the files of open pages whose saves the system does not report, and of following links.
   private static let round: Duration = .milliseconds(250)
+  /// The largest number of files that are looked at.
+  private static let fileLimit = 1_000
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
@@ -189,37 +192,60 @@ private struct FolderWatch: Service {
     do {
       let events = try DirectoryEvents(folder.path)
       defer { events.stop() }
-      let isComplete = look(events)
+      var told: Set<String> = []
+      look(events, &told)
       await withDiscardingTaskGroup { group in
-        if !isComplete { group.addTask { await poll() } }
+        group.addTask { await poll(events) }
         for await _ in events.signals {
           let saved = events.takeSaves()
           if saved.isEmpty { continue }
-          if saved.isUnsure { _ = look(events) }
+          if saved.isUnsure { look(events, &told) }
           group.addTask { await reload(saved, events) }
         }
         group.cancelAll()
       }
     } catch {
       tell(.warning(error.sentence))
-      await poll()
+      await poll(nil)
     }
   }
 
-  /// - Returns: `false` if a folder cannot be watched.
-  private func look(_ events: DirectoryEvents) -> Bool {
+  /// Watches the folders that are there now. One that cannot be watched is told once; pages of it are looked at by
+  /// ``poll(_:)``.
+  private func look(_ events: DirectoryEvents, _ told: inout Set<String>) {
     do {
       _ = try events.prepareToLook(at: .now)
-      return true
     } catch {
-      tell(.warning(error.sentence))
-      return false
+      if told.insert(error.sentence).inserted { tell(.warning(error.sentence)) }
     }
   }
 
-  private func poll() async {
+  /// Follows the links to files of open pages, and looks at those of them whose saves no event tells.
+  ///
+  /// - Parameter events: the events; `nil` if there are none.
+  private func poll(_ events: DirectoryEvents?) async {
+    var seen: [String: FileStatus?] = [:]
     while (try? await Task.sleep(for: Self.round)) != nil {
-      if await directory.reload(whose: { _ in true }) { tellSave() }
+      let paths = await directory.bundles(upTo: Self.fileLimit).compactMap(folder.path(of:))
+      var targets: [String: String?] = [:]
+      for path in paths {
+        let target = folder.target(of: path)
+        if folder.isLinked(path, to: target) { targets.updateValue(target, forKey: path) }
+      }
+      // They may have been saved before.
+      var changed = events?.follow(targets.compactMapValues(\.self)) ?? []
+      let former = seen
+      seen = [:]
+      for path in paths where events?.isWatched(path, isLinked: targets[path] != nil) != true {
+        let status = folder.target(of: path).flatMap { FileStatus(ofLink: $0) }
+        if let known = former[path], known != status { changed.insert(path) }
+        seen.updateValue(status, forKey: path)
+      }
+      guard !changed.isEmpty else { continue }
+      let hadNews = await directory.reload { [folder, changed] url in
+        folder.path(of: url).map(changed.contains) ?? false
+      }
+      if hadNews { tellSave() }
     }
   }
 

@@ -92,6 +92,17 @@ extension PageDirectory {
     pages[id]?.inputs.append(input)
   }
 
+  /// The bundles of the open pages and of those that they embed, up to a number.
+  func bundles(upTo limit: Int) -> Set<PageURL> {
+    var found: Set<PageURL> = []
+    for page in pages.values {
+      found.insert(page.target.url)
+      found.formUnion((numbers[page.number]?.embeddedBundles ?? [:]).keys)
+      if found.count >= limit { break }
+    }
+    return found
+  }
+
   /// Reloads the pages that a saved file is part of.
   ///
   /// - Parameter isPart: tells whether a file may have been saved.

@@ -104,6 +104,24 @@ package struct WorkingFolder: Sendable {
     return PageURL(filePath: "\(path)/\(below)")
   }
 
+  /// The real path of a file, with no link in it; `nil` if it is not there.
+  ///
+  /// - Parameter below: its path below the folder.
+  func target(of below: String) -> String? {
+    guard let real = realpath("\(path)/\(below)", nil) else { return nil }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  /// Returns `true` if there is a link in the path of a file.
+  ///
+  /// - Parameters:
+  ///   - below: its path below the folder.
+  ///   - target: its real path; `nil` if it is not there.
+  func isLinked(_ below: String, to target: String?) -> Bool {
+    if let target { target != "\(path)/\(below)" } else { FileStatus(ofLink: "\(path)/\(below)") != nil }
+  }
+
   /// Returns `true` if the file of a bundle, or the target of its link, is no longer there.
   func isGone(_ url: PageURL) -> Bool {
     guard let below = path(of: url) else { return false }

@@ -499,6 +499,58 @@ import Testing
     }
   }
 
+  @Test(
+    "saves of a file that a link, or a link in its path, leads to are shown", arguments: ["home.js", "shared/home.js"])
+  func links(name: String) async throws {
+    try await running(["other.js": Script.counter]) { host in
+      let (out, pages) = (host.folder.file("out"), host.folder.file("pages"))
+      try FileManager.default.createDirectory(atPath: out, withIntermediateDirectories: true)
+      let (first, second) = (out + "/home.js", out + "/new.js")
+      try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: first))
+      let isFile = name == "home.js"
+      symlink(isFile ? first : out, pages + (isFile ? "/home.js" : "/shared"))
+      let id = try await host.open(
+        String(name.dropLast(".js".count)).replacing("/", with: "%2F").removingPercentEncoding ?? "")
+      for (count, isWhole) in [(1, true), (2, false)] {
+        try Data(Self.counter("saved \(count)").utf8).write(
+          to: URL(fileURLWithPath: first), options: isWhole ? .atomic : [])
+        _ = try await host.reload(count)
+        #expect(try await host.view(of: id).contains("saved \(count): 0"))
+      }
+      unlink(first)
+      try await host.until { $0.removals == [String(name.dropLast(".js".count))] }
+      try Data(Self.counter("again").utf8).write(to: URL(fileURLWithPath: first))
+      _ = try await host.reload(3)
+      guard isFile else { return }
+      // The link leads elsewhere.
+      try Data(Self.counter("elsewhere").utf8).write(to: URL(fileURLWithPath: second))
+      unlink(pages + "/home.js")
+      symlink(second, pages + "/home.js")
+      _ = try await host.reload(4)
+      #expect(try await host.view(of: id).contains("elsewhere: 0"))
+    }
+  }
+
+  @Test("a folder that cannot be read is said once, and the others are watched", .enabled(if: geteuid() != 0))
+  func unreadableFolder() async throws {
+    try await running(["home.js": Script.counter]) {
+      let closed = $0.folder.path + "/closed"
+      try? FileManager.default.createDirectory(atPath: closed, withIntermediateDirectories: true)
+      chmod(closed, 0)
+    } _: { host in
+      defer { chmod(host.folder.file("pages/closed"), 0o700) }
+      _ = try await host.open("home")
+      for count in 1...2 {
+        try FileManager.default.createDirectory(
+          atPath: host.folder.file("pages/new\(count)"), withIntermediateDirectories: true)
+        try host.save(Self.counter("saved \(count)"), as: "home.js")
+        _ = try await host.reload(count)
+      }
+      #expect(
+        host.news.read(\.warnings).count == 1 && host.news.read(\.warnings)[0].contains("/closed cannot be watched"))
+    }
+  }
+
   @Test("a folder that is moved away and comes back is still watched")
   func movedFolder() async throws {
     try await running(["home.js": Script.counter]) { host in
@@ -616,6 +668,7 @@ extension [DevelopmentHost.News] {
     compactMap { if case .fault(let name, _) = $0 { name } else { nil } }
   }
   fileprivate var removals: [String] { compactMap { if case .removed(let name) = $0 { name } else { nil } } }
+  fileprivate var warnings: [String] { compactMap { if case .warning(let text) = $0 { text } else { nil } } }
   fileprivate var recorded: [String] { compactMap { if case .recorded(_, let path) = $0 { path } else { nil } } }
   fileprivate var returns: [String] { compactMap { if case .returned(let name) = $0 { name } else { nil } } }
 }

@@ -91,7 +91,27 @@ struct FolderActivityTests {
       unsure.record(event, isSave: false)
       #expect(unsure.isUnsure && !unsure.isEmpty)
     }
+    // A link to a folder stands in the paths of the files in it.
+    var links = Saves()
+    links.record(.finished("shared"), isSave: true)
+    #expect(links.contains("shared/a/b.js") && !links.contains("sharedother/a.js") && !links.contains("a/shared"))
     for number in 0..<20_000 { saves.record(.finished("\(number)"), isSave: true) }
     #expect(saves.paths.count == 10_000 && saves.isUnsure)
+  }
+
+  @Test("events of the files that links lead to are those of the links, and others in their folders are not")
+  func followedLinks() {
+    var links = FollowedLinks()
+    links.add("a.js", to: 1, "/out", "x.js")
+    links.add("b.js", to: 1, "/out", "x.js")
+    links.add("c.js", to: 2, "/other", "x.js")
+    func event(_ watch: Int32, _ name: String) -> InotifyRecord { InotifyRecord(watch: watch, mask: 0, name: name) }
+    #expect(links.paths(of: event(1, "x.js")) == ["a.js", "b.js"])
+    #expect(links.paths(of: event(1, "y.js")).isEmpty && links.paths(of: event(3, "x.js")).isEmpty)
+    #expect(links.watch(of: "/other") == 2 && links.has(path: "c.js") && links.has(2))
+    links.forget(2)
+    #expect(!links.has(path: "c.js") && !links.has(2) && links.watches == [1])
+    for number in 2..<Int32(FollowedLinks.limit + 1) { links.add("\(number)", to: number, "/\(number)", "x.js") }
+    #expect(!links.hasRoom)
   }
 }

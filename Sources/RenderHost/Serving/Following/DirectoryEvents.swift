@@ -6,7 +6,8 @@ import Synchronization
 
 /// The events in a folder, in all folders below it, and of the folder itself, by inotify(7).
 ///
-/// Symbolic links below the folder are not followed. The folder's own path may be one: its target is watched.
+/// Symbolic links below the folder are not followed, but for those to files that ``follow(_:)`` names. The folder's own path
+/// may be one: its target is watched.
 final class DirectoryEvents: Sendable {
   let folder: String
   /// Wakes the reader when ``decision(at:)`` may have changed. Only one reader is supported.
@@ -16,8 +17,8 @@ final class DirectoryEvents: Sendable {
   /// Its closing ends the thread.
   private let stopper: Pipe
   /// The paths below the folder by watch, which are `nil` for the folder that contains it; and when it may be scanned.
-  private let state = Mutex<(folders: [Int32: String?], activity: FolderActivity, saves: Saves)>(
-    ([:], FolderActivity(), Saves()))
+  private let state = Mutex<(folders: [Int32: String?], activity: FolderActivity, saves: Saves, links: FollowedLinks)>(
+    ([:], FolderActivity(), Saves(), FollowedLinks()))
 
   private static let mask = UInt32(
     IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
@@ -91,11 +92,53 @@ final class DirectoryEvents: Sendable {
       if isNew { state.activity.record(.changed, at: now) }
       // What writers in these folders do is no longer told, nor that they are done.
       if !gone.isEmpty { state.activity.forgetWriters() }
-      return (gone, isNew)
+      return (gone.filter { !state.links.has($0) }, isNew)
     }
     for watch in gone { inotify_rm_watch(descriptor, watch) }
     if let failure { throw failure }
     return isNew
+  }
+
+  /// Watches the files that links below the folder lead to, and no others any more. Saves of them are told as saves of their
+  /// paths below the folder.
+  ///
+  /// - Parameter targets: the real paths of the files, by their paths below the folder.
+  /// - Returns: the paths that are watched from now on: they may have been saved before.
+  func follow(_ targets: [String: String]) -> Set<String> {
+    state.withLock { state in
+      var links = FollowedLinks()
+      for (path, target) in targets.sorted(by: { $0.key < $1.key }) {
+        guard let end = target.lastIndex(of: "/") else { continue }
+        let (parent, name) = (String(target[..<end]), String(target[target.index(after: end)...]))
+        var watch = links.watch(of: parent)
+        if watch == nil {
+          guard links.hasRoom else { continue }
+          watch =
+            state.links.watch(of: parent)
+            ?? inotify_add_watch(
+              descriptor, parent.isEmpty ? "/" : parent, Self.mask | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD))
+        }
+        if let watch, watch >= 0 { links.add(path, to: watch, parent, name) }
+      }
+      for watch in state.links.watches where !links.has(watch) && state.folders[watch] == nil {
+        inotify_rm_watch(descriptor, watch)
+      }
+      let former = state.links
+      state.links = links
+      return Set(targets.keys.filter { links.has(path: $0) && !former.has(path: $0) })
+    }
+  }
+
+  /// Returns `true` if saves of a file are told.
+  ///
+  /// - Parameters:
+  ///   - path: the path below the folder.
+  ///   - isLinked: `true` if there is a link in the path.
+  func isWatched(_ path: String, isLinked: Bool) -> Bool {
+    let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    return state.withLock { state in
+      isLinked ? state.links.has(path: path) : state.folders.values.contains(.some(parent))
+    }
   }
 
   /// Returns `true` if a file is open for writing, so that it may have a part of its bytes.
@@ -123,12 +166,22 @@ final class DirectoryEvents: Sendable {
       let records = InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       state.withLock { state in
         for record in records {
+          let isSave = record.has(IN_CLOSE_WRITE) || record.has(IN_MOVED_TO)
+          for path in state.links.paths(of: record) {
+            hasNews = true
+            if isSave { state.saves.record(.finished(path), isSave: true) }
+            if record.has(IN_DELETE) || record.has(IN_MOVED_FROM) {
+              state.saves.record(.finished(path), isSave: false)
+            }
+          }
+          if record.has(IN_IGNORED) { state.links.forget(record.watch) }
+          if state.links.has(record.watch), state.folders[record.watch] == nil { continue }
           guard let event = event(record, in: state.folders) else { continue }
           state.activity.record(event, at: now)
           hasNews = true
           // The attributes of a file are not its bytes.
           if record.has(IN_ATTRIB), !record.has(IN_ISDIR) { continue }
-          state.saves.record(event, isSave: record.has(IN_CLOSE_WRITE) || record.has(IN_MOVED_TO))
+          state.saves.record(event, isSave: isSave || record.has(IN_CREATE))
         }
       }
     }
@@ -147,6 +200,8 @@ final class DirectoryEvents: Sendable {
     let file = path.isEmpty ? record.name : "\(path)/\(record.name)"
     if record.name.hasPrefix(".") { return nil }
     if record.has(IN_ISDIR) { return .changed }
+    // A link is whole when it is made.
+    if record.has(IN_CREATE), FileStatus(ofLink: "\(folder)/\(file)")?.kind == .other { return .finished(file) }
     if record.has(IN_CREATE) || record.has(IN_MODIFY) { return .writing(file) }
     return record.has(IN_ATTRIB) ? .changed : .finished(file)
   }
@@ -196,6 +251,41 @@ struct InotifyRecord: Hashable, Sendable {
   }
 }
 
+/// The files that links in a folder lead to, by the watches of the folders that they are in. A pure value.
+struct FollowedLinks: Equatable, Sendable {
+  /// The largest number of folders that are watched for their sake.
+  static let limit = 256
+
+  private struct Folder: Equatable, Sendable {
+    let path: String
+    /// The paths of the links, by the names of the files that they lead to.
+    var links: [String: Set<String>] = [:]
+  }
+
+  private var folders: [Int32: Folder] = [:]
+
+  var hasRoom: Bool { folders.count < Self.limit }
+  var watches: [Int32] { Array(folders.keys) }
+
+  /// Returns `true` if a watch is of a folder with such a file.
+  func has(_ watch: Int32) -> Bool { folders[watch] != nil }
+
+  /// Returns `true` if the file that a link leads to is watched.
+  func has(path: String) -> Bool { folders.values.contains { $0.links.values.contains { $0.contains(path) } } }
+
+  /// The watch of a folder; `nil` if there is none.
+  func watch(of folder: String) -> Int32? { folders.first { $0.value.path == folder }?.key }
+
+  mutating func add(_ path: String, to watch: Int32, _ folder: String, _ name: String) {
+    folders[watch, default: Folder(path: folder)].links[name, default: []].insert(path)
+  }
+
+  mutating func forget(_ watch: Int32) { folders[watch] = nil }
+
+  /// The paths of the links to the file that an event is of.
+  func paths(of record: InotifyRecord) -> Set<String> { folders[record.watch]?.links[record.name] ?? [] }
+}
+
 /// The files of a folder that were saved.
 struct Saves: Equatable, Sendable {
   /// Their paths below the folder.
@@ -210,8 +300,15 @@ struct Saves: Equatable, Sendable {
 
   var isEmpty: Bool { paths.isEmpty && removed.isEmpty && !isUnsure }
 
-  /// Returns `true` if a file was saved or removed.
-  func contains(_ path: String) -> Bool { paths.contains(path) || removed.contains(path) }
+  /// Returns `true` if a file was saved or removed, or a link that stands for a folder in its path.
+  func contains(_ path: String) -> Bool {
+    var path = path[...]
+    while true {
+      if paths.contains(String(path)) || removed.contains(String(path)) { return true }
+      guard let end = path.lastIndex(of: "/") else { return false }
+      path = path[..<end]
+    }
+  }
 
   mutating func record(_ event: FolderActivity.Event, isSave: Bool) {
     switch event {
