@@ -451,13 +451,14 @@
     if (action === "pop") return page.depth ? history.back() : undefined;
     const from = page;
     try {
-      const next = await open({ url });
+      const { device } = from.request, next = await open({ url, device });
       if (page !== from) return close(next);
       next.depth = from.depth + 1;
       leave();
       show(next);
       history.pushState(
-        { page: next.id, request: next.request, depth: next.depth }, "", `/live?url=${encodeURIComponent(url)}`);
+        { page: next.id, request: next.request, depth: next.depth }, "",
+        `/live?url=${encodeURIComponent(url)}${device ? `&device=${encodeURIComponent(device)}` : ""}`);
     } catch (error) { say(`${url} cannot be opened: ${error.message}.`, 8000); }
   };
 

@@ -191,13 +191,15 @@ package struct PageOpening: Codable, Sendable {
   package var inputs: [PageInput]?
   /// `true` to be told of errors inside of embedded pages, in events of the name ``PageNotice/inside``.
   var tellsInside: Bool
+  /// The screen that `WXEnvironment` has in the page; `nil` for that of the host.
+  package private(set) var device: PictureOptions.Screen?
 
   package init(
     url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
     reportsCommands: Bool? = nil, determinism: PageDeterminism? = nil, isRecorded: Bool = false,
-    inputs: [PageInput]? = nil, tellsInside: Bool = false
+    inputs: [PageInput]? = nil, tellsInside: Bool = false, device: PictureOptions.Screen? = nil
   ) {
-    (self.inputs, self.tellsInside) = (inputs, tellsInside)
+    (self.inputs, self.tellsInside, self.device) = (inputs, tellsInside, device)
     (self.url, self.options, self.data) = (url, options, data)
     (self.determinism, self.isRecorded) = (determinism, isRecorded)
     (self.wait, self.view, self.isOnce, self.reportsCommands) = (wait, view, isOnce, reportsCommands)

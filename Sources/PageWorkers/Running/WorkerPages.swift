@@ -15,6 +15,8 @@ import Synchronization
   /// The recordings whose scripts run again.
   private var replays: [UInt64: (recording: Recording, run: PageReplay)] = [:]
   private nonisolated let roots: RegistryTable
+  /// The members of `WXEnvironment` that are not the default ones.
+  private nonisolated let device: [String: ScriptValue]
   /// What the process has loaded to draw pages; `nil` if it draws none.
   private nonisolated let fonts: Result<[String], PictureError>?
 
@@ -62,6 +64,7 @@ import Synchronization
     }
     let roots = RegistryTable()
     self.roots = roots
+    device = ScriptValue(setUp.environment).object ?? [:]
     var handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: RecordedExceptions(), navigator: NoNavigation(),
       storage: MemoryStorage(), modals: SilentModals(), sockets: NoWebSockets(advice: setUp.socketAdvice))
@@ -71,7 +74,7 @@ import Synchronization
     registry.registerIdleModules(setUp.idleModules)
     environment = PageEnvironment(
       resources: resources, bundles: nil, registry: registry,
-      configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
+      configuration: DefaultConfiguration(device),
       frameworks: FrameworkPool(scripts),
       channelOutlet: { page, name, message in
         guard let root = (page as? RelayedPage)?.root else { return }
@@ -105,6 +108,13 @@ import Synchronization
     }
     let errors = RecordedExceptions()
     registry.register(errors as any ScriptExceptionHandling, as: \.exceptions)
+    if let screen = opening.device {
+      let device = device.merging([
+        "deviceWidth": .number(Double(screen.width) * screen.scale),
+        "deviceHeight": .number(Double(screen.height) * screen.scale), "scale": .number(screen.scale),
+      ]) { $1 }
+      registry.register(DefaultConfiguration(device), as: \.configuration)
+    }
     roots[registry] = number
     let page = RelayedPage(
       environment: environment, registry: registry, root: number, relay: relay, entries: entries)

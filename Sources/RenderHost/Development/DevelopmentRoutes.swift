@@ -18,8 +18,9 @@ struct DevelopmentRoutes: Sendable {
   /// `true` if other machines reach the host.
   let isShared: Bool
 
-  /// The sizes of screens that a page is shown in, in points.
+  /// The sizes of screens that a page is shown in, in points, and the pixels of a point.
   private static let sizes = [(320, 568), (375, 812), (768, 1_024)]
+  private static let scale = 2
 
   func add(to routes: ListenerRoutes) {
     let pages = PageRoutes(directory: directory, bodyLimit: 1 << 20)
@@ -80,7 +81,7 @@ struct DevelopmentRoutes: Sendable {
     guard folder.url(named: name) != nil else { throw PageFailure.unknownBundle(name) }
     let frames = Self.sizes.map { width, height in
       "<figure><figcaption>\(width) × \(height)</figcaption>"
-        + "<iframe src=\"/live/\(name.percentEncoded)\" width=\"\(width)\" height=\"\(height)\"></iframe></figure>"
+        + "<iframe src=\"/live/\(name.percentEncoded)?device=\(width)x\(height)@\(Self.scale)\" width=\"\(width)\" height=\"\(height)\"></iframe></figure>"
     }.joined(separator: "\n")
     return Self.document(title: name, "<main>\(frames)</main>")
   }

@@ -92,7 +92,7 @@ struct LiveRoutes: Sendable {
       let name = path.dropFirst("/live/".count)
       let wanted = try PageRequest(
         url: parameters["url"].map(String.init), name: name.isEmpty ? nil : String(name),
-        data: parameters["data"].map(String.init))
+        data: parameters["data"].map(String.init), device: parameters["device"].map(String.init))
       if opening != nil, SiteRules.isCrossSite(request.head), wanted.name == nil || wanted.data != nil {
         throw HTTPError(.forbidden, message: "a page of another site may not open this: it chooses what runs here")
       }

@@ -12,7 +12,11 @@ extension PageDirectory {
     let position: Int
 
     /// The request that opens the page again.
-    var request: JSONValue { .object(page.name.map { ["name": .string($0)] } ?? ["url": .string(page.location)]) }
+    var request: JSONValue {
+      var members: [String: JSONValue] = page.name.map { ["name": .string($0)] } ?? ["url": .string(page.location)]
+      members["device"] = page.opening.device.map { .string($0.description) }
+      return .object(members)
+    }
   }
 
   /// The time without viewers after which a worker no longer compares a page with what they have seen.

@@ -160,7 +160,8 @@ extension PageDirectory {
       try answers.access.check(url)
       isListed = false
     }
-    let hasInput = request.data != nil || request.options != nil || !parameters.isEmpty || !isListed
+    let hasInput =
+      request.data != nil || request.options != nil || request.device != nil || !parameters.isEmpty || !isListed
     return try await target(url, parameters, for: PageCaller(client: client, hasInput: hasInput))
   }
 
@@ -184,7 +185,7 @@ extension PageDirectory {
       url: target.location, options: options, data: request.data ?? configuration.data,
       wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce,
       isRecorded: !isOnce && configuration.development?.recordings != nil,
-      tellsInside: configuration.development != nil)
+      tellsInside: configuration.development != nil, device: request.device)
   }
 
   /// Returns how long to wait for a page: at most the time limit of one entry.
@@ -239,10 +240,22 @@ struct PageRequest: Codable, Hashable, Sendable {
   var settle: Double?
   /// The longest delay in seconds of timers that are waited for.
   var timers: Double?
+  /// The screen that `WXEnvironment` has; `nil` for that of the host.
+  var device: PictureOptions.Screen?
 
+  /// - Parameters:
+  ///   - data: JSON.
+  ///   - device: a screen such as `375x812@2`.
   /// - Throws: ``PageFailure/badRequest(_:)``.
-  init(url: String?, name: String?, data: String?) throws {
+  init(url: String?, name: String?, data: String?, device: String? = nil) throws {
     (self.url, self.name) = (url, name)
+    if let device {
+      self.device = PictureOptions.Screen(device)
+      guard self.device != nil else {
+        throw PageFailure.badRequest(
+          "the parameter device is \(device.quotedForMessage): expected a screen such as 375x812@2")
+      }
+    }
     if let data {
       do { self.data = try JSONValue(reading: Array(data.utf8)) } catch {
         throw PageFailure.badRequest("the parameter data is not JSON: \(error.sentence)")

@@ -342,6 +342,35 @@ import Testing
     }
   }
 
+  @Test("a page in a size has its screen in WXEnvironment, and keeps it when it is saved and when it begins again")
+  func device() async throws {
+    let script = Script.page(
+      """
+      var e = weex.config.env, same = WXEnvironment.deviceWidth === e.deviceWidth
+      b.appendChild(d.createElement('text', {
+        attr: { value: [e.deviceWidth, e.deviceHeight, e.scale, e.platform, e.own, same].join(' ') }
+      }))
+      """)
+    try await running(["home.js": script]) {
+      $0.environment = ["platform": "android", "own": "x", "deviceWidth": "1"]
+    } _: { host in
+      let sized = try await host.ask("GET", "/live/home?device=320x568@2")
+      #expect(sized.status == 200 && sized.text.contains("640 1136 2 android x true"), "\(sized.text)")
+      #expect(sized.text.contains("320x568@2"))
+      let answer = try await host.ask("POST", "/live", #"{"name":"home","device":"768x1024@1.5"}"#)
+      #expect(answer.text.contains("1152 1536 1.5 android x true"), "\(answer.text)")
+      let id = try #require(answer.text.firstMatch(of: /"page":"([a-z0-9]+)"/)?.1, "\(answer.text)")
+      try host.save(script + "\n// saved", as: "home.js")
+      _ = try await host.reload(1)
+      #expect(try await host.view(of: String(id)).contains("1152 1536 1.5"))
+      let plain = try await host.ask("GET", "/live/home")
+      #expect(plain.text.contains("1 1334 2 android x true"), "\(plain.text)")
+      for device in ["0x0", "375", "1x1@99", "x"] {
+        #expect(try await host.ask("GET", "/live/home?device=\(device)").status == 400, "\(device)")
+      }
+    }
+  }
+
   @Test("without recordings there are no steps, which says how to have them")
   func noSteps() async throws {
     try await running(["home.js": Script.counter]) { host in
@@ -594,7 +623,7 @@ import Testing
       #expect(
         list.status == 200 && list.text.contains(">home</a>") && list.text.contains(">a&lt;b</a>"), "\(list.text)")
       let sizes = try await host.ask("GET", "/sizes/home")
-      #expect(sizes.text.ranges(of: "<iframe src=\"/live/home\"").count == 3)
+      #expect(sizes.text.ranges(of: "<iframe src=\"/live/home?device=").count == 3)
       #expect(try await host.ask("GET", "/sizes/none").status == 404)
       let bundle = try await host.ask("GET", "/bundles/home.js")
       #expect(bundle.status == 200 && bundle.text.hasSuffix(Script.counter))
