@@ -334,36 +334,42 @@
 
   // MARK: The stream of patches
 
+  /** What a document gives to the frames in it that show pages: one stream for all of them. */
+  const frameHost = () => { try { return window === top ? null : parent.liveFrames; } catch { return null; } };
+
   let isAway = false;
   const listen = () => {
     stream?.close();
-    const id = page.id, now = stream = new EventSource(`/pages/${id}/live/patches?lastEventId=${page.position}`);
-    const on = (name, act) => now.addEventListener(name, (event) => {
-      if (stream !== now) return;
-      if (event.lastEventId) page.position = Number(event.lastEventId);
-      act(event.data ? JSON.parse(event.data) : {});
-    });
-    on("patch", patch);
-    on("again", () => refetch());
-    on("navigate", navigate);
-    on("message", (message) => say(message.text, message.stays ? 0 : 3000));
-    on("exception", (fault) => console.error(fault.message));
-    on("fault", showFault);
-    on("mended", () => hideFault());
-    on("reopened", (why) => { say(`This page has begun again: ${why.reason}.`, 10000); refetch(); });
-    on("ended", (why) => ended(why.reason || "it was closed"));
-    on("busy", () => say("Too many viewers see this page: waiting for a place.", 5000));
-    now.onopen = () => {
-      if (stream !== now || !isAway) return;
-      isAway = false;
-      say("");
+    const acts = {
+      patch, navigate, again: () => refetch(), fault: showFault, mended: () => hideFault(),
+      message: (message) => say(message.text, message.stays ? 0 : 3000),
+      exception: (fault) => console.error(fault.message),
+      reopened: (why) => { say(`This page has begun again: ${why.reason}.`, 10000); refetch(); },
+      ended: (why) => ended(why.reason || "it was closed"),
+      busy: () => say("Too many viewers see this page: waiting for a place.", 5000),
     };
-    now.onerror = () => {
+    let now;
+    const told = (name, position, details) => {
       if (stream !== now) return;
-      isAway = true;
-      say("Not connected to the host: trying again.");
+      if (position) page.position = position;
+      acts[name](details);
+    };
+    const connected = (isThere) => {
+      if (stream !== now || isThere !== isAway) return;
+      isAway = !isThere;
+      say(isThere ? "" : "Not connected to the host: trying again.");
+    };
+    const around = frameHost();
+    if (around) { now = stream = around.listen(page.id, page.position, Object.keys(acts), told, connected); return; }
+    now = stream = new EventSource(`/pages/${page.id}/live/patches?lastEventId=${page.position}`);
+    for (const name of Object.keys(acts)) {
+      now.addEventListener(name, (event) => told(name, Number(event.lastEventId), event.data ? JSON.parse(event.data) : {}));
+    }
+    now.onopen = () => connected(true);
+    now.onerror = () => {
+      connected(false);
       // A host that has begun anew refuses the stream of a page that it does not know.
-      if (now.readyState === EventSource.CLOSED) refetch();
+      if (stream === now && now.readyState === EventSource.CLOSED) refetch();
     };
   };
 
@@ -485,7 +491,11 @@
   }
 
   // A page of this viewer alone ends with it.
-  addEventListener("pagehide", (event) => { if (!event.persisted) for (const one of [...pages.values()]) close(one); });
+  addEventListener("pagehide", (event) => {
+    if (event.persisted) return;
+    stream?.close();
+    for (const one of [...pages.values()]) close(one);
+  });
 
   // MARK: The user
 

@@ -34,6 +34,7 @@ struct DevelopmentRoutes: Sendable {
     routes.add(.pages) { pages.add(to: $0) }
     routes.add(.pages, sessions: sessions) { router in
       live.add(to: router)
+      live.addStream(to: router)
       router.get("/") { _, _ in index() }
       if !isShared { addBundles(to: router, pages) }
       router.get("/sizes/**") { request, context in
@@ -83,8 +84,55 @@ struct DevelopmentRoutes: Sendable {
       "<figure><figcaption>\(width) × \(height)</figcaption>"
         + "<iframe src=\"/live/\(name.percentEncoded)?device=\(width)x\(height)@\(Self.scale)\" width=\"\(width)\" height=\"\(height)\"></iframe></figure>"
     }.joined(separator: "\n")
-    return Self.document(title: name, "<main>\(frames)</main>")
+    return Self.document(title: name, "<main>\(frames)</main>", script: Self.framesScript)
   }
+
+  /// Gives the frames one stream of patches. They are documents of this origin.
+  private static let framesScript = """
+    window.liveFrames = (() => {
+      const heard = new Map();
+      let names = [], stream, timer;
+      const connect = () => {
+        stream?.close();
+        stream = undefined;
+        if (!heard.size) return;
+        const of = [...heard].map(([page, { position }]) => `${page}:${position}`).join(",");
+        const now = stream = new EventSource(`/patches?of=${of}`);
+        const all = (act) => { if (stream === now) for (const one of [...heard.values()]) act(one); };
+        for (const name of names) now.addEventListener(name, ({ data }) => {
+          const { page, id, details } = JSON.parse(data), one = heard.get(page);
+          if (stream !== now) return;
+          if (!page) return all((one) => one.told(name, 0, {}));
+          if (id && one) one.position = id;
+          one?.told(name, id, details);
+        });
+        now.onopen = () => all((one) => one.connected(true));
+        now.onerror = () => {
+          all((one) => one.connected(false));
+          now.close();
+          if (stream === now) later(1000);
+        };
+      };
+      const later = (time) => { clearTimeout(timer); timer = setTimeout(connect, time); };
+      return {
+        listen(page, position, all, told, connected) {
+          const one = { position, told, connected };
+          names = all;
+          heard.set(page, one);
+          later(10);
+          return {
+            readyState: EventSource.OPEN,
+            close() {
+              this.readyState = EventSource.CLOSED;
+              if (heard.get(page) !== one) return;
+              heard.delete(page);
+              later(10);
+            },
+          };
+        },
+      };
+    })();
+    """
 
   /// A bundle or another file of the folder, for devices and for the pages' own requests.
   private func bundle(_ request: Request) throws -> Response {

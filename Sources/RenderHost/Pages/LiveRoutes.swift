@@ -54,6 +54,13 @@ struct LiveRoutes: Sendable {
     }
   }
 
+  /// Adds the stream of several pages' patches.
+  func addStream(to router: some RouterMethods<HostRequestContext>) {
+    router.get("/patches") { request, context in
+      try await pages.answer(context) { try await patches(ofSeveral: request) }
+    }
+  }
+
   /// Adds the route that makes tickets, which asks for the token.
   func addTickets(to router: some RouterMethods<HostRequestContext>) {
     router.post("/live/tickets") { request, context in
@@ -163,23 +170,90 @@ struct LiveRoutes: Sendable {
     return Response(status: .noContent)
   }
 
+  /// The limit of pages whose patches one stream has.
+  private static let pagesAtOnce = 16
+
+  /// Sends the patches of several pages in one stream, for documents that show them in frames: a browser keeps few
+  /// connections to a host. The data of each event are the page's id, the event's id, and its own data.
+  private func patches(ofSeveral request: Request) async throws -> Response {
+    let wanted = request.uri.queryParameters["of"].map { $0.split(separator: ",") } ?? []
+    guard (1...Self.pagesAtOnce).contains(wanted.count) else {
+      throw PageFailure.badRequest(
+        "the parameter of names \(wanted.count) pages, as ID:EVENT,…: the limit is \(Self.pagesAtOnce)")
+    }
+    var (known, lost): ([(id: String, log: EventLog, viewer: LiveViewer)], [String]) = ([], [])
+    for text in wanted {
+      let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+      guard parts.count == 2, let place = Int(parts[1]) else {
+        throw PageFailure.badRequest(
+          "\(String(text).quotedForMessage) is not a page's id and the id of an event, as ID:EVENT")
+      }
+      let id = String(parts[0])
+      if let page = try? await directory.page(id) {
+        known.append((id, page.live, LiveViewer(after: place)))
+      } else {
+        lost.append(id)
+      }
+    }
+    let heartbeat = pages.heartbeat
+    return PageRoutes.eventStream(of: known.map(\.log)) { [known, lost] writer in
+      var readers = known
+      // Their viewers ask for the pages, and are told that there are none.
+      for id in lost { try await writer.write(ByteBuffer([.again(0).told(of: id)])) }
+      try await withThrowingTaskGroup(of: (Int, EventLog.Batch).self) { group in
+        func read(_ index: Int) {
+          group.addTask { [log = readers[index].log, place = readers[index].viewer.place] in
+            (index, await log.next(after: place, within: heartbeat))
+          }
+        }
+        for index in readers.indices { read(index) }
+        while let (index, batch) = try await group.next() {
+          let id = readers[index].id
+          switch readers[index].viewer.take(batch) {
+          case .send(let events): try await writer.write(ByteBuffer(events.map { $0.told(of: id) }))
+          case .beat: try await writer.write(ByteBuffer(string: ":\n\n"))
+          case .refetch(let place):
+            try await writer.write(ByteBuffer([.again(place).told(of: id)]))
+            continue
+          case .end: continue
+          }
+          read(index)
+        }
+      }
+    }
+  }
+
   /// Sends the patches of a page as server-sent events: WHATWG HTML §9.2.
   private func patches(_ request: Request, _ id: String) async throws -> Response {
     let log = try await directory.page(id).live
     let start = LiveViewer(after: PageRoutes.lastEvent(of: request))
     let heartbeat = pages.heartbeat
-    return PageRoutes.eventStream(of: log) { writer in
+    return PageRoutes.eventStream(of: [log]) { writer in
       var viewer = start
       while !Task.isCancelled {
         switch viewer.take(await log.next(after: viewer.place, within: heartbeat)) {
         case .send(let events): try await writer.write(ByteBuffer(events))
         case .beat: try await writer.write(ByteBuffer(string: ":\n\n"))
         case .refetch(let place):
-          let again = EventLog.Event(id: place, name: LiveEvent.again, details: JSONValue.object([:]).text)
-          return try await writer.write(ByteBuffer([again]))
+          return try await writer.write(ByteBuffer([.again(place)]))
         case .end: return
         }
       }
     }
+  }
+}
+
+extension EventLog.Event {
+  /// Has a viewer fetch the whole page.
+  fileprivate static func again(_ place: Int) -> Self {
+    Self(id: place, name: LiveEvent.again, details: JSONValue.object([:]).text)
+  }
+
+  /// The event in a stream of several pages.
+  fileprivate func told(of page: String) -> Self {
+    var told = JSONValue.object(["page": .string(page), "id": .integer(Int64(id))]).text.dropLast()
+    // The details are JSON already.
+    told += Array(",\"details\":".utf8) + details + [UInt8(ascii: "}")]
+    return Self(id: id, name: name, details: Array(told))
   }
 }

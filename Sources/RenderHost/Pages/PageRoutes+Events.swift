@@ -17,7 +17,7 @@ extension PageRoutes {
   func events(of log: EventLog, for request: Request) -> Response {
     let start = Self.lastEvent(of: request)
     let heartbeat = heartbeat
-    return Self.eventStream(of: log) { writer in
+    return Self.eventStream(of: [log]) { writer in
       var place = start
       while !Task.isCancelled {
         switch await log.next(after: place, within: heartbeat) {
@@ -43,24 +43,25 @@ extension PageRoutes {
     return max(0, last.flatMap { Int($0) } ?? 0)
   }
 
-  /// The response with a stream of events for one more reader of a log, if there is room.
+  /// The response with a stream of events for one more reader of each of the logs, if there is room.
   ///
   /// - Parameter body: writes the events.
   static func eventStream(
-    of log: EventLog, _ body: @escaping @Sendable (inout any ResponseBodyWriter) async throws -> Void
+    of logs: [EventLog], _ body: @escaping @Sendable (inout any ResponseBodyWriter) async throws -> Void
   ) -> Response {
     let stream = ResponseBody { writer in
-      guard log.addWatcher(limit: Self.watcherLimit) else {
+      let read = logs.prefix { $0.addWatcher(limit: Self.watcherLimit) }
+      defer { for log in read { log.removeWatcher() } }
+      guard read.count == logs.count else {
         try await writer.write(ByteBuffer(string: "event: busy\ndata: {\"watchers\":\(Self.watcherLimit)}\n\n"))
         return try await writer.finish(nil)
       }
-      defer { log.removeWatcher() }
       try await writer.write(ByteBuffer(string: "retry: 1000\n\n"))
       // A daemon that shuts down does not wait for readers.
       try await withGracefulShutdownHandler {
         try await body(&writer)
       } onGracefulShutdown: {
-        log.end()
+        for log in logs { log.end() }
       }
       try await writer.finish(nil)
     }

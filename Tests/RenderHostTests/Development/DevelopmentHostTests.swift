@@ -371,6 +371,29 @@ import Testing
     }
   }
 
+  @Test("one stream has the patches of several pages, and those that are not there are asked for again")
+  func oneStream() async throws {
+    try await running(["home.js": Script.counter, "other.js": Script.counter]) { host in
+      let (first, second) = (try await host.open("home"), try await host.open("other"))
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /patches?of=\(first):0,none:0,\(second):0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      _ = try await viewer.read(until: #""details":{}}"#)
+      try await host.tap(first)
+      let told = try await viewer.read(until: "clicks: 1")
+      #expect(told.contains("event: patch") && told.contains(first), "\(told)")
+      try await host.tap(second)
+      _ = try await viewer.read(until: second)
+      try await host.ask("DELETE", "/pages/\(first)/live")
+      _ = try await viewer.read(until: "event: ended")
+      try host.save(Self.counter("taps"), as: "other.js")
+      _ = try await viewer.read(until: "other.js was saved")
+      let many = (0..<17).map { "p\($0):0" }.joined(separator: ",")
+      for of in ["", "x", "x:y", "x:1:2", many] {
+        #expect(try await host.ask("GET", "/patches?of=\(of)").status == 400, "\(of)")
+      }
+    }
+  }
+
   @Test("without recordings there are no steps, which says how to have them")
   func noSteps() async throws {
     try await running(["home.js": Script.counter]) { host in
