@@ -56,7 +56,8 @@
     isSending = false;
   };
 
-  const fire = (element, type, event = {}, attrs) => {
+  /** Sends an event to the host, without the frames around. */
+  const enqueue = (element, type, event, attrs) => {
     const next = { type, event: { position: place(element), ...event } };
     if (attrs) next.changes = { attrs };
     const last = queue[queue.length - 1];
@@ -65,6 +66,12 @@
       && last.event.type === type && last.element === element;
     if (isLatest) last.event = next; else queue.push({ page: page.id, element, event: next });
     send();
+  };
+
+  const fire = (element, type, event = {}, attrs) => {
+    enqueue(element, type, event, attrs);
+    if (!passedOn.has(type)) return;
+    for (const other of frameHost()?.others(window) || []) other.liveRepeat?.(way(element), type, event, attrs);
   };
 
   const hears = (element, type) => (element.dataset.events || "").split(" ").includes(type);
@@ -81,6 +88,32 @@
   const place = (element) => {
     const box = element.getBoundingClientRect(), size = unit(), left = document.body.getBoundingClientRect().left;
     return { x: (box.left - left) / size, y: box.top / size, width: box.width / size, height: box.height / size };
+  };
+
+  // MARK: Frames beside each other
+
+  /** What a document gives to the frames in it that show a page in several sizes: one stream for all of them, and the others. */
+  const frameHost = () => { try { return window === top ? null : parent.liveFrames; } catch { return null; } };
+  /** The events that are done in the other frames too, if their host says so. */
+  const passedOn = new Set(["click", "longpress", "input", "change", "return", "swipe"]);
+  const kind = (element) => `${element.nodeName} ${element.classList[0] || ""}`;
+  const ofKind = (parent, name) => [...parent.children].filter((at) => kind(at) === name);
+  /** The way to an element of the page: its kind, and its number among those of its kind, on each level. */
+  const way = (element) => {
+    const steps = [];
+    for (let at = element; at && at !== document.body; at = at.parentElement) {
+      steps.unshift([kind(at), ofKind(at.parentElement, kind(at)).indexOf(at)]);
+    }
+    return steps;
+  };
+  /** Does here what was done in another frame. */
+  window.liveRepeat = (steps, type, event, attrs) => {
+    const element = steps.reduce((at, [name, index]) => at && ofKind(at, name)[index], document.body);
+    if (!element || !hears(element, type) && type !== "change") {
+      return say(`No element fits what was done in another size: ${type}.`, 3000);
+    }
+    if (isField(element) && attrs?.value !== undefined) setText(element, attrs.value);
+    enqueue(element, type, event, attrs);
   };
 
   // MARK: What is shown
@@ -333,9 +366,6 @@
   const hideFault = () => document.querySelector("html > .live-fault")?.remove();
 
   // MARK: The stream of patches
-
-  /** What a document gives to the frames in it that show pages: one stream for all of them. */
-  const frameHost = () => { try { return window === top ? null : parent.liveFrames; } catch { return null; } };
 
   let isAway = false;
   const listen = () => {

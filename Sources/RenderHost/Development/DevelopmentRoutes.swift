@@ -84,10 +84,11 @@ struct DevelopmentRoutes: Sendable {
       "<figure><figcaption>\(width) × \(height)</figcaption>"
         + "<iframe src=\"/live/\(name.percentEncoded)?device=\(width)x\(height)@\(Self.scale)\" width=\"\(width)\" height=\"\(height)\"></iframe></figure>"
     }.joined(separator: "\n")
-    return Self.document(title: name, "<main>\(frames)</main>", script: Self.framesScript)
+    let choice = "<p><label><input type=\"checkbox\" id=\"all\"> Do in all sizes what is done in one</label></p>"
+    return Self.document(title: name, "\(choice)\n<main>\(frames)</main>", script: Self.framesScript)
   }
 
-  /// Gives the frames one stream of patches. They are documents of this origin.
+  /// Gives the frames one stream of patches, and each the others if its events are for all. They are documents of this origin.
   private static let framesScript = """
     window.liveFrames = (() => {
       const heard = new Map();
@@ -115,6 +116,10 @@ struct DevelopmentRoutes: Sendable {
       };
       const later = (time) => { clearTimeout(timer); timer = setTimeout(connect, time); };
       return {
+        others(from) {
+          const frames = document.getElementById("all").checked ? [...document.querySelectorAll("iframe")] : [];
+          return frames.map((frame) => frame.contentWindow).filter((one) => one !== from);
+        },
         listen(page, position, all, told, connected) {
           const one = { position, told, connected };
           names = all;

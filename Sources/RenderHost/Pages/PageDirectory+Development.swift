@@ -271,7 +271,7 @@ extension PageDirectory {
   func bundle(at location: String, of page: OpenedPage) -> LoadedBundle? {
     if location == page.location { return page.target.bundle }
     guard let url = locations.source(of: location)?.url, let bundle = try? answers.working?.load(url),
-      numbers[page.number]?.embeddedBundles[url] == bundle.md5
+      numbers[page.number]?.embeddedBundles.first(where: { $0.key.filePath == url.filePath })?.value == bundle.md5
     else { return nil }
     return bundle
   }

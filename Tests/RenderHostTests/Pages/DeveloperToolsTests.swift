@@ -79,7 +79,7 @@ struct DeveloperToolsTests {
   }
 }
 
-/// The frontend of Chrome's developer tools in a headless browser.
+/// A document in a headless browser, such as the frontend of Chrome's developer tools.
 struct Frontend {
   private let browser: InspectorClient
   private let session: String
@@ -132,7 +132,9 @@ struct Frontend {
     }
     """
 
-  private func evaluate(_ expression: String) async throws -> ScriptValue {
+  /// Runs the body of a function, and returns its value.
+  @discardableResult
+  func evaluate(_ expression: String) async throws -> ScriptValue {
     try await browser.ask(
       "Runtime.evaluate",
       ["expression": .string("(function () { \(Self.walk)\n\(expression) })()"), "returnByValue": true],
@@ -142,6 +144,17 @@ struct Frontend {
   private func text() async throws -> String {
     try await evaluate("return walk(document.documentElement, []).map(function (pair) { return pair[0] }).join('')")
       .string ?? ""
+  }
+
+  /// Waits until the body of a function returns `true`. An exception counts as `false`.
+  func becomes(_ expression: String) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try await evaluate(expression) != .bool(true) {
+      guard .now < deadline else {
+        throw Failed(description: "\(expression) is not true: \(try await text().suffix(2_000))")
+      }
+      try await Task.sleep(for: .milliseconds(50))
+    }
   }
 
   /// Waits until all texts are shown.
