@@ -1,3 +1,4 @@
+import HTTPTransport
 import PageRuntime
 import ScriptEngine
 
@@ -17,6 +18,8 @@ struct InspectedElements: Sendable {
   private var lastNumber = document
   /// The last number before the update that is under way.
   private var lastKnown = document
+  /// The styles as the debugger has them, by the elements' refs.
+  private var styles: [String: InspectedStyle] = [:]
 
   /// The number of the document around the body.
   static let document = 1
@@ -28,6 +31,8 @@ struct InspectedElements: Sendable {
   private static let valueLimit = 10_000
   /// The number of changes at once that are told one by one.
   private static let changeLimit = 1_000
+  /// The number of elements whose styles are kept as the debugger has them.
+  private static let styleLimit = 1_000
 
   /// The element of a number that the debugger names; `nil` if it has none.
   func element(_ number: Int?) -> ElementTree.Element? { number.flatMap { refs[$0] }.flatMap { tree[$0] } }
@@ -92,7 +97,7 @@ struct InspectedElements: Sendable {
     for gone in old.preorder(from: element.ref) {
       // One that was below it may have been inserted elsewhere by now.
       guard let number = known(gone.ref) else { continue }
-      (numbers[gone.ref], refs[number]) = (nil, nil)
+      (numbers[gone.ref], refs[number], styles[gone.ref]) = (nil, nil, nil)
       opened.remove(gone.ref)
     }
   }
@@ -160,6 +165,95 @@ struct InspectedElements: Sendable {
     }
   }
 
+  // MARK: Styles and edits
+
+  private static let styleIDStart = "style."
+
+  /// The style of an element as a `CSS.CSSStyle`, which the debugger has from now on.
+  mutating func style(of element: ElementTree.Element) -> ScriptValue {
+    present(styles[element.ref] ?? InspectedStyle(), of: element)
+  }
+
+  private mutating func present(_ style: InspectedStyle, of element: ElementTree.Element) -> ScriptValue {
+    var style = style
+    style.follow(Self.declarations(of: element))
+    if styles.count >= Self.styleLimit { styles = [:] }
+    styles[element.ref] = style
+    return style.json(id: Self.styleIDStart + "\(numbers[element.ref] ?? 0)")
+  }
+
+  /// The edit that puts a text into a style.
+  ///
+  /// - Parameter edit: a `CSS.StyleDeclarationEdit`.
+  /// - Throws: ``InspectorFault``.
+  func edit(_ edit: ScriptValue) throws(InspectorFault) -> InspectedEdit {
+    guard let id = edit["styleSheetId"].string, id.hasPrefix(Self.styleIDStart),
+      let element = element(Int(id.dropFirst(Self.styleIDStart.count)))
+    else { throw InspectorFault(.failed, "there is no element with this style") }
+    guard let text = edit["text"].string else {
+      throw InspectorFault(.invalidParams, "the parameter \"text\" of the edit is missing, or is not a text")
+    }
+    let former = shownStyle(of: element)
+    let style = try former.replacing(edit["range"], by: text)
+    return InspectedEdit(
+      ref: element.ref, style: style.changes(from: former, of: element), styleText: style, isOfStyle: true)
+  }
+
+  private func shownStyle(of element: ElementTree.Element) -> InspectedStyle {
+    if let style = styles[element.ref] { return style }
+    var style = InspectedStyle()
+    style.follow(Self.declarations(of: element))
+    return style
+  }
+
+  /// The edit that sets attributes to texts.
+  ///
+  /// - Parameter gone: the attribute that goes unless it is set; `nil` for none.
+  /// - Throws: ``InspectorFault``.
+  func edit(
+    _ element: ElementTree.Element, setting attributes: [(name: String, value: String)], removing gone: String? = nil
+  ) throws(InspectorFault) -> InspectedEdit {
+    var edit = InspectedEdit(ref: element.ref)
+    let shown = Dictionary(Self.attributes(of: element).map { ($0.name, $0.value) }) { $1 }
+    var texts: [String: String?] = [:]
+    if let gone, shown[gone] != nil { texts[gone] = .some(nil) }
+    for (name, value) in attributes { texts[name] = value }
+    for (name, text) in texts where shown[name] != text {
+      switch name {
+      case "data-ref", "data-events":
+        throw InspectorFault(
+          .failed, "the attribute \(name.quotedForMessage) says how the page's script knows the element: it stays")
+      case "style":
+        let style = try InspectedStyle(reading: text ?? "")
+        edit.style = style.changes(from: shownStyle(of: element), of: element)
+        edit.styleText = style
+      default: edit.attributes[name] = text.map { Self.value($0, like: element.attributes[name]) } ?? .null
+      }
+    }
+    return edit
+  }
+
+  /// The value of an attribute's text: of the kind that the value had, if the text is one.
+  private static func value(_ text: String, like former: ScriptValue?) -> JSONValue {
+    switch former {
+    case .bool, .number, .array, .object: (try? JSONValue(reading: Array(text.utf8))) ?? .string(text)
+    default: .string(text)
+    }
+  }
+
+  /// Takes over an edit that the page has made.
+  ///
+  /// - Returns: as ``update(to:)``.
+  mutating func take(_ edit: InspectedEdit) -> [Event]? {
+    var new = tree
+    // The page has the element; the debugger's tree may be older.
+    try? new.apply(.updateAttributes(edit.ref, edit.attributes.mapValues { ScriptValue($0) }))
+    try? new.apply(.updateStyle(edit.ref, edit.style.mapValues { ScriptValue($0) }))
+    let events = update(to: new)
+    if let text = edit.styleText, let element = tree[edit.ref] { _ = present(text, of: element) }
+    return events
+  }
+
   // MARK: Nodes
 
   /// - Parameters:
@@ -206,7 +300,8 @@ struct InspectedElements: Sendable {
   /// The style as declarations: names as in CSS, values as the script wrote them.
   static func declarations(of element: ElementTree.Element) -> [(name: String, value: String)] {
     element.style.sorted { $0.key < $1.key }.compactMap { name, value in
-      value.isNothing ? nil : (InlineStyle.kebab(name), clipped(text(value)))
+      // Frameworks take a property away by setting it to an empty text.
+      value.isNothing || value == "" ? nil : (InlineStyle.kebab(name), clipped(text(value)))
     }
   }
 
@@ -214,5 +309,86 @@ struct InspectedElements: Sendable {
 
   private static func clipped(_ text: String) -> String {
     text.utf8.count <= valueLimit ? text : text.prefix(valueLimit) + "…"
+  }
+}
+
+/// An edit of an element by a debugger: what the page sets; `null` for what it takes away.
+struct InspectedEdit: Hashable, Sendable {
+  let ref: String
+  var attributes: [String: JSONValue] = [:]
+  var style: [String: JSONValue] = [:]
+  /// The style with its declarations in the debugger's order; `nil` if it is not edited.
+  var styleText: InspectedStyle?
+  /// `true` if the debugger waits for the style.
+  var isOfStyle = false
+
+  /// The question that has the page make the edit; `nil` if nothing changes there.
+  var question: PageInspection? {
+    attributes.isEmpty && style.isEmpty ? nil : .edit(ref: ref, attributes: attributes, style: style)
+  }
+
+  /// The largest length of the text of attributes in bytes.
+  private static let textLimit = 256 << 10
+  /// The largest number of attributes in a text.
+  private static let countLimit = 200
+  /// The largest length of an attribute's name in bytes.
+  private static let nameLimit = 200
+
+  /// Reads attributes as they stand in the tag of an element: WHATWG HTML §13.1.2.3.
+  ///
+  /// - Throws: ``InspectorFault``.
+  static func attributes(in text: String) throws(InspectorFault) -> [(name: String, value: String)] {
+    guard text.utf8.count <= textLimit else {
+      throw InspectorFault(.failed, "the attributes have \(text.utf8.count) bytes; the limit is \(textLimit)")
+    }
+    var found: [(name: String, value: String)] = []
+    var rest = Substring(text).drop(while: \.isWhitespace)
+    while !rest.isEmpty {
+      let name = String(rest.prefix { !$0.isWhitespace && $0 != "=" })
+      try check(name)
+      rest = rest.dropFirst(name.count).drop(while: \.isWhitespace)
+      var value = ""
+      if rest.first == "=" {
+        rest = rest.dropFirst().drop(while: \.isWhitespace)
+        if let quote = rest.first, quote == "\"" || quote == "'" {
+          let inner = rest.dropFirst().prefix { $0 != quote }
+          rest = rest.dropFirst(1 + inner.count)
+          guard rest.first == quote else {
+            throw InspectorFault(.failed, "the value of \(name.quotedForMessage) has no closing quotation mark")
+          }
+          rest = rest.dropFirst()
+          value = String(inner)
+        } else {
+          value = String(rest.prefix { !$0.isWhitespace })
+          rest = rest.dropFirst(value.count)
+        }
+      }
+      found.append((name, unescaped(value)))
+      guard found.count <= countLimit else {
+        throw InspectorFault(.failed, "the text has more than \(countLimit) attributes, which is the limit")
+      }
+      rest = rest.drop(while: \.isWhitespace)
+    }
+    return found
+  }
+
+  /// - Throws: ``InspectorFault`` unless the text may be an attribute's name.
+  static func check(_ name: String) throws(InspectorFault) {
+    guard !name.isEmpty, !name.contains(where: { $0.isWhitespace || "\"'<>/=".contains($0) }) else {
+      throw InspectorFault(.failed, "\(name.quotedForMessage) is not the name of an attribute")
+    }
+    guard name.utf8.count <= nameLimit else {
+      throw InspectorFault(.failed, "the name of an attribute has \(name.utf8.count) bytes; the limit is \(nameLimit)")
+    }
+  }
+
+  /// The text of a value that debuggers write as in HTML.
+  private static func unescaped(_ value: String) -> String {
+    guard value.contains("&") else { return value }
+    return [
+      ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", "\u{A0}"),
+      ("&amp;", "&"),
+    ]
+    .reduce(value) { $0.replacing($1.0, with: $1.1) }
   }
 }

@@ -48,6 +48,7 @@ package struct InspectorSession: Sendable {
     case properties(Int)
     case source(Int)
     case body(Int)
+    case edit(Int, InspectedEdit)
   }
 
   /// - Parameters:
@@ -156,8 +157,29 @@ package struct InspectorSession: Sendable {
       let element = try element(params)
       ask(.page(.box(ref: element.ref)), .box(id))
     case "CSS.getMatchedStylesForNode", "CSS.getInlineStylesForNode":
-      let style = Self.style(of: try element(params))
-      reply(id, ["inlineStyle": style])
+      reply(id, ["inlineStyle": elements.style(of: try element(params))])
+    case "CSS.setStyleTexts":
+      guard let edits = params["edits"].array else { throw Self.missing("edits", "a list") }
+      guard edits.count == 1 else {
+        throw InspectorFault(.failed, "the request has \(edits.count) edits, and one style is edited at a time")
+      }
+      try make(elements.edit(edits[0]), for: id)
+    case "DOM.setAttributeValue":
+      let element = try element(params)
+      guard let name = params["name"].string else { throw Self.missing("name") }
+      guard let value = params["value"].string else { throw Self.missing("value") }
+      try InspectedEdit.check(name)
+      try make(elements.edit(element, setting: [(name, value)]), for: id)
+    case "DOM.setAttributesAsText":
+      let element = try element(params)
+      guard let text = params["text"].string else { throw Self.missing("text") }
+      try make(
+        elements.edit(element, setting: try InspectedEdit.attributes(in: text), removing: params["name"].string),
+        for: id)
+    case "DOM.removeAttribute":
+      let element = try element(params)
+      guard let name = params["name"].string else { throw Self.missing("name") }
+      try make(elements.edit(element, setting: [], removing: name), for: id)
     case "CSS.getComputedStyleForNode":
       let element = try element(params)
       ask(.page(.box(ref: element.ref)), .computedStyle(id, ref: element.ref))
@@ -207,8 +229,8 @@ package struct InspectorSession: Sendable {
     InspectorFault(.unknownMethod, "'\(method.prefix(100))' wasn't found")
   }
 
-  private static func missing(_ name: String) -> InspectorFault {
-    InspectorFault(.invalidParams, "the parameter \"\(name)\" is missing, or is not a text")
+  private static func missing(_ name: String, _ kind: String = "a text") -> InspectorFault {
+    InspectorFault(.invalidParams, "the parameter \"\(name)\" is missing, or is not \(kind)")
   }
 
   private static let unknownNode = InspectorFault(.failed, "Could not find node with given id")
@@ -236,7 +258,7 @@ package struct InspectorSession: Sendable {
       case .tree: treeFailed(reason)
       case .release: break
       case .reload(let id), .box(let id), .computedStyle(let id, _), .evaluation(let id), .properties(let id),
-        .source(let id), .body(let id):
+        .source(let id), .body(let id), .edit(let id, _):
         fail(id, reason)
       }
       return
@@ -258,9 +280,11 @@ package struct InspectorSession: Sendable {
         reply(id, ["body": .data(bytes), "base64Encoded": true])
       }
     case (.reload(let id), _): reply(id)
+    case (.edit(let id, let edit), .value(let value)):
+      if let refusal = value["refused"].string { fail(id, refusal) } else { finish(edit, for: id) }
     case (.tree, _): treeFailed("the elements cannot be read")
     case (.box(let id), _), (.computedStyle(let id, _), _), (.evaluation(let id), _), (.properties(let id), _),
-      (.source(let id), _), (.body(let id), _):
+      (.source(let id), _), (.body(let id), _), (.edit(let id, _), _):
       fail(id, "the page's answer cannot be read")
     case (.release, _): break
     }
@@ -312,12 +336,21 @@ package struct InspectorSession: Sendable {
     documents = []
   }
 
-  private static func style(of element: ElementTree.Element) -> ScriptValue {
-    [
-      "cssProperties": .array(
-        InspectedElements.declarations(of: element).map { ["name": .string($0.name), "value": .string($0.value)] }),
-      "shorthandEntries": [],
-    ]
+  /// Has the page make an edit.
+  private mutating func make(_ edit: InspectedEdit, for id: Int) {
+    guard let question = edit.question else { return finish(edit, for: id) }
+    ask(.page(question), .edit(id, edit))
+  }
+
+  private mutating func finish(_ edit: InspectedEdit, for id: Int) {
+    if let events = elements.take(edit) {
+      for event in events { tell(event.method, event.params) }
+    } else {
+      forgetDocument()
+    }
+    guard edit.isOfStyle else { return reply(id) }
+    guard let element = elements.tree[edit.ref] else { return fail(id, Self.unknownNode.message) }
+    reply(id, ["styles": [elements.style(of: element)]])
   }
 
   private static func computedStyle(of element: ElementTree.Element?, _ box: InspectedBox?) -> ScriptValue {

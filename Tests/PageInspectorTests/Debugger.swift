@@ -25,6 +25,10 @@ final class Debugger {
   private(set) var messages: [ScriptValue] = []
   private(set) var questions: [InspectorQuestion] = []
   private var last = 0
+  /// The edits that the page was asked for.
+  var edits: [PageInspection] {
+    questions.compactMap { if case .page(let inspection) = $0, case .edit = inspection { inspection } else { nil } }
+  }
 
   init(_ source: String = "var a = 1", methods: Set<String>? = nil) {
     session = InspectorSession(
@@ -81,10 +85,22 @@ final class Debugger {
     case .page(.box): .value(box)
     case .page(.evaluate), .page(.properties): .value(value)
     case .page(.release): .value([:])
+    case .page(.edit(let ref, let attributes, let style)): .value(edit(ref, attributes, style))
     case .source: .text("the source")
     case .body(let request):
       request == "text" ? .body(Array("body".utf8)) : request == "bytes" ? .body([0xFF]) : .failed("gone")
     case .reload: .done
+    }
+  }
+
+  /// Changes an element, as a page does for its debuggers.
+  private func edit(_ ref: String, _ attributes: [String: JSONValue], _ style: [String: JSONValue]) -> ScriptValue {
+    do {
+      try tree.apply(.updateAttributes(ref, attributes.mapValues { ScriptValue($0) }))
+      try tree.apply(.updateStyle(ref, style.mapValues { ScriptValue($0) }))
+      return [:]
+    } catch {
+      return ["refused": .string("\(error)")]
     }
   }
 

@@ -54,10 +54,115 @@ import Testing
       "CSS.getMatchedStylesForNode", ["nodeId": ScriptValue(try #require(debugger.number(of: "r")))])
     let style = answer["result"]["inlineStyle"]
     #expect(style["shorthandEntries"].array == [])
+    #expect(style["cssText"].string == "background-color: red; width: 750;")
+    #expect(style["styleSheetId"].string?.isEmpty == false && style["range"] == Self.range(0, 34))
     #expect(
       style["cssProperties"].array == [
-        ["name": "background-color", "value": "red"], ["name": "width", "value": "750"],
+        [
+          "name": "background-color", "value": "red", "text": "background-color: red;", "disabled": false,
+          "range": Self.range(0, 22),
+        ],
+        ["name": "width", "value": "750", "text": "width: 750;", "disabled": false, "range": Self.range(23, 34)],
       ])
+  }
+
+  private static func range(_ start: Int, _ end: Int) -> ScriptValue {
+    ["startLine": 0, "startColumn": ScriptValue(start), "endLine": 0, "endColumn": ScriptValue(end)]
+  }
+
+  /// Has the debugger give an element a style, as its pane does: in place of all that it has.
+  private static func setStyle(_ debugger: Debugger, of ref: String, to text: String) throws -> ScriptValue {
+    let node: ScriptValue = ["nodeId": ScriptValue(try #require(debugger.number(of: ref)))]
+    let style = try debugger.ask("CSS.getMatchedStylesForNode", node)["result"]["inlineStyle"]
+    return try debugger.ask(
+      "CSS.setStyleTexts",
+      ["edits": [["styleSheetId": style["styleSheetId"], "range": style["range"], "text": .string(text)]]])
+  }
+
+  @Test("an edited style is the page's, and the debugger keeps its order and what it has switched off")
+  func editedStyle() throws {
+    let debugger = try Self.page()
+    _ = try debugger.ask("DOM.getDocument")
+    let number = try #require(debugger.number(of: "r"))
+    var style = try Self.setStyle(debugger, of: "r", to: "width: 100px;/* background-color: red; */height: 9;")
+    #expect(debugger.tree["r"]?.style == ["width": "100px", "height": "9", "backgroundColor": .null])
+    #expect(
+      style["result"]["styles"][0]["cssText"].string == "width: 100px; /* background-color: red; */ height: 9;")
+    #expect(style["result"]["styles"][0]["cssProperties"][1]["disabled"].bool == true)
+    #expect(debugger.nodes[number]?.attributes["style"] == "height: 9; width: 100px;")
+    // A property that only another order or a comment has is nothing to the page.
+    let edits = debugger.edits.count
+    _ = try Self.setStyle(debugger, of: "r", to: "height: 9;width: 100px;/* background-color: blue; */")
+    #expect(debugger.edits.count == edits)
+    // What the page sets meanwhile stays, in the place that it has.
+    try debugger.tree.apply(.updateStyle("r", ["width": 5, "color": "green"]))
+    debugger.hear(.elements)
+    style = try Self.setStyle(debugger, of: "r", to: "height: 8; width: 5; /* background-color: blue; */ color: green;")
+    #expect(debugger.edits.last == .edit(ref: "r", attributes: [:], style: ["height": .string("8")]))
+    #expect(
+      style["result"]["styles"][0]["cssText"].string
+        == "height: 8; width: 5; /* background-color: blue; */ color: green;")
+    style = try Self.setStyle(debugger, of: "r", to: "background-color: blue;")
+    #expect(debugger.tree["r"]?.style["backgroundColor"] == "blue" && debugger.tree["r"]?.style["height"] == .null)
+  }
+
+  @Test("a style that cannot be read, and one of an element that is gone, is refused with a sentence")
+  func refusedStyle() throws {
+    let debugger = try Self.page()
+    _ = try debugger.ask("DOM.getDocument")
+    let refused = try Self.setStyle(debugger, of: "r", to: "width 100px")
+    #expect(
+      refused["error"]["message"].string == "\"width 100px\" is not a declaration such as \"color: red\"")
+    #expect(debugger.edits.isEmpty)
+    let edit: ScriptValue = ["styleSheetId": "style.2", "range": Self.range(0, 34), "text": "width: 1;"]
+    for (edits, expected): (ScriptValue, String) in [
+      ([edit, edit], "the request has 2 edits, and one style is edited at a time"), ([], "the request has 0 edits"),
+      ("x", "the parameter \"edits\" is missing, or is not a list"),
+      ([["styleSheetId": "style.99", "range": Self.range(0, 0), "text": ""]], "there is no element with this style"),
+      ([["styleSheetId": "style.2", "range": Self.range(0, 99), "text": ""]], "one line of 34 characters"),
+      ([["styleSheetId": "style.2", "range": Self.range(0, 34)]], "the parameter \"text\" of the edit is missing"),
+    ] {
+      let message = try debugger.ask("CSS.setStyleTexts", ["edits": edits])["error"]["message"].string ?? ""
+      #expect(message.contains(expected), "\(message)")
+    }
+    try debugger.tree.apply(.removeElement("t"))
+    let gone = try Self.setStyle(debugger, of: "t", to: "width: 1")
+    #expect(gone["error"]["message"].string == "there is no element t")
+  }
+
+  @Test("attributes are set, renamed and taken away, with values of the kind that they had")
+  func attributes() throws {
+    let debugger = try Self.page()
+    debugger.tree = try .make(
+      ElementDescription(
+        ref: "r", type: "switch", attributes: ["checked": true, "n": 1, "title": "a"], events: ["click"]))
+    _ = try debugger.ask("DOM.getDocument")
+    let node = ScriptValue(try #require(debugger.number(of: "r")))
+    func set(_ text: String, _ name: String) throws -> ScriptValue {
+      try debugger.ask("DOM.setAttributesAsText", ["nodeId": node, "text": .string(text), "name": .string(name)])
+    }
+    #expect(try set("checked=\"false\"", "checked")["result"].object == [:])
+    #expect(debugger.tree["r"]?.attributes["checked"] == false)
+    #expect(debugger.events("DOM.attributeModified").last?["value"].string == "false")
+    _ = try set("n=\"2\"", "n")
+    _ = try set("name=\"b\"", "title")
+    #expect(debugger.tree["r"]?.attributes == ["checked": false, "n": 2, "title": .null, "name": "b"])
+    #expect(debugger.events("DOM.attributeRemoved").last?["name"].string == "title")
+    _ = try debugger.ask("DOM.setAttributeValue", ["nodeId": node, "name": "style", "value": "color: red"])
+    #expect(debugger.tree["r"]?.style == ["color": "red"])
+    _ = try debugger.ask("DOM.removeAttribute", ["nodeId": node, "name": "style"])
+    #expect(debugger.tree["r"]?.style == ["color": .null])
+    let edits = debugger.edits.count
+    _ = try debugger.ask("DOM.removeAttribute", ["nodeId": node, "name": "nothing"])
+    _ = try set("data-ref=\"r\" data-events=\"click\"", "")
+    for refused in ["data-ref=\"x\"", "data-events", "style=\"red\"", "<a>", "a=\"1"] {
+      #expect(try set(refused, "")["error"]["code"].int == -32_000, "\(refused)")
+    }
+    #expect(
+      try debugger.ask("DOM.removeAttribute", ["nodeId": node, "name": "data-ref"])["error"]["code"].int == -32_000)
+    #expect(debugger.edits.count == edits)
+    debugger.hear(.elements)
+    #expect(debugger.outline() == debugger.tree.inspectedOutline)
   }
 
   @Test("boxes and computed styles come from the layout")
@@ -266,7 +371,9 @@ import Testing
     let values: [ScriptValue] = [.null, "a", true, 1.5, 1e300, -1e300, -1, 0, 999_999, [], [:], ["a": [1]]]
     let names = [
       "DOM.requestChildNodes": "nodeId", "DOM.getBoxModel": "nodeId", "CSS.getMatchedStylesForNode": "nodeId",
-      "CSS.getComputedStyleForNode": "nodeId", "Debugger.getScriptSource": "scriptId", "Runtime.evaluate": "expression",
+      "CSS.getComputedStyleForNode": "nodeId", "CSS.setStyleTexts": "edits", "DOM.setAttributeValue": "nodeId",
+      "DOM.setAttributesAsText": "nodeId", "DOM.removeAttribute": "nodeId", "Debugger.getScriptSource": "scriptId",
+      "Runtime.evaluate": "expression",
       "Runtime.getProperties": "objectId", "Runtime.releaseObjectGroup": "objectGroup",
     ]
     for (method, name) in names {
@@ -283,14 +390,19 @@ import Testing
     let debugger = try Self.page()
     let methods =
       Self.needed.sorted() + [
-        "DOM.requestChildNodes", "DOM.getBoxModel", "CSS.getComputedStyleForNode", "Runtime.getProperties",
+        "DOM.requestChildNodes", "DOM.getBoxModel", "CSS.getComputedStyleForNode", "CSS.setStyleTexts",
+        "DOM.setAttributeValue", "DOM.setAttributesAsText", "DOM.removeAttribute", "Runtime.getProperties",
         "Runtime.releaseObject", "Debugger.getScriptSource", "Page.reload", "x",
       ]
     let values = [
       "1", "2", "3", "-1", "1e999", "null", "\"s1.1\"", "\"\"", "{}", "[[]]", "true", "\"\\ud800\"",
-      "9223372036854775807",
+      "9223372036854775807", "\"color: red\"", "\"a='b'\"", "\"style\"",
+      "[{\"styleSheetId\":\"style.2\",\"text\":\"top: 1\",\"range\":{\"startLine\":0,\"startColumn\":0,\"endLine\":0,\"endColumn\":3}}]",
     ]
-    let members = ["nodeId", "backendNodeId", "objectId", "expression", "scriptId", "depth", "contextId"]
+    let members = [
+      "nodeId", "backendNodeId", "objectId", "expression", "scriptId", "depth", "contextId", "edits", "text", "name",
+      "value",
+    ]
     for id in 0..<10_000 {
       let params = (0..<Int.random(in: 0...3, using: &random)).map { _ in
         "\"\(members.randomElement(using: &random) ?? "")\":\(values.randomElement(using: &random) ?? "")"

@@ -226,6 +226,39 @@ import Testing
     }
   }
 
+  @Test("an edit by a debugger is shown and recorded as a change that is not the script's, and a replay agrees")
+  func editing() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let (bytes, tree) = try await Self.recorded(
+        fixture, script: "body.addEvent('click', function () { say(text.style.color || 'none') })"
+      ) { page in
+        let ref = try #require(await page.first("text")?.ref)
+        let edit = PageInspection.edit(
+          ref: ref, attributes: ["title": .string("t")], style: ["color": .string("red"), "width": .integer(90)])
+        #expect(try await page.answer(edit) == Array("{}".utf8))
+        #expect(await page.tree[ref]?.style == ["color": "red", "width": 90])
+        #expect(await page.layout.box(ref)?.pageFrame.width == 90)
+        // The script's own element has not heard of it.
+        try await page.fireEvent(try #require(await page.tree.root), "click")
+        #expect(await page.tree[ref]?.attributes["value"] == "[\"none\"]")
+        _ = try await page.answer(.edit(ref: ref, attributes: [:], style: ["width": .null]))
+        #expect(await page.layout.box(ref)?.pageFrame.width == 750)
+        let many = Dictionary(uniqueKeysWithValues: (0..<1_001).map { ("a\($0)", JSONValue.string("")) })
+        for (refused, reason) in [
+          (PageInspection.edit(ref: "none", attributes: [:], style: [:]), "the page no longer has the element"),
+          (.edit(ref: ref, attributes: many, style: [:]), "1003 attributes, and the limit is 1000"),
+        ] {
+          let answer = String(decoding: try await page.answer(refused), as: UTF8.self)
+          #expect(answer.contains(reason), "\(answer)")
+        }
+      }
+      let recording = try Recording(reading: bytes)
+      #expect(try recording.tree(after: recording.stepCount) == tree)
+      #expect(tree.first(.type("text"))?.style["color"] == "red")
+      #expect(try await recording.replay() == nil)
+    }
+  }
+
   @Test(
     "the elements after each of many steps are there without running the script, with changes that are not the script's"
   )

@@ -9,6 +9,9 @@ package enum PageInspection: Codable, Hashable, Sendable {
   case tree
   /// The place of an element. The answer is an ``InspectedBox``, or `null`.
   case box(ref: String)
+  /// Sets attributes of an element and properties of its style, and takes away those that are `null`, as a change that does
+  /// not come from the script. The answer is `{}`, or `{"refused": …}` with a sentence.
+  case edit(ref: String, attributes: [String: JSONValue], style: [String: JSONValue])
   /// Evaluates an expression in the page's context, as an entry of its script. The answer is `{"result": …}`, or
   /// `{"thrown": …}` with a ``ScriptException``.
   ///
@@ -22,14 +25,6 @@ package enum PageInspection: Codable, Hashable, Sendable {
   case properties(session: String, handle: String, preview: Bool)
   /// Releases one of the session's objects, or those of a group, or all.
   case release(session: String, handle: String?, group: String?)
-
-  /// `true` if it enters the page's script.
-  package var entersScript: Bool {
-    switch self {
-    case .tree, .box: false
-    case .evaluate, .properties, .release: true
-    }
-  }
 }
 
 /// The place of an element for debuggers, in units of the design.
@@ -68,6 +63,10 @@ extension PageInstance {
     switch inspection {
     case .tree: return expandedTree.tree.record
     case .box(let ref): return (layout.box(ref).map { InspectedBox($0).json } ?? .null).text
+    case .edit(let ref, let attributes, let style):
+      let refusal = edit(ref, attributes.mapValues { ScriptValue($0) }, style.mapValues { ScriptValue($0) })
+      if let recorder { await recorder.flush(tree) }
+      return JSONValue.object(refusal.map { ["refused": .string($0)] } ?? [:]).text
     case .evaluate, .properties, .release: break
     }
     let id = id
@@ -79,5 +78,36 @@ extension PageInstance {
     }
     if let failure { throw failure }
     return answer.withLock(\.self)
+  }
+
+  /// The largest number of attributes, or of properties of its style, that an edited element has.
+  private static let editLimit = 1_000
+
+  /// Changes an element for a debugger. Its script does not hear of it; a recording has it as a change that does not come
+  /// from the script.
+  ///
+  /// - Returns: the reason for which nothing was changed; `nil` if it was.
+  private func edit(
+    _ ref: String, _ attributes: [String: ScriptValue], _ style: [String: ScriptValue]
+  ) -> String? {
+    guard let element = tree[ref] else {
+      return expandedTree.tree[ref] == nil
+        ? "the page no longer has the element"
+        : "the element is of a cell, which its list makes of a template: edit that"
+    }
+    for (kind, present, changes) in [
+      ("attributes", element.attributes, attributes), ("properties of its style", element.style, style),
+    ] {
+      let count = present.count + changes.keys.count { present[$0] == nil }
+      guard count <= Self.editLimit else {
+        return "the element would have \(count) \(kind), and the limit is \(Self.editLimit)"
+      }
+    }
+    var commands: [RenderCommand] = []
+    if !attributes.isEmpty { commands.append(.updateAttributes(ref, attributes)) }
+    if !style.isEmpty { commands.append(.updateStyle(ref, style)) }
+    apply(commands)
+    followLayout()
+    return nil
   }
 }

@@ -195,7 +195,7 @@ final class PageScript {
     let inspector = try inspector ?? ScriptInspector(in: context)
     self.inspector = inspector
     switch inspection {
-    case .tree, .box: return []
+    case .tree, .box, .edit: return []
     case .evaluate(let session, let expression, let group, let byValue, let preview):
       return try inspector.evaluate(expression, session: session, group: group, byValue: byValue, preview: preview)
     case .properties(let session, let handle, let preview):

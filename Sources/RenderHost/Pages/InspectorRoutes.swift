@@ -134,9 +134,15 @@ struct InspectorRoutes: Sendable {
     do {
       switch question {
       case .page(let inspection):
-        let (_, bytes, _) = try await directory.call(
-          id, for: client, as: inspection.entersScript ? .entry : .glance
-        ) { .inspect(call: $0, page: $1, inspection) }
+        let purpose: PageDirectory.Purpose =
+          switch inspection {
+          case .tree, .box: .glance
+          case .edit: .view
+          case .evaluate, .properties, .release: .entry
+          }
+        let (_, bytes, _) = try await directory.call(id, for: client, as: purpose) {
+          .inspect(call: $0, page: $1, inspection)
+        }
         if case .tree = inspection { return .tree(try await ElementTree.read(record: bytes)) }
         return .value(ScriptValue(try await JSONValue.decode(JSONValue.self, from: bytes)))
       case .source:

@@ -52,6 +52,22 @@ struct DeveloperToolsTests {
     }
   }
 
+  @Test("a style that is typed into the pane Styles is the page's, and so is an attribute of a row")
+  func editing() async throws {
+    try await running(methods: nil, panel: "elements") { farm, id, frontend in
+      try await frontend.shows(["<div", "clicks: 0", "background-color"])
+      try await frontend.click("clicks: 0")
+      try await frontend.edit("clicks: 0", to: "edited", clicks: 2)
+      let text: @Sendable () async -> JSONValue? = {
+        try? await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list.first
+      }
+      try await farm.until { await text()?["attr"]["value"].text == "edited" }
+      try await frontend.edit("40", to: "44")
+      try await farm.until { await text()?["style"]["fontSize"].text == "44" }
+      try await frontend.shows(["font-size: 44;", "edited"])
+    }
+  }
+
   @Test("Console shows the page's lines, and the value of what is typed", arguments: [nil, needed])
   func console(methods: Set<String>?) async throws {
     try await running(methods: methods, panel: "console") { _, _, frontend in
@@ -173,19 +189,59 @@ struct Frontend {
 
   /// Clicks the middle of the first text that contains another.
   func click(_ text: String) async throws {
+    guard try await click(where: "pair[0].includes(\(ScriptValue.string(text).jsonText))", count: 1) else {
+      throw Failed(description: "the developer tools do not show \(text)")
+    }
+  }
+
+  /// - Parameters:
+  ///   - test: the condition that a pair of a text and its element fits.
+  ///   - last: `true` for the last such text.
+  /// - Returns: `false` if there is no such text.
+  private func click(where test: String, last: Bool = false, count: Int) async throws -> Bool {
     let place = try await evaluate(
       """
-      var pair = walk(document.documentElement, []).find(function (pair) { return pair[0].includes(\(ScriptValue.string(text).jsonText)) })
+      var pair = walk(document.documentElement, [])\(last ? ".reverse()" : "").find(function (pair) { return \(test) })
       if (!pair) return null
       var box = pair[1].host ? pair[1].host.getBoundingClientRect() : pair[1].getBoundingClientRect()
       return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
       """)
-    guard place["x"].number != nil else { throw Failed(description: "the developer tools do not show \(text)") }
-    for type in ["mousePressed", "mouseReleased"] {
-      try await browser.ask(
-        "Input.dispatchMouseEvent",
-        ["type": .string(type), "x": place["x"], "y": place["y"], "button": "left", "clickCount": 1], session: session)
+    guard place["x"].number != nil else { return false }
+    for click in 1...count {
+      for type in ["mousePressed", "mouseReleased"] {
+        try await browser.ask(
+          "Input.dispatchMouseEvent",
+          [
+            "type": .string(type), "x": place["x"], "y": place["y"], "button": "left",
+            "clickCount": .number(Double(click)),
+          ], session: session)
+      }
     }
+    return true
+  }
+
+  /// Puts another text in the place of the last one that is `text`.
+  ///
+  /// - Parameter clicks: the number of clicks that begin editing.
+  func edit(_ text: String, to new: String, clicks: Int = 1) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    // A panel that is drawn anew at that moment forgets the click.
+    while try await !isEditing() {
+      guard .now < deadline else { throw Failed(description: "the developer tools do not let \(text) be edited") }
+      _ = try await click(where: "pair[0] === \(ScriptValue.string(text).jsonText)", last: true, count: clicks)
+      try await Task.sleep(for: .milliseconds(200))
+    }
+    try await type(new)
+  }
+
+  private func isEditing() async throws -> Bool {
+    try await evaluate(
+      """
+      var at = document.activeElement
+      while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement
+      return !!at && (at.isContentEditable || at.matches('.text-prompt, .editing'))
+      """
+    ).bool == true
   }
 
   /// Types a line into what has the focus.

@@ -117,6 +117,38 @@ struct InspectorTests {
     }
   }
 
+  @Test("an edit by developer tools changes the page, its layout and what its viewers see, and other tools hear of it")
+  func editing() async throws {
+    try await Self.running { daemon, id in
+      let client = try await Self.attach(daemon, id)
+      let other = try await Self.attach(daemon, id)
+      let before = try #require(ScriptValue(json: try await daemon.get("/pages/\(id)/live").text))["view"]
+      #expect(before["html"].string?.contains("height:0.8rem") == false)
+      let node = try await client.ask("DOM.getDocument")["root"]["children"][0]["children"][0]["nodeId"]
+      _ = try await other.ask("DOM.getDocument")
+      let style = try await client.ask("CSS.getMatchedStylesForNode", ["nodeId": node])["inlineStyle"]
+      #expect(style["cssText"].string == "font-size: 40; height: 60;")
+      let edit: ScriptValue = [
+        "styleSheetId": style["styleSheetId"], "range": style["range"], "text": "/* font-size: 40; */height: 80px;",
+      ]
+      let edited = try await client.ask("CSS.setStyleTexts", ["edits": [edit]])["styles"][0]
+      #expect(edited["cssText"].string == "/* font-size: 40; */ height: 80px;")
+      #expect(try await client.ask("DOM.getBoxModel", ["nodeId": node])["model"]["height"].int == 80)
+      _ = try await other.event("DOM.attributeModified") { $0["value"].string == "height: 80px;" }
+      try await client.ask(
+        "DOM.setAttributesAsText", ["nodeId": node, "name": "value", "text": "value=\"clicks: many\""])
+      let after = try #require(ScriptValue(json: try await daemon.get("/pages/\(id)/live").text))["view"]
+      #expect(after["html"].string?.contains("height:0.8rem") == true, "\(after)")
+      #expect(after["html"].string?.contains("clicks: many") == true)
+      #expect(after["number"].int ?? 0 > before["number"].int ?? 0)
+      let refused = try await client.answer(to: "CSS.setStyleTexts", ["edits": [["styleSheetId": "style.9"]]])
+      #expect(refused["error"]["message"].string == "there is no element with this style")
+      // The script's next change counts.
+      #expect(try await Self.click(daemon, id) == 200)
+      _ = try await client.event("DOM.attributeModified") { $0["value"].string == "clicks: 1" }
+    }
+  }
+
   @Test(
     "a request of the page has the cache's own account and its body, and counts as read from disk if the cache answers")
   func requests() async throws {
