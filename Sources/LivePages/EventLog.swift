@@ -124,6 +124,8 @@ package enum LiveEvent {
   package static let fault = "fault"
   /// The error is gone.
   package static let mended = "mended"
+  /// What the page's developer tools show over it: `{"ref", "label", "picking"}`.
+  package static let overlay = "overlay"
 
   /// The name under which viewers are told of an event of their page; `nil` for one that they are not told of.
   package static func told(of event: String) -> String? {

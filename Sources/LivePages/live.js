@@ -231,6 +231,7 @@
     }
     page.number = change.number;
     dress(change);
+    frame();
   };
 
   /** Gives an element the attributes of another one. A text that its user has typed stays unless the page changes it. */
@@ -295,6 +296,7 @@
     for (const element of document.body.querySelectorAll("[data-ref]")) element.liveSeen = element.liveEnd = undefined;
     note(document.body);
     isQuiet = false;
+    frame();
   };
 
   // MARK: Messages of this document
@@ -365,6 +367,35 @@
   };
   const hideFault = () => document.querySelector("html > .live-fault")?.remove();
 
+  // MARK: Developer tools
+
+  /** What the page's developer tools show here: a box around an element, and whether a click chooses one for them. */
+  let overlay = { ref: null, label: "", picking: false };
+  /** The element that a click would choose. */
+  let hovered = null;
+  /** Puts the box where its element is; without one there is no box. */
+  const frame = () => {
+    const element = hovered ?? elements.get(overlay.ref);
+    if (!element?.isConnected) return void document.querySelector("html > .live-box")?.remove();
+    const shade = box("live-box"), { left, top, width, height } = element.getBoundingClientRect(), size = unit();
+    Object.assign(shade.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+    const length = (pixels) => Math.round(pixels / size * 10) / 10;
+    shade.dataset.label = `${hovered ? "" : overlay.label} ${length(width)} × ${length(height)}`.trim();
+    shade.setAttribute("aria-hidden", "true");
+  };
+  const showOverlay = (next) => {
+    overlay = next;
+    hovered = null;
+    document.documentElement.classList.toggle("live-picks", overlay.picking);
+    frame();
+  };
+  const pick = async (element) => {
+    try {
+      const answer = await ask("POST", `/pages/${page.id}/live/pick`, { ref: element.dataset.ref, run: page.run });
+      if (!answer.ok) console.warn(await reason(answer));
+    } catch (error) { console.warn(`a choice was lost: ${error.message}`); }
+  };
+
   // MARK: The stream of patches
 
   let isAway = false;
@@ -372,6 +403,7 @@
     stream?.close();
     const acts = {
       patch, navigate, again: () => refetch(), fault: showFault, mended: () => hideFault(),
+      overlay: showOverlay,
       message: (message) => say(message.text, message.stays ? 0 : 3000),
       exception: (fault) => console.error(fault.message),
       reopened: (why) => { say(`This page has begun again: ${why.reason}.`, 10000); refetch(); },
@@ -461,6 +493,7 @@
   const show = (next) => {
     document.querySelector("html > .live-end")?.remove();
     hideFault();
+    showOverlay({ ref: null, label: "", picking: false });
     page = next;
     if (page.nodes) {
       document.body.replaceChildren(page.nodes);
@@ -530,6 +563,19 @@
   // MARK: The user
 
   const on = (type, act, options = true) => document.addEventListener(type, act, options);
+
+  // While developer tools wait for a choice, the page hears nothing of the pointer.
+  for (const type of ["pointerdown", "mousedown", "pointermove", "pointerup", "click"]) {
+    on(type, (event) => {
+      if (!overlay.picking) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      const element = event.target instanceof Element ? event.target.closest("[data-ref]") : null;
+      if (element !== hovered) { hovered = element; frame(); }
+      if (type === "click" && element) pick(element);
+    });
+  }
+  addEventListener("resize", frame);
 
   on("keydown", (event) => { if (event.key === "Escape") hideFault(); });
 
@@ -619,6 +665,7 @@
       fire(element, "loadmore");
     }
   };
+  on("scroll", frame);
   on("scroll", ({ target }) => {
     if (isQuiet || !(target instanceof Element) || !target.dataset.scroll || scrollTimers.has(target)) return;
     scrollTimers.set(target, setTimeout(() => { scrollTimers.delete(target); if (target.isConnected) scrolled(target); }, 50));

@@ -60,6 +60,25 @@ struct InspectedElements: Sendable {
     return .array(element.children.map { node($0, levels: 1, room: &room) })
   }
 
+  /// Tells the debugger of an element that it may not have, with the children of all that are above it.
+  ///
+  /// - Returns: what it is told, and the number of the element; `nil` if there is no such element.
+  mutating func reveal(_ ref: String) -> (events: [Event], number: Int)? {
+    guard !numbers.isEmpty, let element = tree[ref] else { return nil }
+    var above: [String] = []
+    var next = element.parent
+    while let at = next {
+      above.append(at)
+      next = tree[at]?.parent
+    }
+    var events: [Event] = []
+    for at in above.reversed() where !opened.contains(at) {
+      guard let number = numbers[at], let nodes = children(of: number) else { return nil }
+      events.append(("DOM.setChildNodes", ["parentId": ScriptValue(number), "nodes": nodes]))
+    }
+    return numbers[ref].map { (events, $0) }
+  }
+
   /// Takes over a changed tree.
   ///
   /// - Returns: what the debugger is told; `nil` if it is to ask for the document again.

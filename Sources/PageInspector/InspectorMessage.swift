@@ -96,8 +96,22 @@ package enum InspectorQuestion: Hashable, Sendable {
   case source
   /// The body of a response, by the id of its request.
   case body(String)
+  /// Shows something in the viewers of the page.
+  case overlay(InspectedOverlay)
   /// Opens the page again. The session hears of it with ``InspectorNews/replaced(_:)``.
   case reload
+}
+
+/// What a debugger shows in the viewers of its page.
+package struct InspectedOverlay: Hashable, Sendable {
+  /// The ref of the element that has a box around it; `nil` for none.
+  package var ref: String?
+  /// The type of that element.
+  package var label = ""
+  /// `true` while a click in a viewer chooses an element for the debugger.
+  package var isPicking = false
+
+  package init() {}
 }
 
 /// The answer to a question of a session.
@@ -123,6 +137,8 @@ package enum InspectorNews: Sendable {
   case exception(ScriptException)
   /// A step of a request.
   case exchange(InspectedExchange)
+  /// A viewer has chosen an element, by its ref in the viewer's document.
+  case picked(String)
   /// Events were left out, since they were too many.
   case missed(Int)
   /// The page begins anew, with this script.

@@ -30,10 +30,17 @@ package struct InspectorSession: Sendable {
   private var showsScripts = false
   private var showsRequests = false
   private var lastException = 0
+  /// What the debugger shows in the page's viewers, and what they were told of it last.
+  private var (overlay, toldOverlay) = (InspectedOverlay(), InspectedOverlay())
+  private var asksOverlay = false
+  /// The element that a viewer has chosen, until the debugger has the elements of now.
+  private var picked: String?
   private var actions: [InspectorAction] = []
 
   /// The largest number of questions that wait for an answer.
   package static let questionLimit = 64
+  /// The largest number of numbers that a request names.
+  private static let numberLimit = 1_000
   /// The largest number of lines of the console that are kept for a debugger that does not want them yet.
   private static let lineLimit = 1_000
 
@@ -41,6 +48,7 @@ package struct InspectorSession: Sendable {
   private enum Waiting {
     case tree
     case release
+    case overlay
     case reload(Int)
     case box(Int)
     case computedStyle(Int, ref: String)
@@ -95,14 +103,18 @@ package struct InspectorSession: Sendable {
       case .log(let level, let text): session.log(level, text, at: time)
       case .exception(let exception): session.report(exception, at: time)
       case .exchange(let exchange): session.tell(exchange)
+      case .picked(let ref): session.pick(ref)
       case .replaced(let script): session.replace(by: script)
       }
     }
   }
 
-  /// The actions when the session ends: the page keeps no objects for it.
+  /// The actions when the session ends: the page keeps no objects for it, and viewers show nothing of it.
   package mutating func end() -> [InspectorAction] {
-    collect { $0.ask(.page(.release(session: $0.id, handle: nil, group: nil)), .release, isLast: true) }
+    collect { session in
+      session.ask(.page(.release(session: session.id, handle: nil, group: nil)), .release, isLast: true)
+      if session.toldOverlay != InspectedOverlay() { session.ask(.overlay(InspectedOverlay()), .overlay, isLast: true) }
+    }
   }
 
   /// The message that the page has ended.
@@ -183,6 +195,32 @@ package struct InspectorSession: Sendable {
     case "CSS.getComputedStyleForNode":
       let element = try element(params)
       ask(.page(.box(ref: element.ref)), .computedStyle(id, ref: element.ref))
+    case "DOM.pushNodesByBackendIdsToFrontend":
+      guard let numbers = params["backendNodeIds"].array else { throw Self.missing("backendNodeIds", "a list") }
+      guard numbers.count <= Self.numberLimit else {
+        throw InspectorFault(.failed, "the request names \(numbers.count) nodes; the limit is \(Self.numberLimit)")
+      }
+      // The numbers of the backend are the debugger's. 0 is none.
+      let known = numbers.map { $0.int == InspectedElements.document || elements.element($0.int) != nil }
+      reply(id, ["nodeIds": .array(zip(numbers, known).map { $1 ? $0 : 0 })])
+    case "Overlay.setInspectMode":
+      guard let mode = params["mode"].string else { throw Self.missing("mode") }
+      guard ["searchForNode", "searchForUAShadowDOM", "none"].contains(mode) else {
+        throw InspectorFault(.failed, "viewers have no mode \(mode.quotedForMessage): they choose elements, or do not")
+      }
+      overlay.isPicking = mode != "none"
+      tellOverlay()
+      reply(id)
+    case "Overlay.highlightNode":
+      let number = params["nodeId"].int ?? params["backendNodeId"].int
+      let shown = number == InspectedElements.document ? nil : try element(params)
+      (overlay.ref, overlay.label) = (shown?.ref, shown?.type ?? "")
+      tellOverlay()
+      reply(id)
+    case "Overlay.hideHighlight":
+      (overlay.ref, overlay.label) = (nil, "")
+      tellOverlay()
+      reply(id)
     case "Runtime.enable":
       tellContext()
       showsConsole = true
@@ -257,6 +295,7 @@ package struct InspectorSession: Sendable {
       switch waiting {
       case .tree: treeFailed(reason)
       case .release: break
+      case .overlay: asksOverlay = false
       case .reload(let id), .box(let id), .computedStyle(let id, _), .evaluation(let id), .properties(let id),
         .source(let id), .body(let id), .edit(let id, _):
         fail(id, reason)
@@ -287,6 +326,9 @@ package struct InspectorSession: Sendable {
       (.source(let id), _), (.body(let id), _), (.edit(let id, _), _):
       fail(id, "the page's answer cannot be read")
     case (.release, _): break
+    case (.overlay, _):
+      asksOverlay = false
+      tellOverlay()
     }
   }
 
@@ -322,6 +364,10 @@ package struct InspectorSession: Sendable {
     }
     // It has changed while it was asked for.
     if isTreeOld { askTree() }
+    if showsElements, let ref = picked {
+      picked = nil
+      reveal(ref)
+    }
   }
 
   /// Has the debugger ask for the document again.
@@ -359,6 +405,34 @@ package struct InspectorSession: Sendable {
     for declaration in own where style[declaration.name] == nil { style[declaration.name] = declaration.value }
     return .array(
       style.sorted { $0.key < $1.key }.map { ["name": .string($0.key), "value": .string($0.value)] })
+  }
+
+  // MARK: Viewers
+
+  /// Has viewers show what the debugger wants, one thing after the other.
+  private mutating func tellOverlay() {
+    guard !asksOverlay, overlay != toldOverlay else { return }
+    (asksOverlay, toldOverlay) = (true, overlay)
+    ask(.overlay(overlay), .overlay)
+  }
+
+  private mutating func pick(_ ref: String) {
+    guard overlay.isPicking else { return }
+    overlay.isPicking = false
+    tellOverlay()
+    // The viewer may have seen the element before the debugger.
+    picked = ref
+    askTree()
+  }
+
+  /// Has the debugger choose an element of a viewer's document.
+  private mutating func reveal(_ ref: String) {
+    // In an embedded page that the debugger does not have, the nearest element around it.
+    var ref = ref
+    while elements.tree[ref] == nil, let end = ref.lastIndex(of: "/") { ref = String(ref[..<end]) }
+    guard let (events, number) = elements.reveal(ref) else { return }
+    for event in events { tell(event.method, event.params) }
+    tell("Overlay.inspectNodeRequested", ["backendNodeId": ScriptValue(number)])
   }
 
   // MARK: Scripts
@@ -497,5 +571,7 @@ package struct InspectorSession: Sendable {
     if showsScripts { tellScript() }
     if showsElements { forgetDocument() }
     isTreeOld = asksTree
+    (overlay.ref, overlay.label, picked) = (nil, "", nil)
+    tellOverlay()
   }
 }

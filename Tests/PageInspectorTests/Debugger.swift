@@ -25,6 +25,10 @@ final class Debugger {
   private(set) var messages: [ScriptValue] = []
   private(set) var questions: [InspectorQuestion] = []
   private var last = 0
+  /// What the page's viewers were told to show.
+  var overlays: [InspectedOverlay] {
+    questions.compactMap { if case .overlay(let overlay) = $0 { overlay } else { nil } }
+  }
   /// The edits that the page was asked for.
   var edits: [PageInspection] {
     questions.compactMap { if case .page(let inspection) = $0, case .edit = inspection { inspection } else { nil } }
@@ -89,7 +93,7 @@ final class Debugger {
     case .source: .text("the source")
     case .body(let request):
       request == "text" ? .body(Array("body".utf8)) : request == "bytes" ? .body([0xFF]) : .failed("gone")
-    case .reload: .done
+    case .reload, .overlay: .done
     }
   }
 

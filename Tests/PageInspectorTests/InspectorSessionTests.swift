@@ -165,6 +165,97 @@ import Testing
     #expect(debugger.outline() == debugger.tree.inspectedOutline)
   }
 
+  /// A row of elements, each in the one before.
+  private static func deepPage() throws -> Debugger {
+    let debugger = try page()
+    var element = ElementDescription(ref: "e9", type: "text", attributes: ["value": "Deep"])
+    for depth in (0..<9).reversed() { element = ElementDescription(ref: "e\(depth)", type: "div", children: [element]) }
+    debugger.tree = try .make(element)
+    return debugger
+  }
+
+  @Test("the element under the pointer has a box in the viewers, until the pointer leaves it")
+  func highlight() throws {
+    let debugger = try Self.page()
+    _ = try debugger.ask("DOM.getDocument")
+    let number = ScriptValue(try #require(debugger.number(of: "t")))
+    #expect(
+      try debugger.ask("Overlay.highlightNode", ["nodeId": number, "highlightConfig": [:]])["result"].object == [:])
+    #expect(debugger.overlays.last?.ref == "t" && debugger.overlays.last?.label == "text")
+    _ = try debugger.ask("Overlay.highlightNode", ["backendNodeId": number])
+    #expect(debugger.overlays.count == 1)
+    _ = try debugger.ask("Overlay.hideHighlight")
+    #expect(debugger.overlays.last == InspectedOverlay())
+    _ = try debugger.ask("Overlay.highlightNode", ["nodeId": number])
+    _ = try debugger.ask("Overlay.highlightNode", ["nodeId": 1])
+    #expect(debugger.overlays.last == InspectedOverlay() && debugger.overlays.count == 4)
+    #expect(try debugger.ask("Overlay.highlightNode", ["nodeId": 99])["error"]["code"].int == -32_000)
+    _ = try debugger.ask("Overlay.highlightNode", ["nodeId": number])
+    debugger.hear(.replaced(debugger.session.script))
+    #expect(debugger.overlays.last == InspectedOverlay())
+  }
+
+  @Test("what viewers show follows the pointer one step at a time, and ends with the session")
+  func overlaysInTurn() throws {
+    var session = try Self.page().session
+    func overlays(_ actions: [InspectorAction]) -> [(number: Int, overlay: InspectedOverlay)] {
+      actions.compactMap { if case .ask(let number, .overlay(let overlay)) = $0 { (number, overlay) } else { nil } }
+    }
+    func mode(_ name: String) -> [UInt8] {
+      Array(#"{"id":1,"method":"Overlay.setInspectMode","params":{"mode":"\#(name)"}}"#.utf8)
+    }
+    let first = overlays(session.receive(mode("searchForNode")))
+    #expect(first.map(\.overlay.isPicking) == [true])
+    for name in ["none", "searchForNode", "none"] { #expect(overlays(session.receive(mode(name))).isEmpty) }
+    let second = overlays(session.receive(.done, to: try #require(first.first?.number)))
+    #expect(second.map(\.overlay.isPicking) == [false])
+    #expect(overlays(session.receive(.failed("gone"), to: try #require(second.first?.number))).isEmpty)
+    #expect(overlays(session.end()).isEmpty)
+    _ = session.receive(mode("searchForNode"))
+    #expect(overlays(session.end()).map(\.overlay) == [InspectedOverlay()])
+  }
+
+  @Test("an element that a viewer has chosen is told with all above it, once, and only to those who wait for it")
+  func picker() throws {
+    let debugger = try Self.deepPage()
+    _ = try debugger.ask("DOM.getDocument")
+    #expect(debugger.number(of: "e9") == nil)
+    debugger.hear(.picked("e9"))
+    #expect(debugger.events("Overlay.inspectNodeRequested").isEmpty)
+    _ = try debugger.ask("Overlay.setInspectMode", ["mode": "searchForNode", "highlightConfig": [:]])
+    #expect(debugger.overlays.last?.isPicking == true)
+    debugger.hear(.picked("e9"))
+    #expect(debugger.overlays.last?.isPicking == false)
+    let number = try #require(debugger.number(of: "e9"))
+    #expect(debugger.events("Overlay.inspectNodeRequested") == [["backendNodeId": ScriptValue(number)]])
+    #expect(debugger.outline() == debugger.tree.inspectedOutline)
+    let pushed = try debugger.ask(
+      "DOM.pushNodesByBackendIdsToFrontend", ["backendNodeIds": [ScriptValue(number), 1, 999, "x", -1, 1e300]])
+    #expect(pushed["result"]["nodeIds"].array == [ScriptValue(number), 1, 0, 0, 0, 0])
+    debugger.hear(.picked("e9"))
+    #expect(debugger.events("Overlay.inspectNodeRequested").count == 1)
+    // An element that the debugger has not heard of yet, and one of an embedded page that it does not have.
+    for ref in ["new", "new/7/8"] {
+      _ = try debugger.ask("Overlay.setInspectMode", ["mode": "searchForUAShadowDOM"])
+      if ref == "new" {
+        try debugger.tree.apply(
+          .addElement(parent: "e0", ElementDescription(ref: "new", type: "embed"), index: nil))
+      }
+      debugger.hear(.picked(ref))
+      let new = try #require(debugger.number(of: "new"))
+      #expect(debugger.events("Overlay.inspectNodeRequested").last == ["backendNodeId": ScriptValue(new)])
+    }
+    _ = try debugger.ask("Overlay.setInspectMode", ["mode": "searchForNode"])
+    debugger.hear(.picked("nothing"))
+    #expect(debugger.events("Overlay.inspectNodeRequested").count == 3)
+    for mode: ScriptValue in ["captureAreaScreenshot", "", 1, .null] {
+      #expect(try debugger.ask("Overlay.setInspectMode", ["mode": mode])["error"]["code"].int ?? 0 < 0)
+    }
+    let many = ScriptValue.array([ScriptValue](repeating: 1, count: 1_001))
+    let refused = try debugger.ask("DOM.pushNodesByBackendIdsToFrontend", ["backendNodeIds": many])
+    #expect(refused["error"]["message"].string == "the request names 1001 nodes; the limit is 1000")
+  }
+
   @Test("boxes and computed styles come from the layout")
   func boxes() throws {
     let debugger = try Self.page()
@@ -372,7 +463,9 @@ import Testing
     let names = [
       "DOM.requestChildNodes": "nodeId", "DOM.getBoxModel": "nodeId", "CSS.getMatchedStylesForNode": "nodeId",
       "CSS.getComputedStyleForNode": "nodeId", "CSS.setStyleTexts": "edits", "DOM.setAttributeValue": "nodeId",
-      "DOM.setAttributesAsText": "nodeId", "DOM.removeAttribute": "nodeId", "Debugger.getScriptSource": "scriptId",
+      "DOM.setAttributesAsText": "nodeId", "DOM.removeAttribute": "nodeId",
+      "Overlay.setInspectMode": "mode",
+      "Overlay.highlightNode": "nodeId", "Debugger.getScriptSource": "scriptId",
       "Runtime.evaluate": "expression",
       "Runtime.getProperties": "objectId", "Runtime.releaseObjectGroup": "objectGroup",
     ]
@@ -396,12 +489,12 @@ import Testing
       ]
     let values = [
       "1", "2", "3", "-1", "1e999", "null", "\"s1.1\"", "\"\"", "{}", "[[]]", "true", "\"\\ud800\"",
-      "9223372036854775807", "\"color: red\"", "\"a='b'\"", "\"style\"",
+      "9223372036854775807", "\"color: red\"", "\"a='b'\"", "\"style\"", "\"searchForNode\"", "[2, 3, null]",
       "[{\"styleSheetId\":\"style.2\",\"text\":\"top: 1\",\"range\":{\"startLine\":0,\"startColumn\":0,\"endLine\":0,\"endColumn\":3}}]",
     ]
     let members = [
       "nodeId", "backendNodeId", "objectId", "expression", "scriptId", "depth", "contextId", "edits", "text", "name",
-      "value",
+      "value", "mode", "backendNodeIds",
     ]
     for id in 0..<10_000 {
       let params = (0..<Int.random(in: 0...3, using: &random)).map { _ in
@@ -414,6 +507,7 @@ import Testing
         text[Int.random(in: text.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
       _ = debugger.send(String(decoding: text, as: UTF8.self))
+      if id % 50 == 0 { debugger.hear(.picked(["t", "r", "x/y", ""].randomElement(using: &random) ?? "")) }
       debugger.forgetMessages()
     }
     #expect(try debugger.ask("DOM.getDocument")["result"]["root"]["nodeId"].int == 1)

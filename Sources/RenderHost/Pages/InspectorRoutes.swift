@@ -114,7 +114,7 @@ struct InspectorRoutes: Sendable {
         read: { try await bytes.next() },
         news: [{ await news.next(within: Self.silence) { await script(of: id) } }]
           + (requests.map { requests in [{ await requests.next(within: .seconds(86_400)) { nil } }] } ?? []),
-        answer: { await answer($0, of: id, for: client) })
+        answer: { await answer($0, of: id, for: client, session: session.id) })
       try await withGracefulShutdownHandler {
         try await connection.run(session) { try await writer.write($0) }
       } onGracefulShutdown: {
@@ -130,7 +130,9 @@ struct InspectorRoutes: Sendable {
     return InspectedScript(String(decoding: page.target.bundle.bytes, as: UTF8.self), at: page.opening.bundleURL)
   }
 
-  private func answer(_ question: InspectorQuestion, of id: String, for client: String) async -> InspectorAnswer {
+  private func answer(
+    _ question: InspectorQuestion, of id: String, for client: String, session: String
+  ) async -> InspectorAnswer {
     do {
       switch question {
       case .page(let inspection):
@@ -153,6 +155,9 @@ struct InspectorRoutes: Sendable {
           return .failed("the body is not there: it was evicted, is too long, or never came")
         }
         return .body(body)
+      case .overlay(let overlay):
+        await directory.show(overlay, by: session, on: id)
+        return .done
       case .reload:
         _ = try await directory.reload(id, for: client)
         return .done
@@ -248,6 +253,10 @@ private final class PageNews: Sendable {
       case "exchange":
         guard let step = try? JSONValue(reading: event.details).decoded(as: InspectedExchange.self) else { continue }
         news.append(.exchange(step))
+      case PickedElement.event:
+        if let ref = (try? JSONValue(reading: event.details)).map({ ScriptValue($0) })?["ref"].string {
+          news.append(.picked(ref))
+        }
       case "reloaded", "reopened":
         if let script = await script() { news.append(.replaced(script)) }
       case "commands", "changed", "image", "snapshot", "renamed": changesElements = true

@@ -49,6 +49,9 @@ struct LiveRoutes: Sendable {
         return PageFailure(error, url: "").withoutPaths(directory.locations).response
       }
     }
+    router.post("/pages/:id/live/pick") { request, context in
+      try await pages.answer(context) { try await pick(request, try context.parameters.require("id")) }
+    }
     router.post("/pages/:id/live/events") { request, context in
       try await pages.answer(context) { try await fire(request, context, try context.parameters.require("id")) }
     }
@@ -182,6 +185,7 @@ struct LiveRoutes: Sendable {
         "the parameter of names \(wanted.count) pages, as ID:EVENT,…: the limit is \(Self.pagesAtOnce)")
     }
     var (known, lost): ([(id: String, log: EventLog, viewer: LiveViewer)], [String]) = ([], [])
+    var present: [EventLog.Event] = []
     for text in wanted {
       let parts = text.split(separator: ":", omittingEmptySubsequences: false)
       guard parts.count == 2, let place = Int(parts[1]) else {
@@ -191,13 +195,18 @@ struct LiveRoutes: Sendable {
       let id = String(parts[0])
       if let page = try? await directory.page(id) {
         known.append((id, page.live, LiveViewer(after: place)))
+        // The viewer may have missed the latest.
+        if let overlays = page.overlays {
+          present.append(EventLog.Event(id: place, name: LiveEvent.overlay, details: overlays.json).told(of: id))
+        }
       } else {
         lost.append(id)
       }
     }
     let heartbeat = pages.heartbeat
-    return PageRoutes.eventStream(of: known.map(\.log)) { [known, lost] writer in
+    return PageRoutes.eventStream(of: known.map(\.log)) { [known, lost, present] writer in
       var readers = known
+      if !present.isEmpty { try await writer.write(ByteBuffer(present)) }
       // Their viewers ask for the pages, and are told that there are none.
       for id in lost { try await writer.write(ByteBuffer([.again(0).told(of: id)])) }
       try await withThrowingTaskGroup(of: (Int, EventLog.Batch).self) { group in
@@ -223,13 +232,31 @@ struct LiveRoutes: Sendable {
     }
   }
 
+  /// Takes the element that a viewer has chosen for developer tools.
+  private func pick(_ request: Request, _ id: String) async throws -> Response {
+    try Self.checkOrigin(request)
+    let choice: PickedElement = try await pages.json(of: request, shape: "{\"ref\": …}")
+    guard choice.ref.utf8.count <= PickedElement.refLimit else {
+      throw PageFailure.badRequest(
+        "the ref has \(choice.ref.utf8.count) bytes, and the limit is \(PickedElement.refLimit)")
+    }
+    try await directory.pick(choice, of: id)
+    return Response(status: .noContent)
+  }
+
   /// Sends the patches of a page as server-sent events: WHATWG HTML §9.2.
   private func patches(_ request: Request, _ id: String) async throws -> Response {
-    let log = try await directory.page(id).live
+    let page = try await directory.page(id)
+    let log = page.live
     let start = LiveViewer(after: PageRoutes.lastEvent(of: request))
     let heartbeat = pages.heartbeat
     return PageRoutes.eventStream(of: [log]) { writer in
       var viewer = start
+      if let overlays = page.overlays {
+        // The viewer may have missed the latest.
+        let present = EventLog.Event(id: viewer.place, name: LiveEvent.overlay, details: overlays.json)
+        try await writer.write(ByteBuffer([present]))
+      }
       while !Task.isCancelled {
         switch viewer.take(await log.next(after: viewer.place, within: heartbeat)) {
         case .send(let events): try await writer.write(ByteBuffer(events))

@@ -1,4 +1,5 @@
 import LivePages
+import PageInspector
 import PageKit
 import PageWorkers
 
@@ -69,5 +70,64 @@ extension PageDirectory {
       page.live.append(LiveEvent.again, JSONValue.object([:]).text)
       await pool.unfollow(page.number)
     }
+  }
+
+  // MARK: Developer tools
+
+  /// Shows what developer tools want in the viewers of a page.
+  ///
+  /// - Parameter debugger: the id of their session.
+  func show(_ overlay: InspectedOverlay, by debugger: String, on id: String) {
+    guard var overlays = pages[id].map({ $0.overlays ?? PageOverlays() }) else { return }
+    let former = overlays.json
+    overlays.set(overlay, by: debugger)
+    pages[id]?.overlays = overlays
+    if overlays.json != former { pages[id]?.live.append(LiveEvent.overlay, overlays.json) }
+  }
+
+  /// Tells the developer tools of a page which of its elements a viewer has chosen for them.
+  ///
+  /// - Throws: ``PageFailure`` if they do not wait for that.
+  func pick(_ choice: PickedElement, of id: String) throws {
+    let page = try page(id)
+    guard page.overlays?.isPicking == true else {
+      throw PageFailure.badRequest("no developer tools wait for an element of this page to be chosen")
+    }
+    guard choice.run == nil || choice.run == page.number else { throw PageFailure.earlierRun }
+    page.log.traffic?.log.append(PickedElement.event, JSONValue.object(["ref": .string(choice.ref)]).text)
+  }
+}
+
+/// The element that a viewer has chosen for developer tools.
+struct PickedElement: Decodable, Sendable {
+  /// The ref in the viewer's document.
+  let ref: String
+  /// The run of the page's script that the ref is of; `nil` for the present one.
+  let run: UInt64?
+
+  /// The name of the event that developer tools read.
+  static let event = "picked"
+  /// The limit of a ref in bytes.
+  static let refLimit = 4_096
+}
+
+/// What the developer tools of a page show in its viewers: the box of those that have asked last.
+struct PageOverlays: Sendable {
+  private var shown: [(debugger: String, overlay: InspectedOverlay)] = []
+
+  mutating func set(_ overlay: InspectedOverlay, by debugger: String) {
+    shown.removeAll { $0.debugger == debugger }
+    if overlay != InspectedOverlay() { shown.append((debugger, overlay)) }
+  }
+
+  /// `true` if a click in a viewer chooses an element.
+  var isPicking: Bool { shown.contains { $0.overlay.isPicking } }
+
+  /// The details of ``LiveEvent/overlay``.
+  var json: [UInt8] {
+    let box = shown.last { $0.overlay.ref != nil }?.overlay
+    return JSONValue.object([
+      "ref": box?.ref.map { .string($0) } ?? .null, "label": .string(box?.label ?? ""), "picking": .bool(isPicking),
+    ]).text
   }
 }

@@ -307,6 +307,8 @@ struct OpenedPage: Sendable {
   var isFollowed = false
   /// `true` if it was opened for one viewer, and goes with it.
   var isViewers = false
+  /// What developer tools show in its viewers; `nil` if they have never shown anything.
+  var overlays: PageOverlays?
   var reply: PageReply
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant

@@ -68,6 +68,26 @@ struct DeveloperToolsTests {
     }
   }
 
+  @Test(
+    "the picker of Elements chooses the element that a viewer clicks, and the row under the pointer has a box there")
+  func picker() async throws {
+    try await running(methods: nil, panel: "elements") { farm, id, frontend in
+      let directory = farm.running.directory
+      try await frontend.shows(["<div", "clicks: 0", "background-color"])
+      let tree = try await farm.ask(.get, "/pages/\(id)").json["tree"]
+      let ref = try #require(tree["children"].list.first?["ref"].text)
+      try await frontend.pressPicker()
+      try await farm.until { try await directory.page(id).overlays?.isPicking == true }
+      try await directory.pick(PickedElement(ref: ref, run: nil), of: id)
+      // The pane has the style of the chosen element.
+      try await frontend.shows(wholly: "40")
+      try await farm.until { try await directory.page(id).overlays?.isPicking == false }
+      try await frontend.point(at: "clicks: 0")
+      let box = Array(#"{"label":"text","picking":false,"ref":"\#(ref)"}"#.utf8)
+      try await farm.until { try await directory.page(id).overlays?.json == box }
+    }
+  }
+
   @Test("Console shows the page's lines, and the value of what is typed", arguments: [nil, needed])
   func console(methods: Set<String>?) async throws {
     try await running(methods: methods, panel: "console") { _, _, frontend in
@@ -199,14 +219,7 @@ struct Frontend {
   ///   - last: `true` for the last such text.
   /// - Returns: `false` if there is no such text.
   private func click(where test: String, last: Bool = false, count: Int) async throws -> Bool {
-    let place = try await evaluate(
-      """
-      var pair = walk(document.documentElement, [])\(last ? ".reverse()" : "").find(function (pair) { return \(test) })
-      if (!pair) return null
-      var box = pair[1].host ? pair[1].host.getBoundingClientRect() : pair[1].getBoundingClientRect()
-      return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
-      """)
-    guard place["x"].number != nil else { return false }
+    guard let place = try await place(where: test, last: last) else { return false }
     for click in 1...count {
       for type in ["mousePressed", "mouseReleased"] {
         try await browser.ask(
@@ -218,6 +231,49 @@ struct Frontend {
       }
     }
     return true
+  }
+
+  /// The middle of the element of a text; `nil` if there is no such text.
+  private func place(where test: String, last: Bool = false) async throws -> ScriptValue? {
+    let place = try await evaluate(
+      """
+      var pair = walk(document.documentElement, [])\(last ? ".reverse()" : "").find(function (pair) { return \(test) })
+      if (!pair) return null
+      var box = pair[1].host ? pair[1].host.getBoundingClientRect() : pair[1].getBoundingClientRect()
+      return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+      """)
+    return place["x"].number == nil ? nil : place
+  }
+
+  /// Puts the pointer on the first text that contains another.
+  func point(at text: String) async throws {
+    guard let place = try await place(where: "pair[0].includes(\(ScriptValue.string(text).jsonText))") else {
+      throw Failed(description: "the developer tools do not show \(text)")
+    }
+    try await browser.ask(
+      "Input.dispatchMouseEvent", ["type": "mouseMoved", "x": place["x"], "y": place["y"]], session: session)
+  }
+
+  /// Presses the keys that have an element chosen.
+  func pressPicker() async throws {
+    // Control and shift.
+    let modifiers: ScriptValue = 10
+    for type in ["keyDown", "keyUp"] {
+      try await browser.ask(
+        "Input.dispatchKeyEvent",
+        [
+          "type": .string(type), "key": "C", "code": "KeyC", "windowsVirtualKeyCode": 67, "modifiers": modifiers,
+        ], session: session)
+    }
+  }
+
+  /// Waits until a text is shown by itself.
+  func shows(wholly text: String) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try await place(where: "pair[0] === \(ScriptValue.string(text).jsonText)") == nil {
+      guard .now < deadline else { throw Failed(description: "the developer tools do not show \(text) by itself") }
+      try await Task.sleep(for: .milliseconds(100))
+    }
   }
 
   /// Puts another text in the place of the last one that is `text`.

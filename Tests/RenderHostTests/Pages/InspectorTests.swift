@@ -149,6 +149,50 @@ struct InspectorTests {
     }
   }
 
+  @Test("viewers show the box of an element, and a click there chooses one for the developer tools that wait for it")
+  func picker() async throws {
+    try await Self.running { daemon, id in
+      let client = try await Self.attach(daemon, id)
+      let view = try #require(ScriptValue(json: try await daemon.get("/pages/\(id)/live").text))
+      func watch() throws -> RawClient {
+        let stream = try RawClient(port: try daemon.port())
+        stream.send(
+          "GET /pages/\(id)/live/patches?lastEventId=\(view["position"].int ?? 0) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return stream
+      }
+      func pick(_ body: String, origin: String = daemon.origin) async throws -> Int {
+        try await daemon.post("/pages/\(id)/live/pick", body, ["Origin": origin]).status
+      }
+      let stream = try watch()
+      let text = try await client.ask("DOM.getDocument")["root"]["children"][0]["children"][0]
+      let names = text["attributes"].array ?? []
+      let place = try #require(names.firstIndex(of: "data-ref"))
+      let ref = try #require(names[place + 1].string)
+      try await client.ask("Overlay.highlightNode", ["nodeId": text["nodeId"], "highlightConfig": [:]])
+      let shown = #"{"label":"text","picking":false,"ref":"\#(ref)"}"#
+      let sent = try await stream.read(until: shown)
+      #expect(sent.contains("event: overlay\ndata: \(shown)"), "\(sent)")
+      // One that comes later, or again, has it too.
+      _ = try await watch().read(until: shown)
+      #expect(try await pick(#"{"ref":"\#(ref)"}"#) == 400)
+      try await client.ask("Overlay.setInspectMode", ["mode": "searchForNode", "highlightConfig": [:]])
+      _ = try await watch().read(until: #""picking":true"#)
+      #expect(try await pick(#"{"ref":"\#(ref)"}"#, origin: "http://evil.example") == 403)
+      #expect(try await pick(#"{"ref":1}"#) == 400)
+      #expect(try await pick(#"{"ref":"\#(String(repeating: "x", count: 5_000))"}"#) == 400)
+      #expect(try await pick(#"{"ref":"\#(ref)","run":0}"#) == 409)
+      #expect(try await pick(#"{"ref":"\#(ref)","run":\#(view["run"].int ?? -1)}"#) == 204)
+      let requested = try await client.event("Overlay.inspectNodeRequested")
+      #expect(requested["backendNodeId"] == text["nodeId"])
+      let nodes = try await client.ask(
+        "DOM.pushNodesByBackendIdsToFrontend", ["backendNodeIds": [requested["backendNodeId"]]])
+      #expect(nodes["nodeIds"].array == [text["nodeId"]])
+      // What developer tools show ends with them.
+      client.close()
+      _ = try await watch().read(until: #"{"label":"","picking":false,"ref":null}"#)
+    }
+  }
+
   @Test(
     "a request of the page has the cache's own account and its body, and counts as read from disk if the cache answers")
   func requests() async throws {

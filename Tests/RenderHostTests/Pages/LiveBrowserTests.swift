@@ -1,5 +1,7 @@
 import Foundation
 import Hummingbird
+import LivePages
+import PageInspector
 import PageKit
 import PageTesting
 import TestServers
@@ -33,9 +35,10 @@ import Testing
     b.appendChild(t)
     """)
 
-  /// A document around the live page's, which does what a user would and says how far it has come.
-  private static let driver = """
-    <!doctype html><iframe src="/live/home" width=750 height=900></iframe><script>
+  /// The beginning of a document around the live page's, which does what a user would and says how far it has come.
+  private static func driver(_ path: String, _ steps: String) -> String {
+    """
+    <!doctype html><iframe src="\(path)" width=750 height=900></iframe><script>
     const frame = document.querySelector('iframe'), doc = () => frame.contentDocument
     const tell = (word, text) => fetch('/driver/' + word, { method: 'POST', body: JSON.stringify({ text: text || '' }), headers: { 'Content-Type': 'application/json' } })
     const until = async (what, test) => {
@@ -50,6 +53,16 @@ import Testing
     const element = (text) => [...doc().querySelectorAll('.w-text')].find(at => at.textContent === text)
     const check = (what, isSo) => { if (!isSo) throw new Error(what) }
     ;(async () => {
+    \(steps)
+      tell('done')
+    })().catch(error => tell('failed', error.message))
+    </script>
+    """
+  }
+
+  private static let use = driver(
+    "/live/home",
+    """
       (await until('the page', () => element('clicks: 0'))).click()
       await until('the tap', () => element('clicks: 1 at a place'))
       const field = doc().querySelector('input')
@@ -80,16 +93,21 @@ import Testing
       await until('another beginning', () => element('clicks: 0') && !doc().querySelector('html > .live-end'))
       element('clicks: 0').click()
       await until('a tap on it', () => element('clicks: 1 at a place'))
-      tell('done')
-    })().catch(error => tell('failed', error.message))
-    </script>
-    """
+    """)
 
-  @Test("a page is tapped, typed into and left by its links, and its viewer is told when its worker is killed")
-  func use() async throws {
-    try await PageFarm.running(["home": Self.home, "other": Self.other], workers: 1) { farm in
+  /// Opens a driver in a browser.
+  ///
+  /// - Parameter body: is given what waits for a word of the driver.
+  private func running(
+    _ driver: @escaping @Sendable (String) -> String,
+    _ body: @escaping @Sendable (PageFarm, String, (String) async throws -> Void) async throws -> Void
+  ) async throws {
+    try await PageFarm.running(
+      ["home": Self.home, "other": Self.other], workers: 1, change: { $0.inspectsPages = true }
+    ) { farm in
       let words = Monitor<[String]>([])
       let directory = farm.running.directory
+      let id = try await farm.open("home")
       let host = try await LiveHost(
         Settings(), metrics: farm.record.metrics,
         adding: { routes in
@@ -99,8 +117,7 @@ import Testing
             LiveRoutes(pages: pages, sessions: BrowserSessions()).add(to: router)
             router.get("/driver") { _, _ in
               Response(
-                status: .ok, headers: [.contentType: "text/html"],
-                body: .init(byteBuffer: .init(string: Self.driver)))
+                status: .ok, headers: [.contentType: "text/html"], body: .init(byteBuffer: .init(string: driver(id))))
             }
             router.post("/driver/:word") { request, context in
               let text = String(buffer: try await request.body.collect(upTo: 1 << 16))
@@ -118,12 +135,21 @@ import Testing
           "http://127.0.0.1:\(host.port)/driver",
         ])
       defer { browser.send(SIGTERM) }
-      func said(_ word: String) async throws {
+      try await body(farm, id) { word in
         try await words.wait(within: .seconds(120)) {
           $0.last?.hasPrefix(word) == true || $0.last?.hasPrefix("failed") == true
         }
         #expect(words.read(\.last)?.hasPrefix(word) == true, "\(words.read(\.self))")
       }
+      try await host.stop()
+    }
+  }
+
+  @Test("a page is tapped, typed into and left by its links, and its viewer is told when its worker is killed")
+  func use() async throws {
+    try await running({ _ in Self.use }) { farm, id, said in
+      let directory = farm.running.directory
+      try await directory.close(id)
       try await said("kill")
       // The page that was popped has gone with its viewer.
       try await farm.until { await directory.pages.count == 1 }
@@ -132,7 +158,58 @@ import Testing
       try await said("close")
       for id in await directory.pages.keys { try await directory.close(id) }
       try await said("done")
-      try await host.stop()
+    }
+  }
+
+  /// A viewer of a page at which developer tools look.
+  private static func pick(_ page: String) -> String {
+    driver(
+      "/live/home?page=\(page)",
+      """
+        await until('the page', () => element('clicks: 0'))
+        tell('show')
+        const box = await until('the box', () => doc().querySelector('html > .live-box'))
+        const same = (what, a, b) => check(what, ['left', 'top', 'width', 'height'].every(side =>
+          Math.abs(a.getBoundingClientRect()[side] - b.getBoundingClientRect()[side]) < 1))
+        same('the box is around the element', box, element('clicks: 0'))
+        check('the box has a label: ' + box.dataset.label, /^text [0-9.]+ × [0-9.]+$/.test(box.dataset.label))
+        tell('pick')
+        await until('the picker', () => doc().documentElement.classList.contains('live-picks'))
+        const link = element('go')
+        link.dispatchEvent(new PointerEvent('pointermove', { bubbles: true }))
+        same('the box follows the pointer', await until('its box', () => doc().querySelector('html > .live-box')), link)
+        link.click()
+        await until('the end of the picker', () => !doc().documentElement.classList.contains('live-picks'))
+        check('the page did not hear of it', element('go') && !element('another page'))
+        await until('the end of the box', () => !doc().querySelector('html > .live-box'))
+        element('clicks: 0').click()
+        await until('a tap after it', () => element('clicks: 1 at a place'))
+      """)
+  }
+
+  @Test("developer tools put a box around an element, and a click that chooses one is nothing to the page")
+  func developerTools() async throws {
+    try await running({ Self.pick($0) }) { farm, id, said in
+      let directory = farm.running.directory
+      try await said("show")
+      var overlay = InspectedOverlay()
+      let texts = try await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list
+      func ref(_ id: String) -> String? { texts.first { $0["attr"]["id"].text == id }?["ref"].text }
+      (overlay.ref, overlay.label) = (ref("counter"), "text")
+      await directory.show(overlay, by: "t", on: id)
+      try await said("pick")
+      overlay.isPicking = true
+      await directory.show(overlay, by: "t", on: id)
+      let log = try #require(try await directory.page(id).log.traffic?.log)
+      guard case .events(let events, _) = await log.next(after: 0, within: .seconds(60)) else {
+        Issue.record("nothing was chosen")
+        return
+      }
+      #expect(events.map(\.name) == [PickedElement.event])
+      let link = try #require(ref("link"))
+      #expect(events.map { String(decoding: $0.details, as: UTF8.self) } == [#"{"ref":"\#(link)"}"#])
+      await directory.show(InspectedOverlay(), by: "t", on: id)
+      try await said("done")
     }
   }
 }
