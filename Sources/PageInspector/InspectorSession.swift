@@ -228,12 +228,16 @@ package struct InspectorSession: Sendable {
       console = []
       reply(id)
     case "Runtime.evaluate": try evaluate(request)
+    case "Runtime.callFunctionOn": try call(request)
     case "Runtime.getProperties":
       let handle = try handle(params)
       // An accessor is among the object's own properties; it is not called.
       guard params["accessorPropertiesOnly"].bool != true else { return reply(id, ["result": []]) }
       let preview = params["generatePreview"].bool ?? false
-      ask(.page(.properties(session: self.id, handle: handle, preview: preview)), .properties(id))
+      let withIndexes = !(params["nonIndexedPropertiesOnly"].bool ?? false)
+      ask(
+        .page(.properties(session: self.id, handle: handle, preview: preview, withIndexes: withIndexes)),
+        .properties(id))
     case "Runtime.releaseObject":
       ask(.page(.release(session: self.id, handle: try handle(params), group: nil)), .release)
       reply(id)
@@ -309,6 +313,7 @@ package struct InspectorSession: Sendable {
       reply(id, ["model": box.model])
     case (.computedStyle(let id, let ref), .value(let value)):
       reply(id, ["computedStyle": Self.computedStyle(of: elements.tree[ref], InspectedBox(value))])
+    case (.evaluation(let id), .value(.null)): fail(id, "the object is no longer kept")
     case (.evaluation(let id), .value(let value)): reply(id, evaluationResult(value))
     case (.properties(let id), .value(let value)): finishProperties(id, value)
     case (.source(let id), .text(let text)): reply(id, ["scriptSource": .string(text)])
@@ -482,16 +487,54 @@ package struct InspectorSession: Sendable {
     if !params["contextId"].isNothing, params["contextId"].int != context {
       throw InspectorFault(.failed, "Cannot find context with specified id")
     }
-    // Whether a script has side effects is not known before it has run.
-    guard params["throwOnSideEffect"].bool != true else {
-      let refusal = evaluationResult(["thrown": ["message": "EvalError: Possible side-effect in debug-evaluate"]])
-      return reply(request.id, refusal)
-    }
+    guard params["throwOnSideEffect"].bool != true else { return refuseSideEffects(request) }
     ask(
       .page(
         .evaluate(
           session: id, expression, group: params["objectGroup"].string ?? "",
           byValue: params["returnByValue"].bool ?? false, preview: params["generatePreview"].bool ?? false)),
+      .evaluation(request.id))
+  }
+
+  /// Whether a script has side effects is not known before it has run.
+  private mutating func refuseSideEffects(_ request: InspectorRequest) {
+    let refusal = evaluationResult(["thrown": ["message": "EvalError: Possible side-effect in debug-evaluate"]])
+    reply(request.id, refusal)
+  }
+
+  /// The largest length of a function's text in bytes, and the largest number of its arguments.
+  private static let (functionLimit, argumentLimit) = (256 << 10, 100)
+
+  private mutating func call(_ request: InspectorRequest) throws(InspectorFault) {
+    let params = request.params
+    guard let function = params["functionDeclaration"].string else { throw Self.missing("functionDeclaration") }
+    guard function.utf8.count <= Self.functionLimit else {
+      throw InspectorFault(
+        .failed, "the function has \(function.utf8.count) bytes; the limit is \(Self.functionLimit)")
+    }
+    let target = params["objectId"].isNothing ? nil : try handle(params)
+    guard target != nil || params["executionContextId"].int == context else {
+      throw InspectorFault(.failed, "Cannot find context with specified id")
+    }
+    guard let arguments = params["arguments"].isNothing ? [] : params["arguments"].array else {
+      throw Self.missing("arguments", "a list")
+    }
+    guard arguments.count <= Self.argumentLimit else {
+      throw InspectorFault(.failed, "the call has \(arguments.count) arguments; the limit is \(Self.argumentLimit)")
+    }
+    for argument in arguments {
+      guard argument.object != nil else {
+        throw InspectorFault(.invalidParams, "an argument of the call is not an object with its value")
+      }
+      if !argument["objectId"].isNothing { _ = try handle(argument) }
+    }
+    guard params["throwOnSideEffect"].bool != true else { return refuseSideEffects(request) }
+    ask(
+      .page(
+        .call(
+          session: id, function, on: target, arguments: ScriptValue.array(arguments).json,
+          group: params["objectGroup"].string, byValue: params["returnByValue"].bool ?? false,
+          preview: params["generatePreview"].bool ?? false)),
       .evaluation(request.id))
   }
 

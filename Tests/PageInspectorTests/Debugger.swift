@@ -87,7 +87,7 @@ final class Debugger {
     switch question {
     case .page(.tree): .tree(tree)
     case .page(.box): .value(box)
-    case .page(.evaluate), .page(.properties): .value(value)
+    case .page(.evaluate), .page(.call), .page(.properties): .value(value)
     case .page(.release): .value([:])
     case .page(.edit(let ref, let attributes, let style)): .value(edit(ref, attributes, style))
     case .source: .text("the source")

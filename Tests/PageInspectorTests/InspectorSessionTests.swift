@@ -275,6 +275,63 @@ import Testing
     #expect(styles.contains(["name": "padding-left", "value": "8px"]))
   }
 
+  @Test("a function is called on an object or the page's context, with arguments by value and by their objects")
+  func functions() throws {
+    let debugger = try Self.page()
+    debugger.value = ["result": ["type": "number", "value": 3]]
+    let answer = try debugger.ask(
+      "Runtime.callFunctionOn",
+      [
+        "functionDeclaration": "function (a) { return a }", "objectId": "s1.1",
+        "arguments": [["value": 1], ["objectId": "s1.2"], ["unserializableValue": "-0"], [:]], "objectGroup": "console",
+        "generatePreview": true,
+      ])
+    #expect(answer["result"]["result"]["value"].int == 3)
+    let arguments: ScriptValue = [["value": 1], ["objectId": "s1.2"], ["unserializableValue": "-0"], [:]]
+    #expect(
+      debugger.questions.last
+        == .page(
+          .call(
+            session: "s1", "function (a) { return a }", on: "s1.1", arguments: arguments.json, group: "console",
+            byValue: false, preview: true)))
+    _ = try debugger.ask(
+      "Runtime.callFunctionOn", ["functionDeclaration": "f", "executionContextId": 1, "returnByValue": true])
+    #expect(
+      debugger.questions.last
+        == .page(
+          .call(session: "s1", "f", on: nil, arguments: .array([]), group: nil, byValue: true, preview: false)))
+    debugger.value = .null
+    let gone = try debugger.ask("Runtime.callFunctionOn", ["functionDeclaration": "f", "objectId": "s1.9"])
+    #expect(gone["error"]["message"].string == "the object is no longer kept")
+    let asked = debugger.questions.count
+    let long = ScriptValue.string(String(repeating: "x", count: 300_000))
+    for (params, expected): (ScriptValue, String) in [
+      (["functionDeclaration": "f"], "Cannot find context"),
+      (["objectId": "s1.1"], "\"functionDeclaration\" is missing"),
+      (["functionDeclaration": "f", "executionContextId": 7], "Cannot find context"),
+      (["functionDeclaration": "f", "objectId": "s2.1"], "no object of this objectId"),
+      (
+        ["functionDeclaration": "f", "objectId": "s1.1", "arguments": "x"], "\"arguments\" is missing, or is not a list"
+      ),
+      (["functionDeclaration": "f", "objectId": "s1.1", "arguments": [1]], "not an object with its value"),
+      (["functionDeclaration": "f", "objectId": "s1.1", "arguments": [["objectId": "s2.1"]]], "no object of this"),
+      (["functionDeclaration": long, "objectId": "s1.1"], "300000 bytes; the limit is 262144"),
+      (
+        [
+          "functionDeclaration": "f", "objectId": "s1.1",
+          "arguments": .array([ScriptValue](repeating: [:], count: 101)),
+        ], "101 arguments; the limit is 100"
+      ),
+    ] {
+      let message = try debugger.ask("Runtime.callFunctionOn", params)["error"]["message"].string ?? ""
+      #expect(message.contains(expected), "\(message)")
+    }
+    let refused = try debugger.ask(
+      "Runtime.callFunctionOn", ["functionDeclaration": "f", "objectId": "s1.1", "throwOnSideEffect": true])
+    #expect(refused["result"]["exceptionDetails"]["text"].string == "Uncaught")
+    #expect(debugger.questions.count == asked)
+  }
+
   @Test("lines of the console wait until the debugger wants them")
   func console() throws {
     let debugger = try Self.page()
@@ -494,7 +551,7 @@ import Testing
     ]
     let members = [
       "nodeId", "backendNodeId", "objectId", "expression", "scriptId", "depth", "contextId", "edits", "text", "name",
-      "value", "mode", "backendNodeIds",
+      "value", "mode", "backendNodeIds", "functionDeclaration", "executionContextId", "arguments",
     ]
     for id in 0..<10_000 {
       let params = (0..<Int.random(in: 0...3, using: &random)).map { _ in

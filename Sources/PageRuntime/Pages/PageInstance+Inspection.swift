@@ -21,8 +21,19 @@ package enum PageInspection: Codable, Hashable, Sendable {
   ///   - byValue: `true` if an object is described by its JSON.
   ///   - preview: `true` if an object is described with its first members.
   case evaluate(session: String, String, group: String, byValue: Bool, preview: Bool)
+  /// Calls a function in the page's context, as an entry of its script. The answer is that of `evaluate`, or `null` if an
+  /// object is not kept.
+  ///
+  /// - Parameters:
+  ///   - on: the handle of the object that is its `this`; `nil` for the global one.
+  ///   - arguments: a list of objects with a `value`, an `unserializableValue`, or the handle of an object, `objectId`.
+  ///   - group: the group of the result; `nil` for that of the object.
+  case call(
+    session: String, String, on: String?, arguments: JSONValue, group: String?, byValue: Bool, preview: Bool)
   /// The properties of an object of the session. The answer is `{"result": …}`, or `null` if it is not kept.
-  case properties(session: String, handle: String, preview: Bool)
+  ///
+  /// - Parameter withIndexes: `false` to leave out those whose names are indexes, as an array's elements.
+  case properties(session: String, handle: String, preview: Bool, withIndexes: Bool)
   /// Releases one of the session's objects, or those of a group, or all.
   case release(session: String, handle: String?, group: String?)
 }
@@ -67,7 +78,7 @@ extension PageInstance {
       let refusal = edit(ref, attributes.mapValues { ScriptValue($0) }, style.mapValues { ScriptValue($0) })
       if let recorder { await recorder.flush(tree) }
       return JSONValue.object(refusal.map { ["refused": .string($0)] } ?? [:]).text
-    case .evaluate, .properties, .release: break
+    case .evaluate, .call, .properties, .release: break
     }
     let id = id
     let answer = Mutex([UInt8]())

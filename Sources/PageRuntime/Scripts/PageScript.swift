@@ -198,8 +198,11 @@ final class PageScript {
     case .tree, .box, .edit: return []
     case .evaluate(let session, let expression, let group, let byValue, let preview):
       return try inspector.evaluate(expression, session: session, group: group, byValue: byValue, preview: preview)
-    case .properties(let session, let handle, let preview):
-      return try inspector.properties(of: handle, session: session, preview: preview)
+    case .call(let session, let function, let handle, let arguments, let group, let byValue, let preview):
+      return try inspector.call(
+        function, on: handle, arguments, session: session, group: group, byValue: byValue, preview: preview)
+    case .properties(let session, let handle, let preview, let withIndexes):
+      return try inspector.properties(of: handle, session: session, preview: preview, withIndexes: withIndexes)
     case .release(let session, let handle, let group):
       try inspector.release(session: session, handle: handle, group: group)
       return Array("{}".utf8)

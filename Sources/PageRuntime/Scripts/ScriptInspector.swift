@@ -36,11 +36,38 @@ final class ScriptInspector {
     }
   }
 
+  /// Calls a function.
+  ///
+  /// - Parameters:
+  ///   - declaration: the text of the function.
+  ///   - handle: the object that is its `this`; `nil` for the global one.
+  ///   - arguments: a list of `Runtime.CallArgument`s.
+  ///   - group: the group of the result; `nil` for that of the object.
+  /// - Returns: `{"result": …}`, or `{"thrown": …}` with the exception; `null` for an unknown handle.
+  /// - Throws: ``ScriptError`` if the script is stopped.
+  func call(
+    _ declaration: String, on handle: String?, _ arguments: JSONValue, session: String, group: String?, byValue: Bool,
+    preview: Bool
+  ) throws -> [UInt8] {
+    do {
+      // The text may end with a comment.
+      let function = try context.evaluate("(\(declaration)\n)")
+      let values: [ScriptValue] = [
+        .string(session), handle.map { .string($0) } ?? .null, .string(String(decoding: arguments.text, as: UTF8.self)),
+        group.map { .string($0) } ?? .null, .bool(byValue), .bool(preview),
+      ]
+      return try text(of: "call", [function] + values.map { context.reference(to: $0) })
+    } catch ScriptError.exception(let exception) {
+      return JSONValue.object(["thrown": exception.json]).text
+    }
+  }
+
   /// Returns the properties of an object: `{"result": […], "internalProperties": […]}`; `null` for an unknown handle.
   ///
+  /// - Parameter withIndexes: `false` to leave out those whose names are indexes.
   /// - Throws: ``ScriptError`` if the script is stopped.
-  func properties(of handle: String, session: String, preview: Bool) throws -> [UInt8] {
-    let arguments: [ScriptValue] = [.string(session), .string(handle), .bool(preview)]
+  func properties(of handle: String, session: String, preview: Bool, withIndexes: Bool) throws -> [UInt8] {
+    let arguments: [ScriptValue] = [.string(session), .string(handle), .bool(preview), .bool(withIndexes)]
     do {
       return try text(of: "properties", arguments.map { context.reference(to: $0) })
     } catch ScriptError.exception(let exception) {
@@ -77,6 +104,8 @@ final class ScriptInspector {
       'use strict'
 
       var stringify = JSON.stringify
+      var parse = JSON.parse
+      var apply = Reflect.apply
       var keysOf = Reflect.ownKeys
       var describeProperty = Object.getOwnPropertyDescriptor
       var prototypeOf = Object.getPrototypeOf
@@ -240,19 +269,57 @@ final class ScriptInspector {
         return found
       }
 
+      function answer (value, session, group, byValue, withPreview) {
+        if (byValue && typeof value === 'object' && value !== null) {
+          return stringify({ result: { type: 'object', value: value } })
+        }
+        return stringify({ result: describe(value, session, group, withPreview) })
+      }
+
+      // The value of a text that JSON has no value for.
+      function unserialized (text) {
+        switch (text) {
+          case 'NaN': return NaN
+          case 'Infinity': return Infinity
+          case '-Infinity': return -Infinity
+          case '-0': return -0
+        }
+        if (!/^-?[0-9]{1,1000}n$/.test(text)) throw new TypeError('an argument is ' + clip(text, 100) + ', which is no value')
+        return BigInt(text.slice(0, -1))
+      }
+
       return {
-        describe: function (value, session, group, byValue, withPreview) {
-          if (byValue && typeof value === 'object' && value !== null) {
-            return stringify({ result: { type: 'object', value: value } })
+        describe: answer,
+        call: function (body, session, handle, given, group, byValue, withPreview) {
+          var held = sessions.get(session)
+          var target = handle === null ? { value: globalThis, group: '' } : held && held.get(handle)
+          if (!target) return 'null'
+          if (typeof body !== 'function') throw new TypeError('the functionDeclaration is not a function')
+          var list = parse(given)
+          var values = []
+          for (var index = 0; index < list.length; index++) {
+            if (typeof list[index].objectId === 'string') {
+              var kept = held && held.get(list[index].objectId)
+              if (!kept) return 'null'
+              values.push(kept.value)
+            } else {
+              var text = list[index].unserializableValue
+              values.push(typeof text === 'string' ? unserialized(text) : list[index].value)
+            }
           }
-          return stringify({ result: describe(value, session, group, withPreview) })
+          var result = apply(body, target.value, values)
+          return answer(result, session, group === null ? target.group : group, byValue, withPreview)
         },
-        properties: function (session, handle, withPreview) {
+        properties: function (session, handle, withPreview, withIndexes) {
           var held = sessions.get(session)
           held = held && held.get(handle)
           if (!held) return 'null'
           var value = Object(held.value)
-          var names = keysOf(value).slice(0, propertyLimit)
+          var names = keysOf(value)
+          if (!withIndexes) {
+            names = names.filter(function (name) { return typeof name === 'symbol' || !/^(0|[1-9][0-9]*)$/.test(name) })
+          }
+          names = names.slice(0, propertyLimit)
           var result = names.map(function (name) {
             var property = describeProperty(value, name) || { value: undefined }
             var entry = {

@@ -140,7 +140,7 @@ struct InspectorRoutes: Sendable {
           switch inspection {
           case .tree, .box: .glance
           case .edit: .view
-          case .evaluate, .properties, .release: .entry
+          case .evaluate, .call, .properties, .release: .entry
           }
         let (_, bytes, _) = try await directory.call(id, for: client, as: purpose) {
           .inspect(call: $0, page: $1, inspection)

@@ -99,6 +99,13 @@ struct InspectorTests {
       #expect(members["result"].array?.map { $0["name"].string } == ["a", "c"])
       let inner = try await client.ask("Runtime.getProperties", ["objectId": members["result"][0]["value"]["objectId"]])
       #expect(inner["result"][0]["value"]["description"].string == "Array(2)")
+      let called = try await client.ask(
+        "Runtime.callFunctionOn",
+        [
+          "functionDeclaration": "function (o, x) { return o === this && n + x }", "objectId": object["objectId"],
+          "arguments": [["objectId": object["objectId"]], ["value": 8]],
+        ])
+      #expect(called["result"]["value"].int == 10)
       try await client.ask("Runtime.releaseObjectGroup", ["objectGroup": "console"])
       let gone = try await client.answer(to: "Runtime.getProperties", ["objectId": object["objectId"]])
       #expect(gone["error"]["code"].int == -32_000)
