@@ -126,6 +126,8 @@ package enum LiveEvent {
   package static let mended = "mended"
   /// What the page's developer tools show over it: `{"ref", "label", "picking"}`.
   package static let overlay = "overlay"
+  /// An embedded page has changed. Developer tools alone hear of it.
+  package static let embedded = "embedded"
 
   /// The name under which viewers are told of an event of their page; `nil` for one that they are not told of.
   package static func told(of event: String) -> String? {

@@ -15,8 +15,7 @@ import ScriptEngine
   private var shown: LiveView
   private let wakes: AsyncStream<Void>
   private let wake: AsyncStream<Void>.Continuation
-  /// Listen to the page and to those that it embeds, by the pages' ids.
-  private var listeners: [String: Task<Void, Never>] = [:]
+  private let listener: PageListener
   private var work: Task<Void, Never>?
 
   /// - Parameters:
@@ -30,7 +29,9 @@ import ScriptEngine
     (self.page, self.resources, self.post) = (page, resources, post)
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     shown = LiveView(page.linkedPreview(resources: resources))
-    listen()
+    listener = PageListener(page) { [wake] _, event in
+      if event.changesPreview { wake.yield() }
+    }
     work = Task { [weak self, wakes] in
       for await _ in wakes {
         try? await Task.sleep(for: Self.interval)
@@ -49,19 +50,32 @@ import ScriptEngine
 
   /// Ends following.
   package func stop() {
-    for listener in listeners.values { listener.cancel() }
-    listeners = [:]
+    listener.stop()
     wake.finish()
     work?.cancel()
   }
 
   private func update() {
-    listen()
+    listener.renew()
     if let patch = shown.update(page.linkedPreview(resources: resources)) { post(patch) }
+  }
+}
+
+/// Listens to a page and to those that it embeds.
+@PageActor package final class PageListener {
+  private let page: PageInstance
+  private let hear: @Sendable (PageInstance, PageEvent) async -> Void
+  /// The listeners by the pages' ids.
+  private var listeners: [String: Task<Void, Never>] = [:]
+
+  /// - Parameter hear: called with each event of a page, in order.
+  package init(_ page: PageInstance, hear: @escaping @Sendable (PageInstance, PageEvent) async -> Void) {
+    (self.page, self.hear) = (page, hear)
+    renew()
   }
 
   /// Listens to the pages that are there now.
-  private func listen() {
+  package func renew() {
     var present: [String: PageInstance] = [:]
     var waiting = [page]
     while let next = waiting.popLast() {
@@ -70,10 +84,18 @@ import ScriptEngine
     }
     for id in listeners.keys where present[id] == nil { listeners.removeValue(forKey: id)?.cancel() }
     for (id, page) in present where listeners[id] == nil {
-      listeners[id] = Task { [events = page.events, wake] in
-        for await event in events where event.changesPreview { wake.yield() }
+      listeners[id] = Task { [hear, events = page.events, weak page] in
+        for await event in events {
+          guard let page else { return }
+          await hear(page, event)
+        }
       }
     }
+  }
+
+  package func stop() {
+    for listener in listeners.values { listener.cancel() }
+    listeners = [:]
   }
 }
 
@@ -125,7 +147,7 @@ struct LiveView {
 
 extension PageEvent {
   /// `false` for an event after which a preview of the page looks as before.
-  fileprivate var changesPreview: Bool {
+  package var changesPreview: Bool {
     switch self {
     case .log, .message, .exception, .missing, .updateAvailable: false
     default: true
@@ -155,11 +177,8 @@ extension PageInstance {
   /// - Throws: as `fireEvent`.
   package func fireEvent(inPreview ref: String, _ type: String, _ event: ScriptValue, changes: ScriptValue) async throws
   {
-    if tree[ref] == nil {
-      for (element, child) in embedded where ref.hasPrefix(element + "/") {
-        return try await child.fireEvent(
-          inPreview: String(ref.dropFirst(element.count + 1)), type, event, changes: changes)
-      }
+    if let (page, _, inner) = embeddedPage(of: ref) {
+      return try await page.fireEvent(inPreview: inner, type, event, changes: changes)
     }
     try await fireEvent(ref, type, event, changes: changes)
   }

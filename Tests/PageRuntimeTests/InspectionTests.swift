@@ -110,4 +110,67 @@ import Testing
       #expect(try await names(false) == ["length", "01", "name"])
     }
   }
+
+  @Test("debuggers see the elements of embedded pages at their places, and edit them")
+  func embeddedPages() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let part = """
+        // { "framework": "Vanilla" }
+        var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+        b.appendChild(d.createElement('text', { attr: { value: 'inside' }, style: { height: 30, marginTop: 5 } }))
+        """
+      fixture.origin.serve("/pages/part.js", Array(part.utf8))
+      let page = try await fixture.page(
+        """
+        add('div', { style: { height: 100 } })
+        var around = add('div', { style: { marginLeft: 50 } })
+        add('embed', { attr: { src: 'part.js' }, style: { height: 200 } }, around)
+        """)
+      await page.settle(within: .seconds(60))
+      let embed = try #require(await page.first("embed")?.ref)
+      let tree = try await ElementTree.read(record: try await page.answer(.tree))
+      let text = try #require(tree.first(.text("inside")))
+      #expect(text.ref.hasPrefix(embed + "/") && text.depth == 4)
+      #expect(tree[text.parent ?? ""]?.parent == embed && tree[embed]?.children.count == 1)
+      // The page itself has it not.
+      #expect(await page.tree[text.ref] == nil)
+      #expect(await page.embeddedPage(of: text.ref)?.element == embed)
+      let box = try await Self.answer(page, .box(ref: text.ref))
+      #expect(box["x"].int == 50 && box["y"].int == 105 && box["height"].int == 30, "\(box)")
+      _ = try await page.answer(.edit(ref: text.ref, attributes: [:], style: ["height": .integer(40)]))
+      #expect(try await Self.answer(page, .box(ref: text.ref))["height"].int == 40)
+      let gone = try await Self.answer(page, .edit(ref: embed + "/none", attributes: [:], style: [:]))
+      #expect(gone["refused"].string == "the page no longer has the element")
+      #expect(try await Self.answer(page, .box(ref: embed + "/none")) == .null)
+    }
+  }
+
+  @Test("an embedded page that makes the elements too many, or too deep, is left out")
+  func embeddingLimits() throws {
+    func tree(_ refs: [String], elements: Int = 10, depth: Int = 4) throws -> ElementTree {
+      var tree = ElementTree(elementLimit: elements, depthLimit: depth)
+      var description: ElementDescription?
+      for ref in refs.reversed() {
+        description = ElementDescription(ref: ref, type: "div", children: description.map { [$0] } ?? [])
+      }
+      if let description { try tree.apply(.createBody(description)) }
+      return tree
+    }
+    let host = try tree(["r", "e"])
+    for (page, count) in [
+      (try tree(["a", "b"]), 4), (try tree(["a", "b", "c"]), 5), (try tree(["a", "b", "c", "d"]), 2), (try tree([]), 2),
+    ] {
+      var shown = host
+      shown.embed(page, in: "e")
+      #expect(shown.count == count)
+      shown.embed(page, in: "none")
+      #expect(shown.count == count)
+    }
+    var small = try tree(["r", "e"], elements: 3)
+    small.embed(try tree(["a", "b"]), in: "e")
+    #expect(small.count == 2)
+    var twice = host
+    for _ in 0..<2 { twice.embed(try tree(["a"]), in: "e") }
+    #expect(twice.count == 3 && twice["e"]?.children == ["e/a"])
+  }
 }

@@ -157,6 +157,29 @@ public struct ElementTree: Hashable, Sendable {
     return tree
   }
 
+  /// Adds the elements of an embedded page below the element that shows it. Their refs begin with that element's and a slash,
+  /// as in documents of the page.
+  ///
+  /// Nothing is added if the tree would have too many elements, or be too deep.
+  mutating func embed(_ page: ElementTree, in ref: String) {
+    guard let place = elements.index(forKey: ref), let root = page.root, count + page.count <= elementLimit else {
+      return
+    }
+    let (prefix, depth) = (ref + "/", elements.values[place].depth + 1)
+    let added = page.preorder(from: root).map { element in
+      Element(
+        ref: prefix + element.ref, type: element.type, attributes: element.attributes, style: element.style,
+        events: element.events, children: element.children.map { prefix + $0 },
+        parent: element.parent.map { prefix + $0 } ?? ref, depth: depth + element.depth, image: element.image,
+        source: element.source)
+    }
+    guard added.allSatisfy({ $0.depth <= depthLimit && elements[$0.ref] == nil }) else { return }
+    elements.values[place].children.insert(prefix + root, at: 0)
+    for element in added { elements[element.ref] = element }
+    number(elements[ref]?.children ?? [])
+    for element in added { number(element.children) }
+  }
+
   // MARK: Changes
 
   private func element(_ ref: String) throws -> Element {

@@ -5,7 +5,8 @@ import Synchronization
 
 /// A question of a debugger to a page.
 package enum PageInspection: Codable, Hashable, Sendable {
-  /// The elements, with the cells of each `recycle-list`. The answer is `ElementTree.record`.
+  /// The elements, with the cells of each `recycle-list` and the elements of embedded pages, whose refs are those of the
+  /// page's HTML. The answer is `ElementTree.record`.
   case tree
   /// The place of an element. The answer is an ``InspectedBox``, or `null`.
   case box(ref: String)
@@ -72,8 +73,8 @@ extension PageInstance {
   /// - Throws: ``ScriptError`` if the page has no script, or its script is stopped.
   package func answer(_ inspection: PageInspection) async throws -> [UInt8] {
     switch inspection {
-    case .tree: return expandedTree.tree.record
-    case .box(let ref): return (layout.box(ref).map { InspectedBox($0).json } ?? .null).text
+    case .tree: return inspectedTree.record
+    case .box(let ref): return (inspectedBox(ref)?.json ?? .null).text
     case .edit(let ref, let attributes, let style):
       let refusal = edit(ref, attributes.mapValues { ScriptValue($0) }, style.mapValues { ScriptValue($0) })
       if let recorder { await recorder.flush(tree) }
@@ -91,6 +92,32 @@ extension PageInstance {
     return answer.withLock(\.self)
   }
 
+  /// The elements as debuggers see them.
+  private var inspectedTree: ElementTree {
+    var shown = expandedTree.tree
+    for (ref, page) in embedded { shown.embed(page.inspectedTree, in: ref) }
+    return shown
+  }
+
+  /// The embedded page of an element's ref in the HTML of this page; `nil` for an element of this page itself.
+  ///
+  /// - Returns: the page, the ref of the element that shows it, and the ref in its own HTML.
+  package func embeddedPage(of ref: String) -> (page: PageInstance, element: String, ref: String)? {
+    guard tree[ref] == nil, let (element, page) = embedded.first(where: { ref.hasPrefix($0.key + "/") }) else {
+      return nil
+    }
+    return (page, element, String(ref.dropFirst(element.count + 1)))
+  }
+
+  private func inspectedBox(_ ref: String) -> InspectedBox? {
+    guard let (page, element, inner) = embeddedPage(of: ref) else { return layout.box(ref).map { InspectedBox($0) } }
+    guard let frame = layout.box(element)?.pageFrame, let box = page.inspectedBox(inner) else { return nil }
+    let scale = 1 / page.unitsPerUnitAround
+    return InspectedBox(
+      x: frame.x + box.x * scale, y: frame.y + box.y * scale, width: box.width * scale, height: box.height * scale,
+      border: box.border.map { $0 * scale }, padding: box.padding.map { $0 * scale })
+  }
+
   /// The largest number of attributes, or of properties of its style, that an edited element has.
   private static let editLimit = 1_000
 
@@ -101,6 +128,7 @@ extension PageInstance {
   private func edit(
     _ ref: String, _ attributes: [String: ScriptValue], _ style: [String: ScriptValue]
   ) -> String? {
+    if let (page, _, inner) = embeddedPage(of: ref) { return page.edit(inner, attributes, style) }
     guard let element = tree[ref] else {
       return expandedTree.tree[ref] == nil
         ? "the page no longer has the element"

@@ -31,6 +31,8 @@ import Synchronization
     let stack: PageStack?
     /// Reports what changes in its HTML; `nil` if it has no viewers.
     var live: LivePage?
+    /// Listens to the pages that it embeds; `nil` until a debugger looks.
+    var listener: PageListener?
   }
 
   /// - Parameter fonts: the folders of fonts that the process can read, or the reason why it can draw no pages; `nil` if it is
@@ -233,9 +235,19 @@ import Synchronization
   func inspect(_ number: UInt64, _ inspection: PageInspection) async throws -> (PageReply, [UInt8]) {
     guard let resident = pages[number] else { throw PageFault.unknownPage }
     let before = resident.errors.count
+    if case .tree = inspection { listen(number, resident.page) }
     let found = try await resident.page.answer(inspection)
     let pending = await resident.page.settle(PageWait(settle: 0, timers: PendingWork.timerLimit.seconds))
     return (reply(resident.page, resident.errors, since: before, pending), found)
+  }
+
+  /// Reports from now on that pages have changed which a page embeds.
+  private func listen(_ number: UInt64, _ page: RelayedPage) {
+    if let listener = pages[number]?.listener { return listener.renew() }
+    pages[number]?.listener = PageListener(page) { [socket, root = page.id] page, event in
+      guard page.id != root, event.changesPreview else { return }
+      await socket.send(.event(page: number, name: LiveEvent.embedded), Array("{}".utf8))
+    }
   }
 
   /// Reports what changes in the HTML of a page, and returns the HTML as it is.
@@ -289,6 +301,7 @@ import Synchronization
   private func close(_ resident: Resident) async {
     roots[resident.registry] = nil
     resident.live?.stop()
+    resident.listener?.stop()
     await resident.page.destroy()
     await resident.stack?.empty()
     await resident.relaying?.value

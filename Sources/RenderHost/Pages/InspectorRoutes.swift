@@ -259,7 +259,7 @@ private final class PageNews: Sendable {
         }
       case "reloaded", "reopened":
         if let script = await script() { news.append(.replaced(script)) }
-      case "commands", "changed", "image", "snapshot", "renamed": changesElements = true
+      case "commands", "changed", "image", "source", "snapshot", "renamed", LiveEvent.embedded: changesElements = true
       default: break
       }
     }

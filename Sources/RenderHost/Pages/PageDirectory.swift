@@ -261,6 +261,10 @@ extension PageDirectory: WorkerPoolDelegate {
       configuration.development?.news(.threwInside(page, fault))
       return
     }
+    if name == LiveEvent.embedded {
+      known.log?.traffic?.log.append(name, details)
+      return
+    }
     if let told = LiveEvent.told(of: name) { known.live?.append(told, details) }
     // Readers of its events have the commands.
     if name == LiveEvent.patch { return }

@@ -31,10 +31,13 @@ struct InspectorTests {
     """
 
   static func running(
-    _ text: String = bundle, flags: [String] = ["--inspect-pages"], _ body: (Daemon, String) async throws -> Void
+    _ text: String = bundle, more: [String: String] = [:], flags: [String] = ["--inspect-pages"],
+    _ body: (Daemon, String) async throws -> Void
   ) async throws {
     let folder = try TemporaryDirectory()
-    try DaemonTests.write(text, to: folder.file("bundles/home.js"))
+    for (name, text) in more.merging(["home": text], uniquingKeysWith: { $1 }) {
+      try DaemonTests.write(text, to: folder.file("bundles/\(name).js"))
+    }
     try await Daemon.running(folder.file("bundles"), folder, ["--admin-token", token] + flags) { daemon in
       let opened = try await daemon.post("/pages", #"{"name":"home"}"#)
       let id = try #require(opened.headers["location"]?.split(separator: "/").last)
@@ -153,6 +156,38 @@ struct InspectorTests {
       // The script's next change counts.
       #expect(try await Self.click(daemon, id) == 200)
       _ = try await client.event("DOM.attributeModified") { $0["value"].string == "clicks: 1" }
+    }
+  }
+
+  @Test("developer tools have the elements of an embedded page, and hear of its changes")
+  func embeddedPage() async throws {
+    let home = Script.page(
+      "b.appendChild(d.createElement('embed', { attr: { src: 'part.js' }, style: { height: 300 } }))")
+    try await Self.running(home, more: ["part": Self.bundle]) { daemon, id in
+      let client = try await Self.attach(daemon, id)
+      _ = try await client.ask("DOM.getDocument")
+      // It may have been opened before or after the debugger has asked.
+      let deadline = ContinuousClock.now + .seconds(60)
+      var embed = ScriptValue.null
+      while embed["children"][0]["childNodeCount"].int ?? 0 == 0 {
+        try #require(ContinuousClock.now < deadline, "\(embed)")
+        try await Task.sleep(for: .milliseconds(20))
+        embed = try await client.ask("DOM.getDocument")["root"]["children"][0]["children"][0]
+      }
+      let body = embed["children"][0]["nodeId"]
+      try await client.ask("DOM.requestChildNodes", ["nodeId": body])
+      let text = try await client.event("DOM.setChildNodes") { $0["parentId"] == body }["nodes"][0]
+      #expect(embed["nodeName"].string == "embed" && text["nodeName"].string == "text")
+      #expect(try await client.ask("DOM.getBoxModel", ["nodeId": text["nodeId"]])["model"]["height"].int == 60)
+      let view = try #require(ScriptValue(json: try await daemon.get("/pages/\(id)/live").text))
+      let names = (text["attributes"].array ?? []).compactMap(\.string)
+      let ref = names[try #require(names.firstIndex(of: "data-ref")) + 1]
+      #expect(view["view"]["html"].string?.contains("data-ref=\"\(ref)\"") == true)
+      let fired = try await daemon.post(
+        "/pages/\(id)/live/events", #"{"events":[{"ref":"\#(ref)","type":"click"}]}"#, ["Origin": daemon.origin])
+      #expect(fired.status == 204)
+      let changed = try await client.event("DOM.attributeModified") { $0["value"].string == "clicks: 1" }
+      #expect(changed["nodeId"] == text["nodeId"])
     }
   }
 
