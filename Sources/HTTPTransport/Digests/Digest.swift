@@ -20,6 +20,12 @@ public struct MD5Digest: FixedSizeDigest, Hashable, Sendable, Codable, CustomStr
     self.bytes = bytes
   }
 
+  /// Reads hexadecimal digits of either case from bytes.
+  package init?(hexDigits: UnsafeBufferPointer<UInt8>) {
+    guard let bytes = Hex.decode(hexDigits, count: Self.byteCount) else { return nil }
+    self.bytes = bytes
+  }
+
   /// The lower-case hexadecimal digits.
   public var hex: String { Hex.encode(bytes) }
 }
@@ -41,6 +47,12 @@ public struct SHA256Digest: FixedSizeDigest, Hashable, Sendable, Codable, Custom
   /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
   public init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
+    self.bytes = bytes
+  }
+
+  /// Reads hexadecimal digits of either case from bytes.
+  package init?(hexDigits: UnsafeBufferPointer<UInt8>) {
+    guard let bytes = Hex.decode(hexDigits, count: Self.byteCount) else { return nil }
     self.bytes = bytes
   }
 

@@ -39,7 +39,8 @@ package enum Hex {
     text.utf8.withBytes { decode($0, count: count) }
   }
 
-  private static func decode(_ utf8: UnsafeBufferPointer<UInt8>, count: Int) -> [UInt8]? {
+  /// Returns `nil` unless the text has exactly `2 * count` hexadecimal digits, in either case.
+  package static func decode(_ utf8: UnsafeBufferPointer<UInt8>, count: Int) -> [UInt8]? {
     guard utf8.count == count * 2 else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)

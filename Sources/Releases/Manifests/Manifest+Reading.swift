@@ -42,8 +42,18 @@ extension Manifest {
       throw ManifestError.tooLarge(size: Int64(bytes.count), limit: limits.manifestBytes)
     }
     // The decoder would guess other encodings and replace invalid bytes.
-    guard String(validating: bytes, as: UTF8.self) != nil else { throw ManifestError.notUTF8 }
+    let isASCII = bytes.withUnsafeBufferPointer { $0.reduce(0, |) } < 0x80
+    guard isASCII || String(validating: bytes, as: UTF8.self) != nil else { throw ManifestError.notUTF8 }
     if let reason = ManifestError.notJSONReason(bytes) { throw ManifestError.notJSON(reason: reason) }
+    if let manifest = Self(plainly: bytes, limits: limits.json), manifest.faults(limits: limits).isEmpty {
+      self = manifest
+      return
+    }
+    try self.init(decoding: bytes, limits: limits)
+  }
+
+  /// Reads and validates a manifest of any format, however it is written.
+  init(decoding bytes: [UInt8], limits: ManifestLimits) throws {
     let draft: ManifestDraft
     do {
       draft = try JSONValue(reading: bytes, limits: limits.json).decoded()
@@ -54,6 +64,19 @@ extension Manifest {
     let faults = draft.faults + manifest.faults(limits: limits)
     guard faults.isEmpty else { throw ManifestError.invalid(faults) }
     self = manifest
+  }
+
+  /// Reads a manifest that is written plainly, whose faults are not looked for.
+  ///
+  /// - Returns: `nil` for any other, and if a part of it cannot be read.
+  init?(plainly bytes: [UInt8], limits: JSONLimits) {
+    guard let parts = PlainManifestReader.parts(of: bytes, limits: limits) else { return nil }
+    let limits = JSONLimits(depth: limits.depth, values: limits.values - parts.values)
+    guard let draft = try? JSONValue(reading: parts.rest, limits: limits).decoded(as: ManifestDraft.self),
+      draft.faults.isEmpty
+    else { return nil }
+    self = draft.manifest
+    (bundles, files) = (parts.bundles, parts.files)
   }
 }
 
@@ -117,25 +140,8 @@ private struct ManifestDraft: Decodable {
   }
 
   private mutating func entries(_ key: AnyKey, in container: KeyedDecodingContainer<AnyKey>) -> [Manifest.Entry] {
-    if let values = try? container.decode(JSONValue.self, forKey: key), let entries = Self.plainEntries(values) {
-      return entries
-    }
     guard let list = field(key, in: container, as: [Tolerant<Manifest.Entry>].self) else { return [] }
     return unwrap(list, listName: key.stringValue) { $0 }
-  }
-
-  /// Reads a list without faults, several times as fast as the decoder does.
-  ///
-  /// - Returns: `nil` if the decoder has to find the faults, or if it may read the list in another way.
-  private static func plainEntries(_ list: JSONValue) -> [Manifest.Entry]? {
-    guard case .array(let elements) = list else { return nil }
-    var entries: [Manifest.Entry] = []
-    entries.reserveCapacity(elements.count)
-    for element in elements {
-      guard case .object(let members) = element, let entry = Manifest.Entry(plain: members) else { return nil }
-      entries.append(entry)
-    }
-    return entries
   }
 
   private mutating func unwrap<Raw>(

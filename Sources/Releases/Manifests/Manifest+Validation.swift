@@ -24,8 +24,8 @@ extension Manifest {
       return faults
     }
 
-    var names: Set<String> = []
-    var paths: Set<String> = []
+    var names = Set<String>(minimumCapacity: bundles.count)
+    var paths = Set<String>(minimumCapacity: count)
     var total: Int64 = 0
     for (entries, kind) in [(bundles, "bundle"), (files, "file")] {
       for entry in entries {
@@ -118,6 +118,7 @@ extension Manifest {
 
   /// The reason why a path is refused; `nil` if every server and file system reads it as a place below its base.
   private static func pathFault(_ path: String) -> String? {
+    if isPlain(path) { return nil }
     if path.isEmpty { return "is empty" }
     if path.utf8.count > 4096 { return "is longer than 4096 bytes" }
     if path.hasControlCharacters { return "has control characters" }
@@ -137,6 +138,24 @@ extension Manifest {
     guard bytes.contains(UInt8(ascii: "%")) else { return nil }
     let lowercased = path.lowercased()
     return lowercased.contains("%2f") || lowercased.contains("%5c") ? "has an escaped separator" : nil
+  }
+
+  /// Returns `true` for a path of at most 255 letters, digits, dots, hyphens, low lines and slashes, none of whose segments is
+  /// empty or begins with a dot: that is most of them, and a manifest has tens of thousands.
+  private static func isPlain(_ path: String) -> Bool {
+    var former = UInt8(ascii: "/")
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        break
+      case UInt8(ascii: "."), UInt8(ascii: "/"):
+        if former == UInt8(ascii: "/") { return false }
+      default: return false
+      }
+      former = byte
+    }
+    return former != UInt8(ascii: "/") && path.utf8.count <= 255
   }
 
   /// Returns `true` for `.` and `..`, also with escaped dots.
