@@ -127,17 +127,25 @@ extension Preloader {
   ) async throws -> PreloadTally.Outcome {
     let disabled = Set(try await store.disabled(of: release.source).keys)
     report.disabled = disabled.sorted()
-    if options.only == nil, let counts = try await store.countsIfStored(of: release) {
-      report.count(counts, of: release)
-      announce([], of: release, upToDate: counts.storedBundles + counts.storedFiles)
+    var counts: ReleaseCounts
+    let diff: ManifestDiff
+    var unknown: [String] = []
+    if options.only == nil, let stock = try await store.stock(of: release) {
+      counts = stock.counts
+      diff = ManifestDiff(of: stock.absent, disabled: disabled) { _ in false }
+    } else {
+      let contents = try await store.contents(of: release)
+      let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
+      counts = ReleaseCounts(contents)
+      diff = ManifestDiff(of: contents.map(\.bundle), only: options.only, disabled: disabled) { stored.contains($0) }
+      unknown = (options.only ?? []).subtracting(contents.lazy.map(\.bundle.name)).sorted()
+    }
+    counts.onDemand += diff.onDemand.count
+    report.count(counts, of: release)
+    if diff.fetch.isEmpty, unknown.isEmpty, counts.stored + counts.onDemand == counts.all {
+      announce([], of: release, upToDate: counts.stored)
       return PreloadTally.Outcome(isComplete: true)
     }
-    let contents = try await store.contents(of: release)
-    let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
-    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only, disabled: disabled) { stored.contains($0) }
-    let names = Set(contents.map(\.bundle.name))
-    let unknown = (options.only ?? []).subtracting(names).sorted()
-    report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)
     // They can be fetched as soon as the manifest can.
     let passing = report.failures.first(where: \.isPassing)?.cause
     report.failures += unknown.map {
@@ -156,7 +164,7 @@ extension Preloader {
       report.failures += failures(required)
       report.leftOut += failures(diff.fetch.filter(\.isOptional))
       return PreloadTally.Outcome(
-        isComplete: required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count)
+        isComplete: required.isEmpty && counts.stored + report.leftOut.count + counts.onDemand == counts.all)
     }
     if !diff.fetch.isEmpty, let reason = store.readOnlyReason { throw PreloadError.readOnly(reason: reason) }
     try checkSpace(for: diff)
@@ -166,7 +174,7 @@ extension Preloader {
       tally.leaveOut(item, fault, isMismatch: false)
       return false
     }
-    announce(wanted, of: release, upToDate: diff.keep.count, bytes: diff.bytesToFetch)
+    announce(wanted, of: release, upToDate: counts.stored, bytes: diff.bytesToFetch)
     do {
       try await fetch(wanted, of: release, tally)
     } catch {
@@ -178,8 +186,7 @@ extension Preloader {
     var outcome = tally.outcome
     report.onDemand += outcome.left
     outcome.isComplete =
-      unknown.isEmpty && outcome.failed == 0
-      && diff.keep.count + diff.onDemand.count + outcome.settled == contents.count
+      unknown.isEmpty && outcome.failed == 0 && counts.stored + counts.onDemand + outcome.settled == counts.all
     return outcome
   }
 

@@ -126,7 +126,7 @@ public struct Preload: Sendable {
   public func cancel() { task.cancel() }
 }
 
-/// The difference between a release and the store: the contents to fetch and to keep.
+/// The difference between a release and the store: the contents to fetch.
 package struct ManifestDiff: Equatable, Sendable {
   /// One content to fetch, and the entries of the release that have it.
   package struct Fetch: Equatable, Sendable {
@@ -140,8 +140,6 @@ package struct ManifestDiff: Equatable, Sendable {
 
   /// The contents to fetch: launch bundles and files first, then idle ones.
   package let fetch: [Fetch]
-  /// The entries that are already in the store.
-  package let keep: [PageBundle]
   /// The entries that are fetched when a page opens them, and disabled bundles.
   package let onDemand: [PageBundle]
 
@@ -156,14 +154,11 @@ package struct ManifestDiff: Equatable, Sendable {
     of release: [PageBundle], only: Set<String>? = nil, disabled: Set<String> = [],
     isStored: (PageBundle) -> Bool
   ) {
-    var keep: [PageBundle] = []
     var onDemand: [PageBundle] = []
     var wanting: [ExpectedContent: [PageBundle]] = [:]
     var order: [ExpectedContent] = []
-    for bundle in release {
-      if isStored(bundle) {
-        keep.append(bundle)
-      } else if bundle.kind == .bundle, disabled.contains(bundle.name) {
+    for bundle in release where !isStored(bundle) {
+      if bundle.kind == .bundle, disabled.contains(bundle.name) {
         onDemand.append(bundle)
       } else if let only {
         if only.contains(bundle.name) { add(bundle) }
@@ -180,7 +175,6 @@ package struct ManifestDiff: Equatable, Sendable {
     let fetches = order.map { Fetch(expected: $0, bundles: wanting[$0] ?? []) }
     let canWait = { (fetch: Fetch) in fetch.bundles.allSatisfy { $0.preload == .idle } }
     fetch = fetches.filter { !canWait($0) } + fetches.filter(canWait)
-    self.keep = keep
     self.onDemand = onDemand
   }
 }

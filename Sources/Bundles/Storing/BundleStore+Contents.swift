@@ -142,27 +142,31 @@ extension BundleStore {
     }
   }
 
-  /// Counts the bundles and files of a release that needs no download: all entries but those on demand are stored, and
-  /// their files are as they were written. Their bytes are not read.
+  /// What the store has of a release: the numbers of its bundles and files, and the entries that are to be fetched since
+  /// they are neither stored nor on demand, in the manifest's order.
+  package typealias Stock = (counts: ReleaseCounts, absent: [PageBundle])
+
+  /// Returns what the store has of a release whose files are as they were written. Their bytes are not read.
   ///
-  /// - Returns: `nil` if something is missing, or a file was touched.
-  package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
+  /// - Returns: `nil` if a file is missing or was touched: then ``contents(of:)`` tells what is stored.
+  /// - Throws: ``StoreError``.
+  package func stock(of release: StoredRelease) async throws -> Stock? {
     guard let files = blobs.statusReader() else { return nil }
     let folders = try files.folders()
     if let checked = try await checked(release), checked.holds(at: now(), folders: folders.state) {
-      return checked.counts
+      return (checked.counts, [])
     }
-    guard let counts = try await counted(release, files) else { return nil }
+    guard let stock = try await counted(release, files, folders.state) else { return nil }
     let time = now()
-    if isWritable, time - Double(folders.modified) / 1e9 > CheckedFiles.settling {
-      let checked = CheckedFiles(time: time, folders: folders.state, counts: counts)
+    if stock.absent.isEmpty, isWritable, time - Double(folders.modified) / 1e9 > CheckedFiles.settling {
+      let checked = CheckedFiles(time: time, folders: folders.state, counts: stock.counts)
       // If it cannot be kept, the next launch looks again.
       try? await write { db in
         try db.execute(
           sql: "UPDATE \"release\" SET checked = ? WHERE id = ?", arguments: [checked.text, release.id])
       }
     }
-    return counts
+    return stock
   }
 
   private func checked(_ release: StoredRelease) async throws -> CheckedFiles? {
@@ -174,35 +178,75 @@ extension BundleStore {
     return (text ?? nil).flatMap { CheckedFiles($0) }
   }
 
-  /// Looks at every file of a release.
+  /// Looks at the files of a release, but for those that an earlier release has too and that were looked at with it.
   ///
+  /// - Parameter folders: the present state of the folders.
   /// - Returns: `nil` if one is missing or was touched.
-  private func counted(_ release: StoredRelease, _ files: BlobDirectory.StatusReader) async throws -> ReleaseCounts? {
-    try await read { db in
+  private func counted(
+    _ release: StoredRelease, _ files: BlobDirectory.StatusReader, _ folders: SHA256Digest
+  ) async throws -> Stock? {
+    try await read { [time = now()] db -> Stock? in
       var counts = ReleaseCounts()
-      var isStored = true
+      // An entry on demand may have been taken from what other entries have since then.
+      let isCovered = "listed.first <= ?2 AND listed.preload <> 'demand' AND listed.blob IS NOT NULL"
+      let covering = try Self.lookedAt(before: release, at: time, folders, db)
+      if covering > 0 {
+        _ = try db.firstRow(
+          """
+          SELECT COUNT(*), COALESCE(SUM(listed.kind = 'bundle'), 0) \(Self.ofRelease) AND \(isCovered)
+          """, [release.id, covering]
+        ) { row in
+          let (all, bundles): (Int, Int) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
+          (counts.bundles, counts.storedBundles) = (bundles, bundles)
+          (counts.files, counts.storedFiles) = (all - bundles, all - bundles)
+        }
+      }
       let cursor = try Row.fetchCursor(
         db.cachedStatement(
           sql: """
             SELECT listed.kind, listed.preload, blob.sha256, blob.size, blob.inode, blob.modified
-            \(Self.withBlob)
-            """), arguments: [release.id])
+            \(Self.withBlob) AND NOT (\(isCovered))
+            """), arguments: [release.id, covering])
+      var lacks = false
       // By their places, since a release has tens of thousands.
-      while isStored, let row = try cursor.next() {
+      while let row = try cursor.next() {
         let digest = try row.decode(SHA256Digest?.self, atIndex: 2)
         counts.count(Self.kind(try row.decode(String.self, atIndex: 0)), isStored: digest != nil)
         if let digest {
           let (size, inode, modified): (Int64, Int64, Int64) = try (
             row.decode(atIndex: 3), row.decode(atIndex: 4), row.decode(atIndex: 5)
           )
-          isStored = files.status(of: digest)?.isUnchanged(size: size, inode: inode, modified: modified) ?? false
-        } else {
+          guard files.status(of: digest)?.isUnchanged(size: size, inode: inode, modified: modified) == true else {
+            return nil
+          }
+        } else if Self.preload(try row.decode(String.self, atIndex: 1)) == .demand {
           counts.onDemand += 1
-          isStored = Self.preload(try row.decode(String.self, atIndex: 1)) == .demand
+        } else {
+          lacks = true
         }
       }
-      return isStored ? counts : nil
+      guard lacks else { return (counts, []) }
+      let absent = try db.rows(
+        """
+        SELECT \(Self.entryColumns)
+        \(Self.withBlob) AND listed.blob IS NULL AND listed.preload <> 'demand' ORDER BY position
+        """, [release.id], Self.bundle)
+      return (counts, absent)
     }
+  }
+
+  /// The newest of the source's earlier releases whose files were all looked at while the folders were as they are; 0 if
+  /// there is none.
+  private static func lookedAt(
+    before release: StoredRelease, at time: Double, _ folders: SHA256Digest, _ db: Database
+  ) throws -> Int64 {
+    let releases = try db.rows(
+      """
+      SELECT id, checked FROM "release"
+      WHERE source = (SELECT source FROM "release" WHERE id = ?1) AND id < ?1 AND checked IS NOT NULL ORDER BY id DESC
+      """, [release.id]
+    ) { row in (id: try row.decode(Int64.self, atIndex: 0), text: try row.decode(String.self, atIndex: 1)) }
+    return releases.first { CheckedFiles($0.text)?.holds(at: time, folders: folders) == true }?.id ?? 0
   }
 
   /// Returns the references that a release's bundles list for prefetching, each once.
@@ -383,11 +427,14 @@ package struct ReleaseCounts: Hashable, Sendable {
 
   package init() {}
 
-  /// - Parameter onDemand: the number of contents that are not stored and on demand.
-  init(_ contents: [StoredBundle], onDemand: Int) {
+  init(_ contents: [StoredBundle]) {
     for item in contents { count(item.bundle.kind, isStored: item.blob != nil) }
-    self.onDemand = onDemand
   }
+
+  /// The number of all bundles and files.
+  var all: Int { bundles + files }
+  /// The number of those that are stored.
+  var stored: Int { storedBundles + storedFiles }
 
   mutating func count(_ kind: PageBundle.Kind, isStored: Bool) {
     switch kind {

@@ -95,6 +95,19 @@ extension BundleStore {
     return Array(data)
   }
 
+  /// Returns `false` if the bytes of a release's manifest show that it has no rollout: the member's name is not in them, also
+  /// with escapes.
+  package func mayHaveRollout(_ release: StoredRelease) async throws -> Bool {
+    try await read { db in
+      try Bool.fetchOne(
+        db,
+        sql: """
+          SELECT instr(manifest, CAST('rollout' AS BLOB)) > 0 OR instr(manifest, CAST('\\u' AS BLOB)) > 0
+          FROM "release" WHERE id = ?
+          """, arguments: [release.id]) ?? false
+    }
+  }
+
   /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
   /// are taken over, and those of any source if the manifest gives their SHA-256.
   ///

@@ -346,9 +346,13 @@ struct ManifestCheck: Sendable {
     by known: StoredRelease?, beside manifest: Manifest, _ bytes: [UInt8]
   ) async throws -> Manifest? {
     guard let known, known.sequence == manifest.sequence else { return nil }
+    let isSigned = (signatures != nil || keeper != nil) && manifest.expires != nil
+    if !isSigned, manifest.rollout == nil {
+      // Most releases have never had one, and reading a manifest with many entries takes long.
+      guard try await store.mayHaveRollout(known) else { return nil }
+    }
     let stored = try await store.manifestBytes(of: known)
     let listed = stored == bytes ? manifest : try await fetcher.manifest(reading: stored)
-    let isSigned = (signatures != nil || keeper != nil) && manifest.expires != nil
     // Also a rollout that is over: its release stays the same.
     return isSigned || manifest.rollout != nil || listed.rollout != nil ? listed : nil
   }

@@ -102,6 +102,57 @@ struct ListedTests {
     #expect(try await store(later + 60).countsIfStored(of: release) == nil)
   }
 
+  @Test("files that were looked at are not looked at again with the next release, while their folders are as they were")
+  func filesOfTheNextRelease() async throws {
+    let fixture = try StoreFixture()
+    let first = try await fixture.activated(["a": "A", "b": "B", "c": "C"], named: "r1")
+    let later = Date().timeIntervalSince1970 + 100
+    let store = try BundleStore(at: StoreDirectory(fixture.folder.path), now: { later })
+    #expect(try await store.countsIfStored(of: first)?.storedBundles == 3)
+    // A change in place leaves the folder as it was.
+    let blob = try #require(try await store.contents(of: first).first?.blob)
+    let file = fixture.path(of: blob)
+    #expect(chmod(file, 0o644) == 0)
+    let handle = try #require(FileHandle(forWritingAtPath: file))
+    try handle.truncate(atOffset: 0)
+    try handle.close()
+    let next = try await fixture.register(
+      [StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "B2"), StoreFixture.bundle("c", "C")], named: "r2")
+    let stock = try #require(try await store.stock(of: next))
+    #expect(stock.absent == [try StoreFixture.bundle("b", "B2")])
+    #expect((stock.counts.bundles, stock.counts.storedBundles, stock.counts.onDemand) == (3, 2, 0))
+    try FileManager.default.removeItem(atPath: file)
+    #expect(try await store.stock(of: next) == nil)
+  }
+
+  @Test("an entry on demand whose bytes came since a look is looked at with the next release")
+  func bytesOnDemand() async throws {
+    let fixture = try StoreFixture()
+    let other = try #require(PageURL("http://other/manifest.json"))
+    let onDemand = try StoreFixture.bundle("d", "D", preload: .demand, withSHA256: true)
+    let first = try await fixture.register([StoreFixture.bundle("a", "A"), onDemand], named: "r1")
+    try await fixture.add("A", to: first)
+    #expect(try await fixture.store.activate(first))
+    let apart = try await fixture.register([StoreFixture.bundle("x", "D")], named: "x", for: other)
+    try await fixture.add("D", to: apart)
+    let later = Date().timeIntervalSince1970 + 100
+    let store = try BundleStore(at: StoreDirectory(fixture.folder.path), now: { later })
+    #expect(try await store.countsIfStored(of: first)?.onDemand == 1)
+    // The next release takes the bytes from the other source; no folder changes.
+    let next = try await fixture.register([StoreFixture.bundle("a", "A"), onDemand], named: "r2")
+    #expect(try await store.stock(of: next)?.counts.storedBundles == 2)
+    let blob = try #require(try await store.contents(of: next).last?.blob)
+    let file = fixture.path(of: blob)
+    #expect(chmod(file, 0o644) == 0)
+    let handle = try #require(FileHandle(forWritingAtPath: file))
+    try handle.truncate(atOffset: 0)
+    try handle.close()
+    try await store.write { db in
+      try db.execute(sql: "UPDATE \"release\" SET checked = NULL WHERE id = ?", arguments: [next.id])
+    }
+    #expect(try await store.stock(of: next) == nil)
+  }
+
   @Test("folders that have just changed are not believed the next time")
   func unsettledFolders() async throws {
     let fixture = try StoreFixture()

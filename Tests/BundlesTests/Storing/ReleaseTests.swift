@@ -78,6 +78,20 @@ struct ReleaseTests {
     #expect((counts.bundles, counts.storedBundles, counts.files, counts.onDemand) == (3, 2, 0, 1))
   }
 
+  @Test(
+    "a manifest whose texts have no \"rollout\", also with escapes, has none",
+    arguments: [
+      (#"{"release": "r", "bundles": []}"#, false), (#"{"rollout": {"percent": 1}}"#, true),
+      (#"{"rollo\u0075t": {"percent": 1}}"#, true), (#"{"name": "a rollout"}"#, true), (#"{"name": "a\nb"}"#, false),
+    ])
+  func rollouts(_ text: String, _ mayHaveOne: Bool) async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.store.register(
+      Manifest(release: "r", bundles: []), bytes: Array(text.utf8), bundles: [], for: fixture.source,
+      validators: Validators())
+    #expect(try await fixture.store.mayHaveRollout(release) == mayHaveOne)
+  }
+
   @Test("the bytes of a former release are taken over")
   func takenOverBytes() async throws {
     let fixture = try StoreFixture()

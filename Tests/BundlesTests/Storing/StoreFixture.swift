@@ -76,3 +76,10 @@ struct StoreFixture {
     try folder.names(in: subfolder)
   }
 }
+
+extension BundleStore {
+  /// The numbers of a release of which nothing is to be fetched; `nil` for any other.
+  func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
+    try await stock(of: release).flatMap { $0.absent.isEmpty ? $0.counts : nil }
+  }
+}
