@@ -121,7 +121,7 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "Releases",
+        "Containers", "HTTPCaching", "HTTPTransport", "Blobs", "CSQLite", "Releases",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

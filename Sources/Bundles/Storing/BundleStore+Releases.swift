@@ -1,4 +1,5 @@
 import Blobs
+import CSQLite
 import Foundation
 import GRDB
 import HTTPCaching
@@ -264,12 +265,13 @@ extension BundleStore {
   /// predecessor's ends with it.
   private static func list(_ bundles: [PageBundle], release: Int64, source: Int64, _ db: Database) throws {
     let lookup = try BlobLookup(source: source, db)
-    let open = try Row.fetchCursor(
-      db.cachedStatement(
-        sql: """
-          SELECT position, kind, name, url, size, md5, sha256, preload, prefetch, isOptional, location, blob FROM listed
-          WHERE source = ? AND last = \(Schema.endless) ORDER BY position
-          """), arguments: [source])
+    let statement = try db.cachedStatement(
+      sql: """
+        SELECT position, kind, name, url, size, md5, sha256, preload, prefetch, isOptional, location, blob FROM listed
+        WHERE source = ? AND last = \(Schema.endless) ORDER BY position
+        """)
+    let open = try Row.fetchCursor(statement, arguments: [source])
+    let listed = ListedRow(statement: statement.sqliteStatement)
     // Rows are written when all have been read.
     var ended: [Int] = []
     var new: [Int] = []
@@ -279,12 +281,12 @@ extension BundleStore {
       let position = try row.decode(Int.self, atIndex: 0)
       new += next..<max(next, min(position, bundles.count))
       next = max(next, position + 1)
-      guard position < bundles.count, try bundles[position].isListed(in: row) else {
+      guard position < bundles.count, listed.has(bundles[position]) else {
         ended.append(position)
         if position < bundles.count { new.append(position) }
         continue
       }
-      guard try row.decode(SHA256Digest?.self, atIndex: 11) == nil else { continue }
+      guard row.hasNull(atIndex: 11) else { continue }
       if let blob = try lookup.blob(of: bundles[position]) { found.append((position, blob)) }
     }
     new += min(next, bundles.count)..<bundles.count
@@ -409,19 +411,44 @@ extension BundleStore {
 extension PageBundle {
   /// The references to prefetch, as the column `prefetch` has them.
   fileprivate var prefetchList: String? { prefetch.isEmpty ? nil : prefetch.joined(separator: "\n") }
+}
 
-  /// Returns `true` if a row of `listed` has the same values: kind, name, URL, size, digests, preload,
-  /// prefetch, isOptional and location, from its second column on.
-  fileprivate func isListed(in row: Row) throws -> Bool {
-    try md5 == row.decode(MD5Digest.self, atIndex: 5)
-      && sha256 == row.decode(SHA256Digest?.self, atIndex: 6)
-      && size == row.decode(Int64?.self, atIndex: 4)
-      && url.text == row.decode(String.self, atIndex: 3)
-      && name == row.decode(String.self, atIndex: 2)
-      && kind.rawValue == row.decode(String.self, atIndex: 1)
-      && preload.rawValue == row.decode(String.self, atIndex: 7)
-      && prefetchList == row.decode(String?.self, atIndex: 8)
-      && isOptional == row.decode(Bool.self, atIndex: 9)
-      && location?.text == row.decode(String?.self, atIndex: 10)
+/// The row of `listed` at which a statement is, whose columns from the second on are kind, name, URL, size, digests,
+/// preload, prefetch, isOptional and location. Its values are compared where SQLite has them, since a release has tens of
+/// thousands of rows.
+private struct ListedRow {
+  let statement: SQLiteStatement
+
+  /// Returns `true` if the row has the values of an entry.
+  func has(_ bundle: PageBundle) -> Bool {
+    isBlob(bundle.md5.bytes, at: 5) && isBlob(bundle.sha256?.bytes, at: 6) && isInteger(bundle.size, at: 4)
+      && isText(bundle.url.text, at: 3) && isText(bundle.name, at: 2) && isText(bundle.kind.rawValue, at: 1)
+      && isText(bundle.preload.rawValue, at: 7) && isText(bundle.prefetchList, at: 8)
+      && isInteger(bundle.isOptional ? 1 : 0, at: 9) && isText(bundle.location?.text, at: 10)
   }
+
+  private func isText(_ text: String?, at column: Int32) -> Bool {
+    guard var text else { return isNull(column) }
+    guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return false }
+    return text.withUTF8 { has(UnsafeRawBufferPointer($0), at: column, sqlite3_column_text(statement, column)) }
+  }
+
+  private func isBlob(_ bytes: [UInt8]?, at column: Int32) -> Bool {
+    guard let bytes else { return isNull(column) }
+    guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return false }
+    return bytes.withUnsafeBytes { has($0, at: column, sqlite3_column_blob(statement, column)) }
+  }
+
+  private func has(_ expected: UnsafeRawBufferPointer, at column: Int32, _ found: UnsafeRawPointer?) -> Bool {
+    guard expected.count == Int(sqlite3_column_bytes(statement, column)) else { return false }
+    guard let found, let start = expected.baseAddress else { return expected.isEmpty }
+    return memcmp(start, found, expected.count) == 0
+  }
+
+  private func isInteger(_ number: Int64?, at column: Int32) -> Bool {
+    guard let number else { return isNull(column) }
+    return sqlite3_column_type(statement, column) == SQLITE_INTEGER && sqlite3_column_int64(statement, column) == number
+  }
+
+  private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 }
