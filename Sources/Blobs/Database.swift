@@ -39,6 +39,18 @@ extension FileSystem {
     ["-wal", "-shm", "-journal"].map { database.extended(by: $0) }
   }
 
+  /// Makes the log of a database, if it has none: one byte, which SQLite takes for an empty log.
+  ///
+  /// GRDB writes a transaction where there is no log or an empty one, so that its readers can open it. That would cost a
+  /// process which only reads four flushes: two now, and two when SQLite takes the log back as the last process closes
+  /// the database.
+  package static func makeLog(of database: StorePath) {
+    let log = database.extended(by: "-wal")
+    guard let size = status(database)?.size, size > 0, status(log) == nil else { return }
+    // Without it GRDB writes the transaction.
+    makeFileOfZero(log, like: database.lastName)
+  }
+
   /// Renames a database that cannot be used, and removes its log, which belongs to it.
   package static func putAside(database: StorePath, as aside: StorePath) throws {
     try rename(database, to: aside)

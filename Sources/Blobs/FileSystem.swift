@@ -257,6 +257,12 @@ package enum FileSystem {
     return result == 0
   }
 
+  /// Makes a file with one zero byte, with the owner and permissions of another file in its folder. It has its name only
+  /// once it is whole. Nothing is made if there is a file with the name, or if the file system does not allow it.
+  static func makeFileOfZero(_ path: StorePath, like other: String) {
+    _ = try? inFolder(of: path) { folder, name in pk_make_file_of_zero(folder, name, other) }
+  }
+
   /// Removes a file or a link.
   ///
   /// - Returns: `true` if there was one.

@@ -13,7 +13,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -55,6 +57,27 @@ static inline int pk_open_without_links(int folder, const char *path, int flags,
   how.mode = flags & O_CREAT ? permissions : 0;
   how.resolve = RESOLVE_NO_SYMLINKS;
   return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+}
+
+// Makes a file with one zero byte, with the owner and the permissions of another file in the same folder. It has its name
+// only once it is whole. Returns 0, or -1 if there is a file with the name, or if the file system or the container does not
+// allow it.
+static inline int pk_make_file_of_zero(int folder, const char *name, const char *other) {
+  struct stat status;
+  if (fstatat(folder, other, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  // Without the prefix it is for programs of GNU alone.
+  int file = openat(folder, ".", __O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file < 0) return -1;
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  int result = -1;
+  // Only root gives files to others.
+  if (write(file, "", 1) == 1 && (fchown(file, status.st_uid, status.st_gid) == 0 || geteuid() != 0) &&
+      fchmod(file, status.st_mode & 0777) == 0) {
+    result = linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
+  }
+  close(file);
+  return result;
 }
 
 // Casts, which Swift does not import.

@@ -183,6 +183,7 @@ struct Recovery {
       }
       // If the log were a link, SQLite would write to the link's target.
       for log in FileSystem.logs(of: directory.databaseFile) { try directory.makeWay(for: .file, at: log) }
+      FileSystem.makeLog(of: directory.databaseFile)
       let database = try StoreDatabase(writing: path, lock: lock)
       if database.wasMade { try takeInBlobs(database) }
       return database

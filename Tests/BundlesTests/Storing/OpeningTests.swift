@@ -50,6 +50,33 @@ struct OpeningTests {
     }
   }
 
+  @Test("a process that only reads a store does not write to its database, and leaves no log")
+  func unwrittenDatabase() async throws {
+    let folder = try TemporaryDirectory()
+    let database = folder.file("store.sqlite")
+    func use() async throws {
+      let store = try BundleStore(at: StoreDirectory(folder.path))
+      #expect(try await store.sources().isEmpty)
+    }
+    func closed() async throws -> FileStatus {
+      // The connections are closed when the last reference has gone.
+      let deadline = ContinuousClock.now + .seconds(10)
+      while Damage.exists(database + "-wal") {
+        try #require(ContinuousClock.now < deadline, "the log is still there")
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      return try #require(FileStatus(ofLink: database))
+    }
+    try await use()
+    let made = try await closed()
+    try await use()
+    #expect(try await closed() == made)
+    // Of a process that ended before it closed the database.
+    try Damage.overwrite(database + "-wal", with: "\0")
+    try await use()
+    #expect(try await closed() == made)
+  }
+
   @Test func aFolderThatCannotBeMadeIsNamed() throws {
     let folder = try TemporaryDirectory()
     try Damage.overwrite(folder.file("file"), with: "")
