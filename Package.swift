@@ -47,7 +47,6 @@ let package = Package(
   ],
   targets: [
     // C libraries: a module map and a shim of what Swift cannot call directly.
-    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -56,6 +55,8 @@ let package = Package(
     .systemLibrary(name: "CLinux"),
     // SQLite's own functions, and reads that do not wait.
     .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+    // Loads libcurl when the first request goes out, and is built with its headers.
+    .target(name: "CCurl"),
     // Loads JavaScriptCore when the first script is to run, and so is not linked with it.
     .target(name: "CJavaScriptCore"),
     // Loads libnats when the first connection is made, and is built without it.
@@ -277,7 +278,8 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "Blobs", "Fleet", "PageKit", "PageWorkers", "Publishing", "Releases", "RenderHost", "ServerKit", "CLinux",
+        "Blobs", "CurlTransport", "Fleet", "PageKit", "PageWorkers", "Publishing", "Releases", "RenderHost",
+        "ServerKit", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

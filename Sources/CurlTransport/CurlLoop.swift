@@ -242,15 +242,23 @@ final class CurlMailbox: Sendable {
   nonisolated(unsafe) let multi: UnsafeMutableRawPointer
   private let state = Mutex<State>(([], false))
 
-  /// `true` if libcurl can be used. The first access sets libcurl up.
-  static let initialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+  /// The reason why libcurl cannot be used; `nil` if it can. The first access loads it and sets it up.
+  private static let problem: String? =
+    pk_load_curl().map { String(cString: $0) }
+    ?? (curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK ? nil : "cannot be set up")
 
-  init() throws {
-    guard Self.initialised, let multi = curl_multi_init() else {
-      throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
+  /// Loads libcurl and makes one of its handles.
+  ///
+  /// - Throws: ``TransportError`` if libcurl is not installed, or cannot be set up.
+  static func handle(_ make: () -> UnsafeMutableRawPointer?) throws -> UnsafeMutableRawPointer {
+    guard problem == nil, let handle = make() else {
+      throw TransportError.failed(
+        url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: problem ?? "cannot be set up")
     }
-    self.multi = multi
+    return handle
   }
+
+  init() throws { multi = try Self.handle { curl_multi_init() } }
 
   func post(_ command: CurlCommand) {
     let isAccepted = state.withLock { state in

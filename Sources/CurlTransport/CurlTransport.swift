@@ -52,7 +52,7 @@ public final class CurlTransport: CallbackTransporting {
 
   /// Makes a transport, and starts its thread.
   ///
-  /// - Throws: ``TransportError`` if libcurl cannot be set up.
+  /// - Throws: ``TransportError`` if libcurl cannot be loaded or set up.
   public init(_ configuration: Configuration = Configuration()) throws {
     let mailbox = try CurlMailbox()
     self.mailbox = mailbox
@@ -131,8 +131,13 @@ public final class CurlTransport: CallbackTransporting {
     await thread.end()
   }
 
-  /// The versions of libcurl and of the libraries that it was built with, as it reports them.
-  package static var libraryVersion: String { String(cString: curl_version()) }
+  /// The versions of libcurl and of the libraries that it was built with, as it reports them; or the reason why it cannot be
+  /// loaded.
+  package static var libraryVersion: String { String(cString: pk_load_curl() ?? UnsafePointer(curl_version())) }
+
+  /// Begins to load libcurl on a thread of its own, which takes a few milliseconds, for a process that will soon send a
+  /// request. A transport that is made meanwhile waits for that.
+  package static func loadAhead() { Thread.detachNewThread { _ = pk_load_curl() } }
 }
 
 /// Cancels its transfer when its last reader is released. Until then the transport has an owner, and so its thread goes

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Blobs
+import CurlTransport
 import Dispatch
 import Foundation
 import Logging
@@ -11,11 +12,14 @@ import UnixSignals
 enum Program {
   /// A worker confines itself before any thread starts, so this function never awaits.
   static func main() {
-    if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
+    let command = CommandLine.arguments.dropFirst().first
+    if command == "worker" { WorkerMain.run(for: "bundlectl") }
     if let problem = AddressSpace.problem(least: AddressSpace.leastToRun) {
       Terminal.report(problem)
       exit(1)
     }
+    // It always sends a request, but for a wrong usage: libcurl is loaded while the arguments are read and the store opens.
+    if command == "preload" { CurlTransport.loadAhead() }
     Task {
       await Bundlectl.main()
       exit(0)

@@ -9,11 +9,9 @@ final class CookieShare: Sendable {
   nonisolated(unsafe) private let handle: UnsafeMutableRawPointer
   private let locks: ShareLocks
 
-  /// - Throws: ``TransportError`` if libcurl cannot be set up, or was built without cookies.
+  /// - Throws: ``TransportError`` if libcurl cannot be loaded or set up, or was built without cookies.
   init() throws {
-    guard CurlMailbox.initialised, let share = curl_share_init() else {
-      throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
-    }
+    let share = try CurlMailbox.handle { curl_share_init() }
     handle = share
     locks = ShareLocks()
     let context = Unmanaged.passUnretained(locks).toOpaque()

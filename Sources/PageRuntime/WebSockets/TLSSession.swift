@@ -46,7 +46,7 @@ final class TLSTrust: Sendable {
     var files = [named.file ?? String(cString: X509_get_default_cert_file())]
     var directories = (named.directories ?? String(cString: X509_get_default_cert_dir())).split(separator: ":")
       .map { String($0) }
-    if named.file == nil, named.directories == nil {
+    if named.file == nil, named.directories == nil, pk_load_curl() == nil {
       let curl = curl_version_info(CURLVERSION_SEVENTH).pointee
       if let file = curl.cainfo { files.append(String(cString: file)) }
       if let directory = curl.capath { directories.append(String(cString: directory)) }

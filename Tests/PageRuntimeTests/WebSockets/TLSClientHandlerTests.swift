@@ -227,6 +227,7 @@ struct TLSClientHandlerTests {
 
   @Test("the authorities of libcurl count, unless OpenSSL's variables name others")
   func places() throws {
+    #expect(pk_load_curl() == nil)
     let curl = curl_version_info(CURLVERSION_SEVENTH).pointee
     let usual = TLSTrust(system: [:])
     #expect(curl.cainfo.map { usual.files.contains(String(cString: $0)) } != false)
