@@ -2,7 +2,8 @@ import Foundation
 import TestServers
 import Testing
 
-/// The script engine's library: only a process that runs scripts loads it.
+/// Libraries that are loaded when they are needed: the script engine's by a process that runs scripts, libcurl by one that
+/// sends requests.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineLoadingTests {
   private static let page =
@@ -48,7 +49,10 @@ struct EngineLoadingTests {
       #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: pid))
       let workers = try Self.children(of: pid)
       #expect(workers.count == 1)
-      for worker in workers { #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: worker)) }
+      for worker in workers {
+        #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: worker))
+        #expect(try !LoadedLibraries.contain("libcurl", in: worker))
+      }
       site.origin.release("/slow.json")
       #expect(await run.result().status == 0)
     }
@@ -89,6 +93,23 @@ struct EngineLoadingTests {
       #expect(preload.status == 0, "\(preload.error)")
       let doctor = try await Command.run("doctor", "--store", site.store, environment: environment)
       #expect(doctor.output.contains("– pages      cannot run here: \(reason)"), "\(doctor.output)")
+    }
+  }
+
+  @Test("without libcurl a preload fails with the package to install, and a command without requests works")
+  func noTransport() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": Self.page])
+      #expect(try await Command.run("preload", "--manifest", site.manifest, "--store", site.store).status == 0)
+      // The loader finds a file that is not a library.
+      try site.write("", to: "libraries/libcurl.so.4")
+      let environment = ["LD_LIBRARY_PATH": site.folder.file("libraries")]
+      let preload = try await Command.run(
+        "preload", "--manifest", site.manifest, "--store", site.store, environment: environment)
+      #expect(preload.status == 1)
+      #expect(preload.error.contains("libcurl cannot be loaded: install libcurl4"), "\(preload.error)")
+      let status = try await Command.run("status", "--store", site.store, environment: environment)
+      #expect(status.status == 0, "\(status.error)")
     }
   }
 
