@@ -42,8 +42,9 @@ struct PlainEntryTests {
   @Test(
     "a manifest that is written plainly is read byte by byte, and as the decoder reads it",
     arguments: [
-      Self.manifest, #"{"release":"r","bundles":[]}"#, #" { "bundles" : [ ] , "release" : "r" } "#,
-      #"{"release":"r","files":[{"path":"f","md5":"\#(Self.md5)"}],"bundles":[]}"#,
+      Self.manifest, #"{"schema":1,"release":"r","bundles":[]}"#,
+      #" { "schema":1, "bundles" : [ ] , "release" : "r" } "#,
+      #"{"schema":1,"release":"r","files":[{"path":"f","md5":"\#(Self.md5)"}],"bundles":[]}"#,
     ])
   func plainManifests(_ text: String) throws {
     let bytes = Array(text.utf8)
@@ -54,13 +55,16 @@ struct PlainEntryTests {
   @Test(
     "a manifest of another form is left to the decoder",
     arguments: [
-      "[]", "{}", #"{"bundles":[],"bundles":[{"path":"a"}],"release":"r"}"#, #"{"bundl\u0065s":[],"release":"r"}"#,
-      #"{"bundles":[],"filesMd5":[],"release":"r"}"#, #"{"bundles":[],"release":"r"}x"#,
-      #"{"bundles":[],"release":"r",}"#,
-      #"{"bundles":[],"release":"r""#, #"{"bundles":{},"release":"r"}"#, #"{"bundles":[{}],"release":"r"}"#,
-      #"{"bundles":[{"path":"a","md5":"\#(Self.md5)"},],"release":"r"}"#, #"{"bundles":[],"release":1}"#,
-      #"{"bundles":[],"schema":2,"release":"r"}"#, #"{"bundles":[],"release":"r","x":1 2}"#,
-      #"{"bundles":[{"path":"a","md5":"\#(Self.md5)","x":\#(Self.nested)}],"release":"r"}"#,
+      "[]", "{}", #"{"schema":1,"bundles":[],"bundles":[{"path":"a"}],"release":"r"}"#,
+      #"{"schema":1,"bundl\u0065s":[],"release":"r"}"#,
+      #"{"schema":1,"bundles":[],"filesMd5":[],"release":"r"}"#, #"{"schema":1,"bundles":[],"release":"r"}x"#,
+      #"{"schema":1,"bundles":[],"release":"r",}"#,
+      #"{"schema":1,"bundles":[],"release":"r""#, #"{"schema":1,"bundles":{},"release":"r"}"#,
+      #"{"schema":1,"bundles":[{}],"release":"r"}"#,
+      #"{"schema":1,"bundles":[{"path":"a","md5":"\#(Self.md5)"},],"release":"r"}"#,
+      #"{"schema":1,"bundles":[],"release":1}"#,
+      #"{"bundles":[],"schema":2,"release":"r"}"#, #"{"schema":1,"bundles":[],"release":"r","x":1 2}"#,
+      #"{"schema":1,"bundles":[{"path":"a","md5":"\#(Self.md5)","x":\#(Self.nested)}],"release":"r"}"#,
     ])
   func otherManifests(_ text: String) {
     #expect(Manifest(plainly: Array(text.utf8), limits: ManifestLimits.standard.json) == nil)
