@@ -106,10 +106,14 @@ extension Preloader {
     feed.setTotals { $0.phase = .activating }
     var hasSwitched = false
     if outcome.isComplete {
-      hasSwitched = try await store.activate(release, leavingIdle: outcome.left > 0)
+      var source = try await store.source(release.source)
+      // Most launches change nothing, and a look at that needs no transaction that may write.
+      if store.requiresSignatures || source?.current?.id != release.id {
+        hasSwitched = try await store.activate(release, leavingIdle: outcome.left > 0)
+        source = try await store.source(release.source)
+      }
       report.activated = report.activated || hasSwitched
       if hasSwitched { news?.send(.release(release)) }
-      let source = try await store.source(release.source)
       if let source, source.isHeld, source.current?.id != release.id { report.held = source.current?.name }
       if let source, source.withholds(release) { report.withheld = source.current?.name }
     }
