@@ -255,7 +255,7 @@ import Testing
     let hints = LimitHints.development
     for (text, end) in [
       (
-        PageFailure(WorkerError.ended(.memory(found: 2 << 30, limit: 1 << 30), isCulprit: true), url: "u", hints)
+        PageFailure(WorkerError.ended(.memory(found: 2 << 30, limit: 1 << 30), .thisPage), url: "u", hints)
           .description, "1024 MiB (--memory)"
       ),
       (PageFailure(WorkerError.noMemory(limit: 1 << 30), url: "u", hints).description, "1024 MiB each (--memory)"),
