@@ -168,6 +168,9 @@ package final class RunningProgram: Sendable {
     return peak
   }
 
+  /// The ids of its process, and of those that it and its children have started.
+  package var processes: [pid_t] { Self.descendants(of: identifier) }
+
   /// A process, and those that it and its children have started.
   private static func descendants(of process: pid_t) -> [pid_t] {
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []

@@ -166,7 +166,9 @@ extension Settings {
   static let pages: [Setting<Settings>] = [
     .count(
       .workers, \.workers, in: 0...256,
-      help: "The number of processes that run pages; 0 for a host without pages. (default: one for each core)"),
+      help:
+        "The number of processes that run pages; 0 for a host without pages. A gateway alone has none. (default: one for each core)"
+    ),
     .time(
       .pageTime, \.pageTime, atLeast: .milliseconds(10), help: "The time limit of one entry into a page. (default: 5)"),
     .size(

@@ -165,6 +165,28 @@ struct DaemonTests {
     }
   }
 
+  @Test(
+    "a gateway alone starts no worker, also with --workers, has no routes of pages, and is ready without a check of workers"
+  )
+  func gatewayWithoutWorkers() async throws {
+    let folder = try TemporaryDirectory()
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
+      origin.serve("/page.js", Array(Self.bundle("hello").utf8))
+      let url = origin.url(for: "/page.js")
+      let flags = ["--gateway", "127.0.0.1:0", "--origin", origin.url(for: ""), "--allow-origin", origin.url(for: "")]
+      try await Daemon.running(nil, folder, flags) { daemon in
+        let gateway = try await daemon.gateway()
+        #expect(try await daemon.get("/page.js", at: "http://\(gateway)").status == 200)
+        #expect(try await daemon.post("/pages", #"{"url":"\#(url)"}"#).status == 404)
+        #expect(try await daemon.get("/render?url=\(url)").status == 404)
+        #expect(daemon.program.processes == [daemon.program.identifier])
+        #expect(try await daemon.workers().isEmpty)
+        let ready = try await daemon.get("/readyz")
+        #expect(ready.status == 200 && !ready.text.contains("workers"), "\(ready.text)")
+      }
+    }
+  }
+
   @Test("killed workers do not leak file descriptors")
   func workerDescriptors() async throws {
     let folder = try TemporaryDirectory()

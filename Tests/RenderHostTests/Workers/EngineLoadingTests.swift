@@ -47,6 +47,7 @@ struct EngineLoadingTests {
       #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: daemon.program.identifier))
       let workers = try await daemon.workers()
       #expect(!workers.isEmpty)
+      #expect(Set(workers).isSubset(of: daemon.program.processes))
       for worker in workers { #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: worker)) }
     }
   }
