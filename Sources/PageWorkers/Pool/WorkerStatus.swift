@@ -96,7 +96,11 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The error for those who use pages: without what the process has written.
   package func told(_ hints: LimitHints) -> String {
-    if case .ended(.ended(let how, _), let blame) = self { Self.ended(.ended(how), blame).text(hints) } else { text(hints) }
+    if case .ended(.ended(let how, _), let blame) = self {
+      Self.ended(.ended(how), blame).text(hints)
+    } else {
+      text(hints)
+    }
   }
 }
 

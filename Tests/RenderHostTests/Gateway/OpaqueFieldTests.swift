@@ -173,8 +173,8 @@ struct OpaqueFieldTests {
         let head: [UInt8] = [0, 0, UInt8(fields.count), 1, 5, 0, 0, 0, 1]
         client.send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0] + head + fields)
         // In the field, and in the body.
-        try await client.received.wait(within: .seconds(20)) { $0.isClosed || $0.bytes.ranges(of: value).count == 2 }
-        #expect(client.received.read { $0.bytes.ranges(of: value).count } == 2, "\(value)")
+        try await client.received.wait(within: .seconds(20)) { $0.isClosed || $0.bytes.ranges(of: value).count > 1 }
+        #expect(client.received.read { $0.bytes.ranges(of: value).count } > 1, "\(value)")
         client.close()
       }
       #expect(origin.connections.read { Array($0.map(\.received).joined()) }.contains(Self.values[3]))

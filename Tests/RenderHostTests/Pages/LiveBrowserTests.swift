@@ -172,7 +172,7 @@ import Testing
         const same = (what, a, b) => check(what, ['left', 'top', 'width', 'height'].every(side =>
           Math.abs(a.getBoundingClientRect()[side] - b.getBoundingClientRect()[side]) < 1))
         same('the box is around the element', box, element('clicks: 0'))
-        check('the box has a label: ' + box.dataset.label, /^text [0-9.]+ × [0-9.]+$/.test(box.dataset.label))
+        check('the box has a label: ' + box.dataset.label, /^text [0-9.]+ \\u00D7 [0-9.]+$/.test(box.dataset.label))
         tell('pick')
         await until('the picker', () => doc().documentElement.classList.contains('live-picks'))
         const link = element('go')
