@@ -84,7 +84,7 @@ struct PageTestReadingTests {
       ),
       (
         "{\"page\": \"a.js\", \"steps\": [\n  {\"tap\": \".red\"}]}",
-        "2:11: expected an element: \"#id\", \"text=…\", or a type such as \"list\", found \".red\""
+        "2:11: expected an element: \"#id\", \"text=…\", a type such as \"list\", or \"cell[3]\", found \".red\""
       ),
       (
         "{\"page\": \"a.js\", \"steps\": [{\"tap\": \"list\", \"within\": \"1s\"}]}",
@@ -164,6 +164,15 @@ struct PageTestReadingTests {
     #expect(none?.reason.hasPrefix("expected a folder with answers.json, found none") == true)
   }
 
+  @Test("a time may have milliseconds, and a seed that is too long for a number is a text")
+  func longValues() throws {
+    let test = try Self.read(
+      #"{"page": "a.js", "time": "2026-02-03T04:05:06.250Z", "seed": "18446744073709551615", "steps": []}"#)
+    #expect(test.determinism.time == Date(timeIntervalSince1970: 1_770_091_506.25))
+    #expect(test.determinism.seed == .max)
+    #expect(throws: TestFileError.self) { try Self.read(#"{"page": "a.js", "seed": "-1", "steps": []}"#) }
+  }
+
   @Test("a file that is too long or has too many steps is refused")
   func bounds() throws {
     let steps = Array(repeating: #"{"tap": "list"}"#, count: PageTest.stepLimit + 1).joined(separator: ",")
@@ -177,10 +186,11 @@ struct PageTestReadingTests {
   }
 
   @Test(
-    "an element is named by its id, its text or its type",
+    "an element is named by its id, its text, its type, or its place among those of its type",
     arguments: [
       ("#a", ElementQuery.id("a")), ("text=a b", .text("a b")), ("list", .type("list")),
-      ("cell-slot", .type("cell-slot")),
+      ("cell-slot", .type("cell-slot")), ("cell[3]", .type("cell")),
+      ("cell[0]", nil), ("cell[]", nil), ("cell[+1]", nil), ("[3]", nil), ("cell[3] ", nil), ("cell[1234567]", nil),
       ("", nil), ("#", nil), ("text=", nil), (".a", nil), ("a b", nil), ("1", nil), ("é", nil),
     ] as [(String, ElementQuery?)])
   func selectors(_ text: String, _ query: ElementQuery?) { #expect(ElementSelector(text)?.query == query) }

@@ -124,6 +124,57 @@ struct ReplayCommandTests {
     }
   }
 
+  @Test("a recording becomes a test, which passes, and fails when the bundle is changed")
+  func asTest() async throws {
+    try await Site.running { (site: Site) async throws in
+      let file = try await Self.record(site, [])
+      let folder = site.folder.file("tests")
+      let made = try await Command.run("replay", file, "--as-test", folder, environment: ["CI": ""])
+      #expect(made.status == 0, "\(made.output)\(made.error)")
+      #expect(made.output.contains("1 test: 1 passed, 0 failed; 2 snapshots written"), "\(made.output)")
+      let text = try String(contentsOfFile: "\(folder)/a.test.json", encoding: .utf8)
+      #expect(
+        text.contains(#"    {"tap": "text=tap 1"},\#n    {"tap": "text=tap 2"},\#n    {"snapshot": "end"}"#), "\(text)")
+      #expect(text.contains(#"  "answers": "answers/a""#), "\(text)")
+      let body = try String(contentsOfFile: "\(folder)/answers/a/1.json", encoding: .utf8)
+      #expect(body == #"{"name":"Ann"}"#)
+      #expect(try await Command.run("test", folder, "--ci", "--timeout", "100s").status == 0)
+      let again = try await Command.run("replay", file, "--as-test", folder)
+      #expect(again.status == 1 && again.error.contains("\(folder)/a.js is there already"), "\(again.error)")
+      try site.write(Self.script("(n === 3 ? 'three' : n)"), to: "tests/a.js")
+      let changed = try await Command.run("test", folder, "--ci", "--timeout", "100s")
+      #expect(changed.status == 1 && changed.output.contains("tap three"), "\(changed.output)")
+    }
+  }
+
+  @Test("a test whose elements end otherwise than the recording is said to, and fails")
+  func otherEnd() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(
+        """
+        // { "framework": "Vanilla" }
+        var d = weex.document, b = d.createBody('div'), env = weex.config.bundleUrl
+        d.documentElement.appendChild(b)
+        b.appendChild(d.createElement('text', { attr: { value: env.indexOf('first') > 0 ? 'here' : 'elsewhere' } }))
+        """, to: "first/a.js")
+      let file = site.folder.file("a.recording")
+      let page = site.folder.file("first/a.js")
+      #expect(try await Command.run("render", page, "--store", site.store, "--record", file).status == 0)
+      let folder = site.folder.file("tests")
+      let made = try await Command.run("replay", file, "--as-test", folder, environment: ["CI": ""])
+      #expect(made.status == 1, "\(made.output)\(made.error)")
+      #expect(made.output.contains("the test ends with other elements than the recording"), "\(made.output)")
+      #expect(made.output.contains(#"-  text #1 value="here""#), "\(made.output)")
+      #expect(made.output.contains(#"+  text #1 value="elsewhere""#), "\(made.output)")
+    }
+  }
+
+  @Test("--as-test with what runs no test is wrong usage", arguments: [["--list"], ["--show", "1"], ["--json"]])
+  func wrongTest(_ more: [String]) async throws {
+    let result = try await Command.start(["replay", "a.recording", "--as-test", "tests"] + more).result()
+    #expect(result.status == 64 && result.error.contains("--as-test"), "\(result.error)")
+  }
+
   @Test("a file that is damaged, foreign or newer is refused with the byte")
   func damaged() async throws {
     try await Site.running { (site: Site) async throws in

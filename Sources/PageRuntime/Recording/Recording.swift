@@ -270,8 +270,10 @@ package struct RecordedStep: Sendable {
   package let commands: [RenderCommand]
   /// The digest of the changes.
   package let digest: String
+  /// The calls that the script has made.
+  package let made: [RecordedCall]
   /// The calls that the script has made, each in one line.
-  package let calls: [String]
+  package var calls: [String] { made.map(\.title) }
   /// The texts that it has logged.
   package let logs: [String]
   /// The messages of the errors that it has thrown, and of the one that ended it.
@@ -290,8 +292,9 @@ package struct RecordedStep: Sendable {
     commands = try reader.commands(members["commands"] ?? .null)
     digest = ScriptValue(members["digest"] ?? .null).string ?? ""
     func list(_ name: String) throws -> [ScriptValue] { try members[name].map(reader.value)?.array ?? [] }
-    calls = try list("calls").map { call in
-      "\(call[0].string ?? "").\(call[1].string ?? "")(\((call[2].array ?? []).map(\.outlineText).joined(separator: ", ")))"
+    made = try list("calls").map { call in
+      RecordedCall(
+        module: call[0].string ?? "", method: call[1].string ?? "", arguments: call[2].array ?? [])
     }
     logs = try list("logs").map { "\($0[0].string ?? "log"): \($0[1].string ?? "")" }
     exceptions =
@@ -301,6 +304,96 @@ package struct RecordedStep: Sendable {
       if let message = answer["error"].string { return .error(message) }
       return .value(answer["value"])
     }
+  }
+}
+
+/// A call that a recorded script has made.
+package struct RecordedCall: Sendable {
+  /// The module; for a component, the ref of its element behind `#`.
+  package let module: String
+  package let method: String
+  package let arguments: [ScriptValue]
+
+  package init(module: String, method: String, arguments: [ScriptValue]) {
+    (self.module, self.method, self.arguments) = (module, method, arguments)
+  }
+
+  /// The call in one line.
+  var title: String { "\(module).\(method)(\(arguments.map(\.outlineText).joined(separator: ", ")))" }
+
+  /// The id of the callback at a place among the arguments; `nil` if there is none.
+  package func callback(at index: Int) -> String? {
+    arguments.indices.contains(index) ? arguments[index].reference.flatMap { $0.isEmpty ? nil : $0 } : nil
+  }
+}
+
+/// What has entered a recorded script, as far as a test can say it.
+package enum RecordedEntry: Sendable {
+  case open(data: ScriptValue)
+  /// An event of an element.
+  case event(ref: String, type: String, event: ScriptValue)
+  /// An event in a cell that a template made: its ref is that of the template.
+  case templateEvent(type: String)
+  /// An answer to a callback; `json` is the text of its member `data`, if it was given as JSON.
+  case answer(callback: String, value: ScriptValue, json: String?)
+  case timer
+  /// Hooks of components in cells, which follow from the page's elements.
+  case hooks
+  /// Any other entry, by a noun for several of its kind.
+  case other(String)
+}
+
+extension RecordedStep {
+  /// What has entered the script.
+  package var entry: RecordedEntry {
+    switch input {
+    case .open(_, let data): return .open(data: data)
+    case .entry(.open(let opening)): return .open(data: opening.data)
+    case .entry(.call("fireEvent", let arguments, _)):
+      guard arguments.count >= 2, let ref = arguments[0].reference, let type = arguments[1].string else {
+        return .other("events without an element")
+      }
+      guard arguments.count < 5 else { return .templateEvent(type: type) }
+      return .event(ref: ref, type: type, event: arguments.count > 2 ? arguments[2] : [:])
+    case .entry(.call("callback", let arguments, let json)):
+      return .answer(
+        callback: arguments.first?.reference ?? "", value: arguments.count > 1 ? arguments[1] : .undefined,
+        json: json?.text)
+    case .entry(.call(let method, _, _)): return .other("calls of \(method.quotedForMessage)")
+    case .entry(.hooks): return .hooks
+    case .entry(.refresh): return .other("new data")
+    case .entry(.timer): return .timer
+    case .entry(.message): return .other("messages of channels")
+    case .entry(.settle): return .other("answers to promises")
+    }
+  }
+}
+
+/// What a recorded page has opened with.
+package struct RecordedPage: Sendable {
+  package let bundle: String
+  /// The framework file, and the script that ran before the bundle; `nil` if there was none.
+  package let framework: String?
+  package let prelude: String?
+  /// The names of the services beside the page.
+  package let services: [String]
+  /// `process.env.NODE_ENV`; `nil` for that of pages by default.
+  package let nodeEnvironment: String?
+  /// The object that the script has seen as `WXEnvironment`.
+  package let environment: ScriptValue
+}
+
+extension Recording {
+  /// What the page has opened with.
+  ///
+  /// - Throws: ``RecordingError`` if a text is missing.
+  package func page() throws -> RecordedPage {
+    RecordedPage(
+      bundle: try text(head.bundle), framework: try head.framework.map(text), prelude: try head.prelude.map(text),
+      services: head.services.map(\.name),
+      nodeEnvironment: head.nodeEnvironment == ScriptConfiguration.defaultNodeEnvironment
+        ? nil : head.nodeEnvironment,
+      environment: head.environment)
   }
 }
 

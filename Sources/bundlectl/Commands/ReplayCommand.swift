@@ -13,13 +13,17 @@ struct ReplayCommand: JSONCommand {
       recording after each step, 1 if they are not, or if the file is damaged.
 
       A step is all that one entry into the script has done: the bundle's first run, an event, an answer, a timer.
+
+      --as-test makes a test of the recording, for \"bundlectl test\": the bundle, its answers, and a step for each tap, \
+      typed text and other event, with a snapshot at the start and at the end. It says what a test cannot have, runs the \
+      test once, and ends with 1 if the test fails or its last elements are not those of the recording.
       """
   )
   .with(
     examples: "bundlectl render dist/home.js --fire 12:click --record home.recording",
     "bundlectl replay home.recording",
     "bundlectl replay home.recording --bundle dist/home.js", "bundlectl replay home.recording --list",
-    "bundlectl replay home.recording --show 2")
+    "bundlectl replay home.recording --show 2", "bundlectl replay home.recording --as-test tests")
 
   @Argument(help: "The recording.", completion: .file())
   var file: String
@@ -33,6 +37,14 @@ struct ReplayCommand: JSONCommand {
       "Run this bundle in place of the recorded one: the first step that it changes is shown.", valueName: "file"),
     completion: .file(extensions: ["js"]))
   var bundle: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Write a test of the recording into this folder, and run it. Files that are there are not replaced.",
+      valueName: "dir"),
+    completion: .directory)
+  var asTest: String?
 
   @Flag(name: .long, help: "List the steps, and run nothing.")
   var list = false
@@ -69,6 +81,11 @@ struct ReplayCommand: JSONCommand {
     guard !list && show == nil || to == nil && bundle == nil else {
       throw ValidationError("--\(list ? "list" : "show") runs nothing: it cannot be used with --to or --bundle.")
     }
+    guard asTest == nil || !list && show == nil && bundle == nil && !inProcess && !json else {
+      throw ValidationError(
+        "--as-test writes a test: it cannot be used with --list, --show, --bundle, --in-process or --json.")
+    }
+    guard asTest != "" else { throw ValidationError("The folder of --as-test has an empty name.") }
   }
 
   func perform() async throws {
@@ -87,6 +104,7 @@ struct ReplayCommand: JSONCommand {
     do {
       if list { return try showSteps(recording) }
       if let show { return try showElements(recording, show) }
+      if let asTest { return try await makeTest(of: recording, in: asTest) }
       try await run(recording)
     } catch let error as RecordingError {
       throw DescribedError("\(file): \(error)")
@@ -166,6 +184,58 @@ struct ReplayCommand: JSONCommand {
       await process.end()
       throw error
     }
+  }
+
+  // MARK: Tests
+
+  /// Writes a test of the recording, and runs it.
+  private func makeTest(of recording: Recording, in folder: String) async throws {
+    let recorded = try RecordedTest(recording, to: to)
+    let files = try recorded.files().map { (path: "\(folder)/\($0.path)", bytes: $0.bytes) }
+    let test = "\(folder)/\(recorded.testFile)"
+    // A snapshot of another test would be compared with.
+    let snapshots = SnapshotFolder(ofTest: test).path
+    if let present = (files.map(\.path) + [snapshots]).first(where: { FileStatus(ofLink: $0) != nil }) {
+      throw DescribedError("\(present) is there already, and is not replaced: nothing was written")
+    }
+    for (path, bytes) in files {
+      let parent = path.pathParts.folder
+      do {
+        try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+      } catch {
+        throw DescribedError("\(parent) cannot be made: \(error.plainReason)")
+      }
+      try OutputFile.write(Data(bytes), to: path, replaces: false)
+      Terminal.output.line(path)
+    }
+    for (kind, count) in recorded.leftOut.sorted(by: { $0.key < $1.key }) {
+      Terminal.output.line("left out: \(count) \(kind)")
+    }
+    for note in recorded.notes { Terminal.output.line("note: \(note)") }
+    guard try await passes(recorded, test) else { throw ExitCode.failure }
+  }
+
+  /// Runs the new test, which writes its snapshots.
+  ///
+  /// - Returns: `true` if it passes, and its elements at the end are those of the recording.
+  private func passes(_ recorded: RecordedTest, _ file: String) async throws -> Bool {
+    let test = try PageTest(file: file)
+    let timeout: Duration = .seconds(60)
+    let worker = TestWorker(timeout: timeout)
+    var end = ElementTree()
+    let result = await TestRun.result(of: test, mode: .local, timeout: timeout, on: worker) { end = $0 }
+    await worker.stop()
+    let report = TestReport(results: [result])
+    for line in report.lines(of: result, on: .output) + report.summary() { Terminal.output.line(line) }
+    guard result.hasPassed else { return false }
+    let path = URL(fileURLWithPath: test.page).standardizedFileURL.path
+    let shown = end.snapshot(
+      withStyles: true, withStates: false, folder: PageURL(filePath: path)?.resolving(".")?.text ?? "")
+    let wanted = recorded.end.snapshot(withStyles: true, withStates: false, folder: recorded.folder)
+    guard shown != wanted else { return true }
+    Terminal.output.line("the test ends with other elements than the recording (-)")
+    Terminal.output.line(OutlineDifference(from: wanted, to: shown).text(limit: Self.lineLimit))
+    return false
   }
 
   private func lines(of difference: ReplayDifference) -> [String] {

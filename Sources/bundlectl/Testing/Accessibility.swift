@@ -33,7 +33,7 @@ enum AccessibilityRule: String, CaseIterable, Sendable {
     let shown = tree.expanded
     guard let root = shown.root else { return [] }
     let allowed = exceptions.map { exception in
-      (rule: exception.rule, refs: exception.selector.map { Set(shown.all($0.query).map(\.ref)) })
+      (rule: exception.rule, refs: exception.selector.map { Set($0.all(in: shown).map(\.ref)) })
     }
     var findings: [Finding] = []
     var hidden: Set<String> = []

@@ -9,7 +9,9 @@ extension PageTest {
   static let answerLimit = 1_000
   private static let jsonLimits = JSONLimits(depth: 64, values: 50_000)
   /// The limit of the body of an answer in bytes.
-  private static let bodyLimit = 16 << 20
+  static let bodyLimit = 16 << 20
+  /// The limit of the time of a page, in seconds before and after 1970.
+  static let timeLimit = 1e11
 
   /// Reads a test file and the answers that it names.
   ///
@@ -44,7 +46,7 @@ extension PageTest {
       (answers, answerFiles) = try reader.answers(value, bodyLimit: Self.bodyLimit)
     }
     if let value = root["time"] { determinism.time = try reader.time(value) }
-    if let value = root["seed"] { determinism.seed = UInt64(try reader.integer(value, "a seed", in: 0...(.max))) }
+    if let value = root["seed"] { determinism.seed = try reader.seed(value) }
     if let value = root["zone"] { determinism.zone = try reader.zone(value) }
     if let value = root["locale"] { determinism.locale = try reader.text(value, "a locale such as \"en-US\"") }
     if let value = root["budgets"] { budgets = try reader.budgets(value) }
@@ -176,10 +178,16 @@ private struct TestReader {
   }
 
   func time(_ value: PlacedJSON) throws(TestFileError) -> Date {
-    guard case .string(let text) = value.value, let time = try? Date(text, strategy: .iso8601),
-      abs(time.timeIntervalSince1970) < 1e11
+    guard case .string(let text) = value.value, let time = MomentArgument(argument: text)?.date,
+      abs(time.timeIntervalSince1970) < PageTest.timeLimit
     else { throw fault(value, expected: "a time such as \"2026-01-01T00:00:00Z\"") }
     return time
+  }
+
+  /// A number; one that JSON's are too short for is a text.
+  func seed(_ value: PlacedJSON) throws(TestFileError) -> UInt64 {
+    if case .string(let text) = value.value, let seed = UInt64(text) { return seed }
+    return UInt64(try integer(value, "a seed", in: 0...(.max)))
   }
 
   func zone(_ value: PlacedJSON) throws(TestFileError) -> String {

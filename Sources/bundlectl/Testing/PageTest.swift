@@ -105,30 +105,48 @@ struct PageTest: Sendable {
   }
 }
 
-/// The way in which a test names elements: `#id`, `text=Add`, or a type such as `list`.
+/// The way in which a test names elements: `#id`, `text=Add`, a type such as `list`, or `cell[3]`, the third of its type.
 struct ElementSelector: Hashable, Sendable, CustomStringConvertible {
   let description: String
   let query: ElementQuery
+  /// The place among the elements that the query finds, from 1; `nil` for all of them.
+  let number: Int?
 
   /// The forms that are read, for messages.
-  static let form = "an element: \"#id\", \"text=…\", or a type such as \"list\""
+  static let form = "an element: \"#id\", \"text=…\", a type such as \"list\", or \"cell[3]\""
 
   /// Returns `nil` for texts of other forms.
   init?(_ text: String) {
     description = text
     if text.hasPrefix("#"), text.count > 1 {
-      query = .id(String(text.dropFirst()))
+      (query, number) = (.id(String(text.dropFirst())), nil)
     } else if text.hasPrefix("text="), text.count > 5 {
-      query = .text(String(text.dropFirst(5)))
-    } else if let first = text.unicodeScalars.first, first.properties.isAlphabetic,
-      text.unicodeScalars.allSatisfy({
-        $0.isASCII && ($0.properties.isAlphabetic || "0123456789-_".unicodeScalars.contains($0))
-      })
-    {
-      query = .type(text)
+      (query, number) = (.text(String(text.dropFirst(5))), nil)
+    } else if Self.isType(text) {
+      (query, number) = (.type(text), nil)
+    } else if let match = text.wholeMatch(of: /(.+)\[([1-9][0-9]{0,5})\]/), Self.isType(String(match.1)) {
+      (query, number) = (.type(String(match.1)), Int(match.2))
     } else {
       return nil
     }
+  }
+
+  private static func isType(_ text: String) -> Bool {
+    guard let first = text.unicodeScalars.first, first.properties.isAlphabetic else { return false }
+    return text.unicodeScalars.allSatisfy {
+      $0.isASCII && ($0.properties.isAlphabetic || "0123456789-_".unicodeScalars.contains($0))
+    }
+  }
+
+  /// The elements of a page that have this name, in the order in which the page shows them.
+  func all(in tree: ElementTree) -> [ElementTree.Element] {
+    let found = tree.all(query)
+    guard let number else { return found }
+    return found.count < number ? [] : [found[number - 1]]
+  }
+
+  func first(in tree: ElementTree) -> ElementTree.Element? {
+    number == nil ? tree.first(query) : all(in: tree).first
   }
 }
 
@@ -146,7 +164,7 @@ struct Expectation: Hashable, Sendable {
   ///
   /// - Returns: sentences about what differs.
   func faults(in tree: ElementTree) -> [String] {
-    let found = tree.all(selector.query)
+    let found = selector.all(in: tree)
     if let count, count != found.count {
       return ["expected \(count) of \(selector), found \(found.count)"]
     }

@@ -8,8 +8,9 @@ extension ElementTree {
   ///
   /// - Parameters:
   ///   - withStyles: `true` ends each line with the element's style.
+  ///   - withStates: `false` leaves out the states of pictures and embedded pages.
   ///   - folder: the URL of the page's folder, which ends with a slash.
-  func snapshot(withStyles: Bool, folder: String) -> String {
+  func snapshot(withStyles: Bool, withStates: Bool = true, folder: String) -> String {
     let tree = expanded
     guard let root = tree.root else { return "" }
     let own = [folder, PageURL(folder)?.filePath].compactMap(\.self).filter { $0.count > 1 }
@@ -26,8 +27,8 @@ extension ElementTree {
         result += " \(name.snapshotName)=\(text(value))"
       }
       if !element.events.isEmpty { result += " @" + element.events.sorted().map(\.snapshotName).joined(separator: ",") }
-      if let image = element.image { result += " (\(image.snapshotText))" }
-      if let source = element.source { result += " (\(source.snapshotText))" }
+      if withStates, let image = element.image { result += " (\(image.snapshotText))" }
+      if withStates, let source = element.source { result += " (\(source.snapshotText))" }
       if withStyles {
         let styles = element.style.sorted { $0.key < $1.key }.filter { !$0.value.isNothing }
         let written = styles.map { "\($0.key.snapshotName): \(text($0.value))" }.joined(separator: "; ")

@@ -41,8 +41,10 @@ struct TestRun {
   /// - Parameters:
   ///   - mode: what may happen to snapshots.
   ///   - timeout: the longest time from the opening of the page to the last step.
+  ///   - ended: called with the page's elements after the last step that has run.
   static func result(
-    of test: PageTest, mode: SnapshotMode, timeout: Duration, on worker: TestWorker
+    of test: PageTest, mode: SnapshotMode, timeout: Duration, on worker: TestWorker,
+    ended: (ElementTree) -> Void = { _ in }
   ) async -> TestResult {
     let began = ContinuousClock.now
     var result: TestResult
@@ -51,6 +53,7 @@ struct TestRun {
       var run = try TestRun(test, mode, timeout, worker)
       try await worker.prepare(for: setting)
       result = await run.execute()
+      ended(run.state.tree)
     } catch {
       result = TestResult(file: test.file)
       result.failures = [
@@ -167,7 +170,7 @@ struct TestRun {
       await take(try await worker.fire(type, on: target.ref, event), at: place, subject)
     case .wait(let selector, let limit):
       var rest = limit
-      while state.tree.first(selector.query) == nil {
+      while selector.first(in: state.tree) == nil {
         guard rest > .zero else { throw missing(selector, "within \(limit.inSeconds) of the page's time") }
         let time = min(rest, Self.waitStep)
         rest -= time
@@ -214,16 +217,20 @@ struct TestRun {
 
   /// The element that a tap reaches.
   private func clicked(_ selector: ElementSelector) throws -> ElementTree.Element {
+    let tree = state.tree.expanded
+    guard let found = selector.first(in: tree) else { throw missing(selector) }
     do {
-      return try state.tree.expanded.clicked(selector.query)
+      return try tree.clicked(.ref(found.ref))
     } catch {
-      if case .notFound = error { throw missing(selector) }
-      throw error
+      guard selector.number == nil else {
+        throw DescribedError("neither \(selector) nor an element around it listens to \"click\"")
+      }
+      throw ClickError.notClickable(selector.query)
     }
   }
 
   private func element(_ selector: ElementSelector) throws -> ElementTree.Element {
-    guard let element = state.tree.first(selector.query) else { throw missing(selector) }
+    guard let element = selector.first(in: state.tree) else { throw missing(selector) }
     return element
   }
 
@@ -334,7 +341,7 @@ struct TestRun {
 
 extension ElementTree {
   /// Returns `true` if an element, or one around it, listens to an event.
-  fileprivate func listens(to type: String, at element: Element) -> Bool {
+  func listens(to type: String, at element: Element) -> Bool {
     let tree = expanded
     var next: Element? = tree[element.ref] ?? element
     while let element = next {
