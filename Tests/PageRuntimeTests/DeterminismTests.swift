@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import PageTesting
 import ScriptEngine
 import Testing
@@ -14,6 +15,14 @@ import Testing
     try await PageFixture.running(frameworks: frameworks) { (fixture: PageFixture) async throws in
       try await fixture.shown(script, determinism: determinism)
     }
+  }
+
+  @Test("the values are the same after JSON, whose numbers are shorter than a seed", arguments: [1, 1 << 63 - 1, .max])
+  func json(_ seed: UInt64) throws {
+    let determinism = PageDeterminism(seed: seed, zone: "Asia/Shanghai", locale: "zh-CN", clock: .running)
+    let text = Array(try JSONEncoder().encode(determinism))
+    #expect(try JSONValue(reading: text).decoded() == determinism)
+    #expect(try JSONDecoder().decode(PageDeterminism.self, from: Data(text)) == determinism)
   }
 
   @Test("a script reads the given time, which stands still while it runs")

@@ -60,3 +60,39 @@ public struct PageDeterminism: Hashable, Sendable, Codable {
     return time.isNaN ? 0 : min(max(time, -8.64e15), 8.64e15)
   }
 }
+
+extension PageDeterminism {
+  private enum CodingKeys: CodingKey {
+    case seed, time, zone, locale, clock
+  }
+
+  /// Reads the values. A seed that JSON's numbers are too short for is a text.
+  ///
+  /// - Throws: `DecodingError`.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    seed =
+      try (try? values.decode(String.self, forKey: .seed)).flatMap { UInt64($0) }
+      ?? values.decode(UInt64.self, forKey: .seed)
+    time = try values.decode(Date.self, forKey: .time)
+    zone = try values.decode(String.self, forKey: .zone)
+    locale = try values.decode(String.self, forKey: .locale)
+    clock = try values.decode(Clock.self, forKey: .clock)
+  }
+
+  /// Writes the values.
+  ///
+  /// - Throws: `EncodingError`.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    if seed > Int64.max {
+      try values.encode(String(seed), forKey: .seed)
+    } else {
+      try values.encode(seed, forKey: .seed)
+    }
+    try values.encode(time, forKey: .time)
+    try values.encode(zone, forKey: .zone)
+    try values.encode(locale, forKey: .locale)
+    try values.encode(clock, forKey: .clock)
+  }
+}

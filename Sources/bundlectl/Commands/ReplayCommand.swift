@@ -209,7 +209,7 @@ struct ReplayCommand: JSONCommand {
       Terminal.output.line(path)
     }
     for (kind, count) in recorded.leftOut.sorted(by: { $0.key < $1.key }) {
-      Terminal.output.line("left out: \(count) \(kind)")
+      Terminal.output.line("left out: \(kind) (\(count))")
     }
     for note in recorded.notes { Terminal.output.line("note: \(note)") }
     guard try await passes(recorded, test) else { throw ExitCode.failure }

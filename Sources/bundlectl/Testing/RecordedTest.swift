@@ -259,8 +259,8 @@ struct RecordedSteps {
   private var scrolled: String?
   private var typed: (ref: String, text: String, step: Int)?
 
-  /// The times in milliseconds within which timers belong to a step, and that a page is not let pass before an input.
-  private static let (settling, pause) = (PendingWork.timerLimit.seconds * 1_000, 100.0)
+  /// The times in milliseconds within which timers belong to a step, and from which a user has waited before an input.
+  private static let (settling, pause) = (PendingWork.timerLimit.seconds * 1_000, 500.0)
   /// The longest time that a step lets pass, in milliseconds.
   private static let longest = 31_536_000_000.0
   /// The events that a page's elements fire by themselves.
