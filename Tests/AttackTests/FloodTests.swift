@@ -71,6 +71,17 @@ struct FloodTests {
           return Wire.headers(Wire.sending, on: stream, 4) + Wire.window(stream, 0)
         }.joined())
     },
+    frames("20,000 requests whose bodies are longer than they say (CVE-2025-8671)") { index in
+      Array(
+        (0..<1_000).map { number -> [UInt8] in
+          let stream = UInt32(index * 1_000 + number) * 2 + 1
+          return Wire.headers(Wire.sending + [Wire.field("content-length", "1")], on: stream, 4)
+            + Wire.data("ab", on: stream)
+        }.joined())
+    },
+    frames("20,000 frames of one byte each, of a body that nobody reads", [Wire.headers(Wire.sending, 4)]) { _ in
+      Array(repeatElement(Wire.data("a", ends: false), count: 1_000).joined())
+    },
     repeated("20,000 SETTINGS (CVE-2019-9515)", Wire.settings(Wire.setting(4, 65_535))),
     repeated("20,000 PING (CVE-2019-9512)", Wire.ping()),
     repeated("20,000 empty DATA (CVE-2019-9518)", Wire.data("", ends: false), after: [Wire.headers(Wire.sending, 4)]),

@@ -27,6 +27,10 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     static let target = 32 << 10
     /// The bytes of a frame that HTTP/2 begins with. RFC 9113 §6.5.2.
     static let frame = 16_384
+    /// The bytes of a response's head that can be sent.
+    static let head = 512 << 10
+    /// The frames that may wait for a client that does not read and resets its streams.
+    static let queue = 1_000
     /// The streams that were reset, and on which frames may still come.
     static let abandoned = 128
     /// The bytes that are put together before they are written.
@@ -35,11 +39,11 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     /// priorities. CVE-2023-44487, CVE-2019-9512, CVE-2019-9513, CVE-2019-9515.
     static let events = 200
     static let period = TimeAmount.seconds(30)
-    /// The frames and streams of a connection that may be in error. CVE-2025-8671.
+    /// The streams of a connection that may be reset for what the client has sent. CVE-2025-8671.
     static let errors = 200
     /// The frames without content that may follow each other. CVE-2019-9518.
     static let empty = 1
-    /// The time for the acknowledgement of the end, and then for the requests that are under way.
+    /// The time for the acknowledgement of the end.
     static let patience = TimeAmount.seconds(5)
   }
 
@@ -83,7 +87,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   private var drained: [HTTP2StreamChannel] = []
   private var ending = Ending.none
   private var timer: Scheduled<Void>?
-  /// When the last request ended.
+  /// When the last request ended, or the client last took bytes of a recorded response.
   private var idleSince = NIODeadline.now()
   /// What the client is told if it must not go on.
   private var fault = NGHTTP2_ENHANCE_YOUR_CALM
@@ -96,6 +100,8 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   private var emptyFrames = 0
 
   var common: ConnectionContext { connection.common }
+  /// The time without progress after which a client counts as stopped.
+  var patience: TimeAmount { max(idle, .seconds(10)) }
 
   /// - Parameters:
   ///   - headerLimit: the bytes of the fields of a request.
@@ -213,6 +219,11 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       let bytes = frames(context.channel.allocator)
       isBusy = false
       guard let bytes else { return close() }
+      if errors > Limits.errors {
+        errors = 0
+        nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM.rawValue)
+        planSend()
+      }
       if bytes.readableBytes > 0 { context.writeAndFlush(wrapOutboundOut(bytes), promise: nil) }
       tellDrained()
       guard bytes.readableBytes >= Limits.written else { break }
@@ -223,7 +234,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   /// - Returns: about as many bytes as are written at once; `nil` if the session is broken.
   private func frames(_ allocator: ByteBufferAllocator) -> ByteBuffer? {
     var bytes = allocator.buffer(capacity: 0)
-    while bytes.readableBytes < Limits.written {
+    while !isClosed, bytes.readableBytes < Limits.written {
       var start: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &start)
       guard count >= 0 else { return nil }
@@ -313,8 +324,13 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     _ output: StreamOutput, of id: Int32, into bytes: UnsafeMutableRawBufferPointer,
     _ flags: UnsafeMutablePointer<UInt32>, _ session: OpaquePointer
   ) -> Int {
+    guard !output.isDiscarded, !isClosed else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
     let count = output.take(into: bytes)
-    if count > 0, let channel = streams[id]?.channel { drained.append(channel) }
+    if let channel = streams[id]?.channel {
+      if count > 0 { drained.append(channel) }
+    } else {
+      idleSince = context?.eventLoop.now ?? idleSince
+    }
     if output.isEnded, output.size == 0 {
       flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
       if let trailers = output.trailers {
@@ -350,7 +366,9 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
 
   fileprivate func fieldsCame(on id: Int32, isRequest: Bool, isEnd: Bool) {
     emptyFrames = 0
+    guard !isClosed else { return }
     guard isRequest else {
+      guard fieldsSize <= listLimit else { return resetStream(id, NGHTTP2_ENHANCE_YOUR_CALM) }
       streams[id]?.channel?.receive(.end(isEnd ? fields.trailers : nil))
       return
     }
@@ -433,7 +451,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     guard UInt32(head.type) == NGHTTP2_HEADERS.rawValue else { return true }
     if head.stream_id > lastOpened {
       lastOpened = head.stream_id
-    } else if streams[head.stream_id] == nil, !abandoned.contains(head.stream_id) {
+    } else if streams[head.stream_id] == nil, !abandoned.contains(head.stream_id), ending != .final {
       // RFC 9113 §5.1.1.
       fault = NGHTTP2_PROTOCOL_ERROR
       return false
@@ -442,6 +460,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   fileprivate func wasReset(_ id: Int32) {
+    guard !abandoned.contains(id) else { return }
     if abandoned.count == Limits.abandoned { abandoned.removeFirst() }
     abandoned.append(id)
   }
@@ -460,33 +479,46 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       } else if frame.hd.length == frame.data.padlen {
         emptyFrames += 1
         return emptyFrames <= Limits.empty
+      } else {
+        emptyFrames = 0
       }
-    case NGHTTP2_RST_STREAM.rawValue: return resets.permits(at: now)
+    case NGHTTP2_RST_STREAM.rawValue:
+      // The heads of responses to requests that were reset wait until the client reads.
+      return resets.permits(at: now) && nghttp2_session_get_outbound_queue_size(session) <= Limits.queue
     case NGHTTP2_PING.rawValue:
       if frame.hd.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 {
         let data = withUnsafeBytes(of: frame.ping.opaque_data) { Array($0) }
-        if data == Self.ping { endWasAcknowledged() }
+        if data == Self.ping { refuseRequests() }
       }
       return controls.permits(at: now)
-    case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PRIORITY.rawValue, NGHTTP2_PRIORITY_UPDATE.rawValue:
+    case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PRIORITY.rawValue:
       return controls.permits(at: now)
     default: break
     }
     return true
   }
 
-  /// - Returns: `false` if there are too many.
-  fileprivate func faultCame() -> Bool {
-    errors += 1
-    return errors <= Limits.errors
+  /// A stream is reset.
+  fileprivate func resetIsSent(_ id: Int32, _ code: UInt32) {
+    wasReset(id)
+    switch code {
+    // Not for what the client has sent.
+    case NGHTTP2_NO_ERROR.rawValue, NGHTTP2_CANCEL.rawValue, NGHTTP2_INTERNAL_ERROR.rawValue: break
+    default: errors += 1
+    }
   }
 
   /// A head or trailers cannot be sent: libnghttp2 limits them.
-  fileprivate func couldNotSend(on id: Int32) { resetStream(id, NGHTTP2_INTERNAL_ERROR) }
+  fileprivate func couldNotSend(on id: Int32) {
+    if streams[id] != nil { resetStream(id, NGHTTP2_INTERNAL_ERROR) }
+  }
 
   fileprivate func streamEnded(_ id: Int32, _ code: UInt32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
-    stream.channel?.close(code == NGHTTP2_NO_ERROR.rawValue ? nil : HTTP2StreamError(code: code))
+    if let channel = stream.channel {
+      let isWhole = code == NGHTTP2_NO_ERROR.rawValue && channel.isInputEnded
+      channel.close(isWhole ? nil : HTTP2StreamError(code: code))
+    }
     if streams.isEmpty { idleSince = context?.eventLoop.now ?? idleSince }
   }
 
@@ -495,9 +527,13 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   /// Fires when the connection may have been idle for long: a new timer for every request would cost more.
   private func awaitRequest(for time: TimeAmount) {
     schedule(after: time) { handler in
-      guard handler.streams.isEmpty else { return handler.awaitRequest(for: handler.idle) }
+      // Channels have times of their own. Without one, a stream waits for a client that takes nothing.
+      guard handler.streams.values.allSatisfy({ $0.channel == nil }) else {
+        return handler.awaitRequest(for: handler.idle)
+      }
       let left = handler.idleSince + handler.idle - (handler.context?.eventLoop.now ?? handler.idleSince)
-      if left > .zero { handler.awaitRequest(for: left) } else { handler.announceEnd() }
+      guard left <= .zero else { return handler.awaitRequest(for: left) }
+      if handler.ending == .none { handler.announceEnd() } else { handler.close() }
     }
   }
 
@@ -509,10 +545,11 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     send()
     nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), Self.ping)
     planSend()
-    schedule(after: Limits.patience) { $0.close() }
+    schedule(after: Limits.patience) { $0.refuseRequests() }
   }
 
-  private func endWasAcknowledged() {
+  /// The client has acknowledged the end, or does not read.
+  private func refuseRequests() {
     guard case .announced = ending else { return }
     ending = .final
     // When the last of them has ended, libnghttp2 wants to read and to write no more.
@@ -520,7 +557,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
       NGHTTP2_NO_ERROR.rawValue, nil, 0)
     planSend()
-    schedule(after: Limits.patience) { $0.close() }
+    if streams.isEmpty { schedule(after: Limits.patience) { $0.close() } } else { awaitRequest(for: idle) }
   }
 
   private func schedule(after time: TimeAmount, _ action: @escaping @Sendable (HTTP2Handler) -> Void) {
@@ -542,14 +579,15 @@ extension HTTP2Handler {
       nghttp2_option_del(option)
     }
     nghttp2_option_set_no_auto_window_update(option, 1)
+    nghttp2_option_set_max_send_header_block_length(option, Limits.head)
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, head, handler in
       guard let head else { return 0 }
       return HTTP2Handler.with(handler) { $0.frameBegins(head.pointee) } ?? false
         ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, handler in
-      guard let head = frame?.pointee.hd, UInt32(head.type) == NGHTTP2_RST_STREAM.rawValue else { return 0 }
-      HTTP2Handler.with(handler) { $0.wasReset(head.stream_id) }
+      guard let frame, UInt32(frame.pointee.hd.type) == NGHTTP2_RST_STREAM.rawValue else { return 0 }
+      HTTP2Handler.with(handler) { $0.resetIsSent(frame.pointee.hd.stream_id, frame.pointee.rst_stream.error_code) }
       return 0
     }
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, handler in
@@ -578,8 +616,10 @@ extension HTTP2Handler {
       return HTTP2Handler.with(handler) { $0.frameCame(frame.pointee) } ?? false
         ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, _, handler in
-      HTTP2Handler.with(handler) { $0.faultCame() } ?? false ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+    // More frames of the stream may be there before the reset is sent.
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, frame, _, handler in
+      if let id = frame?.pointee.hd.stream_id { HTTP2Handler.with(handler) { $0.wasReset(id) } }
+      return 0
     }
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, _, handler in
       guard let head = frame?.pointee.hd, UInt32(head.type) == NGHTTP2_HEADERS.rawValue else { return 0 }

@@ -12,6 +12,8 @@ final class StreamOutput {
   private(set) var size = 0
   /// `true` if nothing follows.
   private(set) var isEnded = false
+  /// `true` if the rest is not sent.
+  private(set) var isDiscarded = false
   private(set) var trailers: HTTP2Fields?
   /// The writes whose bytes were taken.
   private(set) var taken: [EventLoopPromise<Void>] = []
@@ -72,7 +74,7 @@ final class StreamOutput {
   func discard() {
     for piece in pieces { piece.promise?.fail(ChannelError.ioOnClosedChannel) }
     for promise in taken { promise.succeed(()) }
-    (pieces, taken, size, isEnded, trailers) = ([], [], 0, true, nil)
+    (pieces, taken, size, isDiscarded) = ([], [], 0, true)
   }
 }
 
@@ -116,8 +118,11 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
   private var hasSentHead = false
   var recording: Recording?
   private var input = CircularBuffer<HTTPRequestPart>()
-  private var isInputEnded = false
+  private(set) var isInputEnded = false
   private var isReading = false
+  private var isDelivering = false
+  /// `true` if the channel is to be closed when the client has taken the rest of the response.
+  private var isEnding = false
 
   init(_ id: Int32, on connection: HTTP2Handler, of parent: any Channel) {
     self.id = id
@@ -181,19 +186,29 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
   func receive(_ part: HTTPRequestPart) {
     guard !isClosed else { return }
     if case .end = part { isInputEnded = true }
-    input.append(part)
+    if case .body(let bytes) = part, case .body(var body)? = input.last {
+      // A frame may have one byte, and its part takes a hundred.
+      input.removeLast()
+      body.writeImmutableBuffer(bytes)
+      input.append(.body(body))
+    } else {
+      input.append(part)
+    }
     deliver()
   }
 
   private func deliver() {
-    guard isReading, isActive, !input.isEmpty else { return }
-    isReading = false
-    while let part = input.popFirst() {
-      if case .body(let bytes) = part { connection?.wasRead(bytes.readableBytes, of: self) }
-      pipeline.fireChannelRead(part)
+    while isReading, !isDelivering, isActive, !input.isEmpty {
+      (isReading, isDelivering) = (false, true)
+      while let part = input.popFirst() {
+        if case .body(let bytes) = part { connection?.wasRead(bytes.readableBytes, of: self) }
+        pipeline.fireChannelRead(part)
+      }
+      isDelivering = false
+      guard !isClosed else { return }
+      pipeline.fireChannelReadComplete()
+      if readsOn.load(ordering: .relaxed), !isClosed { pipeline.read() }
     }
-    pipeline.fireChannelReadComplete()
-    if readsOn.load(ordering: .relaxed), !isClosed { pipeline.read() }
   }
 
   func read0() {
@@ -213,7 +228,7 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     switch part {
     case .head(let head):
       if head.status.kind == .informational {
-        connection?.send(interim: head, on: self)
+        if self.head == nil, !hasSentHead { connection?.send(interim: head, on: self) }
       } else {
         self.head = head
       }
@@ -244,6 +259,7 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
   /// The connection has taken bytes.
   func outputWasTaken() {
     for promise in output.removeTaken() { promise.succeed(()) }
+    if isEnding, output.size == 0 { return closeAtOnce() }
     guard !isWritable, output.size <= Self.roomySize, !isClosed else { return }
     hasRoom.store(true, ordering: .relaxed)
     pipeline.fireChannelWritabilityChanged()
@@ -282,10 +298,28 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
       promise?.fail(ChannelError.alreadyClosed)
       return
     }
+    closePromise.futureResult.cascade(to: promise)
+    guard hasSentHead, output.isEnded, output.size > 0, !isEnding else { return closeAtOnce() }
+    // A slow client gets what was written.
+    isEnding = true
+    closeUnlessTaken(output.size)
+  }
+
+  private func closeAtOnce() {
     // RFC 9113 §8.1: without an error, if only the rest of the request is not wanted.
     connection?.reset(self, isAnswered: hasSentHead && output.isEnded && output.size == 0)
     close(nil)
-    promise?.succeed(())
+  }
+
+  /// Closes the channel of a client that has stopped to read.
+  ///
+  /// - Parameter left: the bytes that the client has not taken.
+  private func closeUnlessTaken(_ left: Int) {
+    guard let patience = connection?.patience else { return }
+    eventLoop.scheduleTask(in: patience) { [self] in
+      guard !isClosed else { return }
+      if output.size < left { closeUnlessTaken(output.size) } else { closeAtOnce() }
+    }
   }
 
   /// The stream has ended.

@@ -61,9 +61,10 @@ struct OpaqueFieldTests {
         Int(String(decoding: request[$0.upperBound...].prefix { $0 != 13 }, as: UTF8.self))
       }
       guard request[end...].count == length ?? 0 else { return nil }
-      let name = Array("\r\nX-Name: ".utf8)
+      // HTTP/2 has lowercase names.
+      let name = ["\r\nX-Name: ", "\r\nx-name: "].lazy.compactMap { request.firstRange(of: Array($0.utf8)) }.first
       let value: [UInt8] =
-        request.firstRange(of: name).map { Array(request[$0.upperBound...].prefix { $0 != 13 }) } ?? []
+        name.map { Array(request[$0.upperBound...].prefix { $0 != 13 }) } ?? []
       let head = "HTTP/1.1 200 OK\r\n\(Self.kept)Content-Length: \(value.count)\r\nX-Echo: "
       return (Array(head.utf8) + value + Array("\r\n\r\n".utf8) + value, false)
     } _: { origin in
