@@ -243,7 +243,7 @@ struct LayoutTreeTests {
   }
 
   @Test(
-    "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(1)),
+    "work and memory grow linearly with the elements of a page", .timeLimit(.minutes(5)),
     arguments: [
       "rich texts", "after a rich text", "dots", "fixed", "boxes", "insertions", "moves", "insertions anywhere",
       "moves anywhere", "removals anywhere", "moves of a large part", "nested moves", "directions",
