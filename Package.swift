@@ -15,6 +15,15 @@ let relaxed: [SwiftSetting] = [
 // What only the two programs need. An app that depends on the package with `traits: []` neither fetches nor builds it.
 let tools: TargetDependencyCondition? = .when(traits: ["Tools"])
 
+// What reads input from outside, for the readers of `make fuzz` and their tests.
+let readers: [Target.Dependency] = [
+  "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Releases",
+  .product(name: "HTTPTypes", package: "swift-http-types"),
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOEmbedded", package: "swift-nio"),
+  .product(name: "NIOHTTP1", package: "swift-nio"),
+]
+
 let package = Package(
   name: "PageKit",
   products: [
@@ -449,14 +458,7 @@ let package = Package(
       ], swiftSettings: relaxed),
     // The readers of `make fuzz`, with the inputs that they begin with.
     .testTarget(
-      name: "FuzzingTests",
-      dependencies: [
-        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Releases",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOEmbedded", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-      ],
+      name: "FuzzingTests", dependencies: readers,
       path: "Tests/Fuzzing", exclude: ["PageKit", "main.swift", "frames.jsonl"], swiftSettings: relaxed),
     .testTarget(
       name: "bundlectlTests",
@@ -511,14 +513,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
           "Connections/RequestHeadHandler.swift",
         ], swiftSettings: counted),
       .executableTarget(
-        name: "Fuzzing",
-        dependencies: [
-          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit", "Releases",
-          .product(name: "HTTPTypes", package: "swift-http-types"),
-          .product(name: "NIOCore", package: "swift-nio"),
-          .product(name: "NIOEmbedded", package: "swift-nio"),
-          .product(name: "NIOHTTP1", package: "swift-nio"),
-        ],
+        name: "Fuzzing", dependencies: readers,
         path: "Tests/Fuzzing", exclude: ["PageKit", "FuzzerTests.swift", "frames.jsonl"], swiftSettings: relaxed),
     ]
 }

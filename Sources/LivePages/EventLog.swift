@@ -124,7 +124,7 @@ package enum LiveEvent {
   package static let fault = "fault"
   /// The error is gone.
   package static let mended = "mended"
-  /// What the page's developer tools show over it: `{"ref", "label", "picking"}`.
+  /// The overlay of the page's developer tools: `{"ref", "label", "picking"}`.
   package static let overlay = "overlay"
   /// An embedded page has changed. Developer tools alone hear of it.
   package static let embedded = "embedded"

@@ -102,7 +102,7 @@ package enum InspectorQuestion: Hashable, Sendable {
   case reload
 }
 
-/// What a debugger shows in the viewers of its page.
+/// A box in the viewers of a page, and the wait for a click there, both for a debugger.
 package struct InspectedOverlay: Hashable, Sendable {
   /// The ref of the element that has a box around it; `nil` for none.
   package var ref: String?

@@ -30,7 +30,7 @@ package struct InspectorSession: Sendable {
   private var showsScripts = false
   private var showsRequests = false
   private var lastException = 0
-  /// What the debugger shows in the page's viewers, and what they were told of it last.
+  /// The overlay that the page's viewers are to show, and the one that they were told of last.
   private var (overlay, toldOverlay) = (InspectedOverlay(), InspectedOverlay())
   private var asksOverlay = false
   /// The element that a viewer has chosen, until the debugger has the elements of now.
@@ -496,7 +496,7 @@ package struct InspectorSession: Sendable {
       .evaluation(request.id))
   }
 
-  /// Whether a script has side effects is not known before it has run.
+  /// Answers as the browser does for a script with side effects: they are not known before it has run.
   private mutating func refuseSideEffects(_ request: InspectorRequest) {
     let refusal = evaluationResult(["thrown": ["message": "EvalError: Possible side-effect in debug-evaluate"]])
     reply(request.id, refusal)

@@ -9,15 +9,6 @@ import Testing
     let found: String
   }
 
-  private static func script(_ text: String) -> String {
-    """
-    // { "framework": "Vanilla" }
-    var d = weex.document, b = d.createBody('div')
-    d.documentElement.appendChild(b)
-    b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
-    """
-  }
-
   /// Waits until the command has printed a text, on either stream.
   private static func wait(for text: String, _ running: RunningProgram) async throws -> String {
     let deadline = ContinuousClock.now + .seconds(60)
@@ -29,11 +20,22 @@ import Testing
     }
   }
 
+  /// Waits until a process has ended.
+  ///
+  /// - Parameter mark: the file that has its id.
+  private static func expectEnd(ofProcessIn mark: String) async throws {
+    let child = try #require(
+      pid_t(String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
+    let deadline = ContinuousClock.now + .seconds(30)
+    while kill(child, 0) == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(kill(child, 0) != 0)
+  }
+
   @Test("it says where it listens, each reload and each error, and a signal ends it and the command beside it")
   func session() async throws {
     let folder = try TemporaryDirectory()
     let (bundle, mark) = (folder.file("home.js"), folder.file("mark"))
-    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: bundle))
+    try Data(Site.script("first").utf8).write(to: URL(fileURLWithPath: bundle))
     let running = try Command.start([
       "dev", bundle, "--listen", "127.0.0.1:0", "--run", "echo $$ > \(mark); echo bundler; exec sleep 1000",
     ])
@@ -42,9 +44,9 @@ import Testing
     _ = try await Self.wait(for: "bundler", running)
     let page = try await Command.start(shell: "curl -sf http://127.0.0.1:\(port)/live/home").result()
     #expect(page.output.contains("first"))
-    try Data(Self.script("second").utf8).write(to: URL(fileURLWithPath: bundle))
+    try Data(Site.script("second").utf8).write(to: URL(fileURLWithPath: bundle))
     _ = try await Self.wait(for: "home.js was saved, and runs again after", running)
-    try Data((Self.script("third") + "\nmissing()").utf8).write(to: URL(fileURLWithPath: bundle))
+    try Data((Site.script("third") + "\nmissing()").utf8).write(to: URL(fileURLWithPath: bundle))
     let error = try await Self.wait(for: "missing()", running)
     #expect(
       error.contains("home.js: ReferenceError: Can't find variable: missing") && error.contains("home.js:5:8"),
@@ -52,17 +54,13 @@ import Testing
     running.send(SIGTERM)
     let result = await running.result(within: .seconds(30))
     #expect((result.status, result.wasKilled) == (130, false))
-    let child = try #require(
-      pid_t(String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
-    let deadline = ContinuousClock.now + .seconds(30)
-    while kill(child, 0) == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
-    #expect(kill(child, 0) != 0)
+    try await Self.expectEnd(ofProcessIn: mark)
   }
 
   @Test("what a page says does not command the terminal")
   func controlCharacters() async throws {
     let folder = try TemporaryDirectory()
-    let script = Self.script("first") + "\nthrow new Error('\\u001b[31mred')"
+    let script = Site.script("first") + "\nthrow new Error('\\u001b[31mred')"
     try Data(script.utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
     let running = try Command.start(["dev", folder.file(""), "--listen", "127.0.0.1:0"])
     let said = try await Self.wait(for: "http://127.0.0.1:", running)
@@ -91,7 +89,7 @@ import Testing
   func stubbornCommand() async throws {
     let folder = try TemporaryDirectory()
     let mark = folder.file("mark")
-    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    try Data(Site.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
     let running = try Command.start([
       "dev", folder.file(""), "--listen", "127.0.0.1:0", "--run",
       "trap '' TERM; echo $$ > \(mark); echo ready; while :; do sleep 1; done",
@@ -99,17 +97,13 @@ import Testing
     _ = try await Self.wait(for: "ready", running)
     running.send(SIGINT)
     #expect(await running.result(within: .seconds(30)).status == 130)
-    let child = try #require(
-      pid_t(String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
-    let deadline = ContinuousClock.now + .seconds(30)
-    while kill(child, 0) == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
-    #expect(kill(child, 0) != 0)
+    try await Self.expectEnd(ofProcessIn: mark)
   }
 
   @Test("the end of the command beside it is said")
   func endedCommand() async throws {
     let folder = try TemporaryDirectory()
-    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    try Data(Site.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
     let running = try Command.start(["dev", folder.file(""), "--listen", "127.0.0.1:0", "--run", "exit 3"])
     _ = try await Self.wait(for: "exit 3 has ended with status 3", running)
     running.send(SIGINT)
@@ -134,7 +128,7 @@ import Testing
     ])
   func refusals(arguments: [String], status: Int32, reason: String) async throws {
     let folder = try TemporaryDirectory()
-    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    try Data(Site.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
     let result = try await Command.start(arguments, in: folder.file("")).result()
     #expect(result.status == status && result.error.contains(reason), "\(result.error)")
   }
@@ -142,7 +136,7 @@ import Testing
   @Test("a port that is taken is an error with its number")
   func takenPort() async throws {
     let folder = try TemporaryDirectory()
-    try Data(Self.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    try Data(Site.script("first").utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
     let first = try Command.start(["dev", folder.file(""), "--listen", "127.0.0.1:0"])
     let said = try await Self.wait(for: "http://127.0.0.1:", first)
     let port = try #require(said.firstMatch(of: /127\.0\.0\.1:(\d+)\//)?.1)

@@ -5,19 +5,10 @@ import Testing
 
 /// The opening policies of `render`, and its notices about unconfirmed bundles.
 struct RenderOpeningTests {
-  private static func script(_ text: String) -> String {
-    """
-    // { "framework": "Vanilla" }
-    var d = weex.document, b = d.createBody('div')
-    d.documentElement.appendChild(b)
-    b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
-    """
-  }
-
   /// A site whose release is stored.
   private static func stored(_ body: (Site) async throws -> Void) async throws {
     try await Site.running { (site: Site) async throws in
-      try site.publish(["home.js": script("one")])
+      try site.publish(["home.js": Site.script("one")])
       #expect(try await site.preload().status == 0)
       try await body(site)
     }
@@ -104,7 +95,7 @@ struct RenderOpeningTests {
   @Test("cacheOnly and --offline send no request, even if nothing is stored")
   func asksNobody() async throws {
     try await Site.running { (site: Site) async throws in
-      try site.publish(["home.js": Self.script("one")])
+      try site.publish(["home.js": Site.script("one")])
       for option in [["--policy", "cacheOnly"], ["--offline"]] {
         let result = try await Command.start(
           ["render", "home", "--manifest", site.manifest, "--store", site.store] + option
@@ -131,7 +122,7 @@ struct RenderOpeningTests {
   @Test("a page of a held release opens without an answer of the server")
   func held() async throws {
     try await Self.stored { site in
-      try site.publish(["home.js": Self.script("two")], release: "r2")
+      try site.publish(["home.js": Site.script("two")], release: "r2")
       _ = try await site.preload()
       let held = try await Command.run("release", "use", "r1", "--manifest", site.manifest, "--store", site.store)
       #expect(held.status == 0)

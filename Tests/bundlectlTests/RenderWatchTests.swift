@@ -8,15 +8,6 @@ struct RenderWatchTests {
     let found: String
   }
 
-  private static func script(_ text: String) -> String {
-    """
-    // { "framework": "Vanilla" }
-    var d = weex.document, b = d.createBody('div')
-    d.documentElement.appendChild(b)
-    b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
-    """
-  }
-
   /// Runs `render --watch`, and waits for its output.
   private static func watching(
     _ site: Site, _ target: String? = nil, _ more: [String] = [],
@@ -47,17 +38,17 @@ struct RenderWatchTests {
   @Test("a changed file is rendered again, whether written or replaced")
   func changedFile() async throws {
     try await Site.running { (site: Site) async throws in
-      try site.write(Self.script("first"), to: "a.js")
+      try site.write(Site.script("first"), to: "a.js")
       try await Self.watching(site) { wait in
         try await wait("first")
         // The file is written in place.
         let file = try #require(FileHandle(forWritingAtPath: site.folder.file("a.js")))
         try file.truncate(atOffset: 0)
-        try file.write(contentsOf: Data(Self.script("second").utf8))
+        try file.write(contentsOf: Data(Site.script("second").utf8))
         try file.close()
         try await wait("second")
         // The file is replaced by another one of the same age, as editors do.
-        try site.write(Self.script("third!"), to: "b.js")
+        try site.write(Site.script("third!"), to: "b.js")
         var former = stat()
         #expect(stat(site.folder.file("a.js"), &former) == 0)
         #expect(utimensat(AT_FDCWD, site.folder.file("b.js"), [former.st_atim, former.st_mtim], 0) == 0)
@@ -65,7 +56,7 @@ struct RenderWatchTests {
         try await wait("third!")
         // The file is removed, and restored.
         try FileManager.default.removeItem(atPath: site.folder.file("a.js"))
-        try site.write(Self.script("fourth"), to: "a.js")
+        try site.write(Site.script("fourth"), to: "a.js")
         try await wait("fourth")
       }
     }
@@ -77,10 +68,10 @@ struct RenderWatchTests {
     try await Site.running { (site: Site) async throws in
       site.origin.hold("/slow.json")
       let waiting =
-        Self.script("shown")
+        Site.script("shown")
         + "\nweex.requireModule('stream').fetch({ url: '\(site.origin.url(for: "/slow.json"))' }, function () {})"
       try site.write(waiting, to: "waiting.js")
-      try site.write(Self.script("shown"), to: "a.js")
+      try site.write(Site.script("shown"), to: "a.js")
       try site.write("", to: "tmp/x")
       let environment = ["TMPDIR": site.folder.file("tmp")]
       let watching = try Command.start(
@@ -106,7 +97,7 @@ struct RenderWatchTests {
   @Test("the failure and the recovery of a watched server are each reported once")
   func failuresOfAWatchedServer() async throws {
     try await Site.running { (site: Site) async throws in
-      try site.publish(["a.js": Self.script("first")])
+      try site.publish(["a.js": Site.script("first")])
       try await Self.watching(site, "a", ["--manifest", site.manifest]) { wait in
         try await wait("first")
         try await site.origin.refuseConnections()
@@ -123,7 +114,7 @@ struct RenderWatchTests {
       try site.write("// { \"framework\": \"Vanilla\" }\nmissing()", to: "a.js")
       try await Self.watching(site) { wait in
         try await wait("Can't find variable: missing")
-        try site.write(Self.script("mended"), to: "a.js")
+        try site.write(Site.script("mended"), to: "a.js")
         try await wait("mended")
       }
     }
@@ -148,12 +139,12 @@ struct RenderWatchTests {
   @Test("a bundle of a server is rendered again with the next release")
   func nextRelease() async throws {
     try await Site.running { (site: Site) async throws in
-      try site.publish(["a.js": Self.script("first")])
+      try site.publish(["a.js": Site.script("first")])
       for target in [site.origin.url(for: "/b/a.js"), "a"] {
-        try site.publish(["a.js": Self.script("first")])
+        try site.publish(["a.js": Site.script("first")])
         try await Self.watching(site, target, ["--manifest", site.manifest]) { wait in
           try await wait("first")
-          try site.publish(["a.js": Self.script("second")], release: "r2 \(target)")
+          try site.publish(["a.js": Site.script("second")], release: "r2 \(target)")
           try await wait("second")
         }
       }
@@ -163,7 +154,7 @@ struct RenderWatchTests {
   @Test("a long wait for the server is reported")
   func waitingForTheServer() async throws {
     try await Site.running { (site: Site) async throws in
-      try site.publish(["a.js": Self.script("first")])
+      try site.publish(["a.js": Site.script("first")])
       site.origin.hold("/b/a.js")
       try await Self.watching(site, site.origin.url(for: "/b/a.js"), ["--manifest", site.manifest]) { wait in
         try await wait("waiting for the server")
@@ -180,10 +171,10 @@ struct RenderWatchTests {
         site.origin.serve("/b/a.js", Array(text.utf8))
         site.origin.serve("/b/a.js.md5", Array("\(try ContentDigests(of: Array(text.utf8)).md5)\n".utf8))
       }
-      try serve(Self.script("first"))
+      try serve(Site.script("first"))
       try await Self.watching(site, site.origin.url(for: "/b/a.js")) { wait in
         try await wait("first")
-        try serve(Self.script("second"))
+        try serve(Site.script("second"))
         try await wait("second")
       }
     }

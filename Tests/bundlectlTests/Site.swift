@@ -21,6 +21,16 @@ struct Site {
     }
   }
 
+  /// The script of a page that shows a text.
+  static func script(_ text: String) -> String {
+    """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div')
+    d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
+    """
+  }
+
   var manifest: String { origin.url(for: "/manifest.json") }
   var store: String { folder.file("store") }
 

@@ -142,8 +142,8 @@ extension BundleStore {
     }
   }
 
-  /// What the store has of a release: the numbers of its bundles and files, and the entries that are to be fetched since
-  /// they are neither stored nor on demand, in the manifest's order.
+  /// The numbers of a release's bundles and files, and the entries that are to be fetched since they are neither stored
+  /// nor on demand, in the manifest's order.
   package typealias Stock = (counts: ReleaseCounts, absent: [PageBundle])
 
   /// Returns what the store has of a release whose files are as they were written. Their bytes are not read.

@@ -327,7 +327,7 @@ package struct RecordedCall: Sendable {
   }
 }
 
-/// What has entered a recorded script, as far as a test can say it.
+/// An entry of a recorded script, as far as a test can say it.
 package enum RecordedEntry: Sendable {
   case open(data: ScriptValue)
   /// An event of an element.
@@ -344,7 +344,7 @@ package enum RecordedEntry: Sendable {
 }
 
 extension RecordedStep {
-  /// What has entered the script.
+  /// The entry that the step began with.
   package var entry: RecordedEntry {
     switch input {
     case .open(_, let data): return .open(data: data)
@@ -369,7 +369,7 @@ extension RecordedStep {
   }
 }
 
-/// What a recorded page has opened with.
+/// The texts and settings that a recorded page was opened with.
 package struct RecordedPage: Sendable {
   package let bundle: String
   /// The framework file, and the script that ran before the bundle; `nil` if there was none.
@@ -384,7 +384,7 @@ package struct RecordedPage: Sendable {
 }
 
 extension Recording {
-  /// What the page has opened with.
+  /// Returns the texts and settings that the page was opened with.
   ///
   /// - Throws: ``RecordingError`` if a text is missing.
   package func page() throws -> RecordedPage {

@@ -46,7 +46,7 @@ package struct WorkerPoolStatus: Sendable {
   package var ready: Int { workers.filter { $0.state == .ready }.count }
 }
 
-/// Who is to blame for the end of a worker, as one of its pages is told.
+/// The page to blame for the end of a worker, as one of its pages is told.
 package enum Blame: Hashable, Sendable, CustomStringConvertible {
   case thisPage, anotherPage
   /// No page: the worker has ended by itself, or was killed from outside.

@@ -97,36 +97,31 @@ struct HTTP2Fields: Sendable {
   func withPairs<Result>(
     changed: [(index: Int, value: String)] = [], _ body: (UnsafeMutableBufferPointer<nghttp2_nv>) -> Result
   ) -> Result {
-    let values = changed.map { Array($0.value.utf8) }
-    return bytes.withUnsafeReadableBytes { bytes in
-      withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: count) { pairs in
-        var next = 0
-        Self.forEach(in: bytes) { name, value, flags in
-          guard next < pairs.count else { return }
-          pairs.initializeElement(
-            at: next,
-            to: nghttp2_nv(
-              name: Self.pointer(name), value: Self.pointer(value), namelen: name.count, valuelen: value.count,
-              flags: flags & Self.isUnindexed == 0
-                ? UInt8(NGHTTP2_NV_FLAG_NONE.rawValue) : UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)))
-          next += 1
+    let values = changed.flatMap { Array($0.value.utf8) }
+    return values.withUnsafeBytes { values in
+      bytes.withUnsafeReadableBytes { bytes in
+        withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: count) { pairs in
+          var next = 0
+          Self.forEach(in: bytes) { name, value, flags in
+            guard next < pairs.count else { return }
+            let isIndexed = flags & Self.isUnindexed == 0
+            pairs.initializeElement(
+              at: next,
+              to: nghttp2_nv(
+                name: Self.pointer(name), value: Self.pointer(value), namelen: name.count, valuelen: value.count,
+                flags: UInt8((isIndexed ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX).rawValue)))
+            next += 1
+          }
+          var start = 0
+          for (index, value) in changed {
+            let end = start + value.utf8.count
+            pairs[index].value = Self.pointer(UnsafeRawBufferPointer(rebasing: values[start..<end]))
+            pairs[index].valuelen = end - start
+            start = end
+          }
+          return body(pairs)
         }
-        return Self.replaced(pairs, changed.map(\.index), values[...], body)
       }
-    }
-  }
-
-  /// The values have to be there until the function has returned.
-  private static func replaced<Result>(
-    _ pairs: UnsafeMutableBufferPointer<nghttp2_nv>, _ indices: [Int], _ values: ArraySlice<[UInt8]>,
-    _ body: (UnsafeMutableBufferPointer<nghttp2_nv>) -> Result
-  ) -> Result {
-    guard let value = values.first else { return body(pairs) }
-    return value.withUnsafeBytes { value in
-      let index = indices[indices.count - values.count]
-      pairs[index].value = pointer(value)
-      pairs[index].valuelen = value.count
-      return replaced(pairs, indices, values.dropFirst(), body)
     }
   }
 

@@ -83,7 +83,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   private var isBusy = false
   private var isSendPlanned = false
   private var isClosed = false
-  /// The channels whose bytes were taken, and those of them that may go on.
+  /// The channels whose bytes were taken, and that were not told.
   private var drained: [HTTP2StreamChannel] = []
   private var ending = Ending.none
   private var timer: Scheduled<Void>?
@@ -100,6 +100,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   private var emptyFrames = 0
 
   var common: ConnectionContext { connection.common }
+  private var now: NIODeadline { context?.eventLoop.now ?? .now() }
   /// The time without progress after which a client counts as stopped.
   var patience: TimeAmount { max(idle, .seconds(10)) }
 
@@ -133,7 +134,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     ]
     nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
     planSend()
-    idleSince = context.eventLoop.now
+    idleSince = now
     awaitRequest(for: idle)
   }
 
@@ -329,7 +330,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     if let channel = streams[id]?.channel {
       if count > 0 { drained.append(channel) }
     } else {
-      idleSince = context?.eventLoop.now ?? idleSince
+      idleSince = now
     }
     if output.isEnded, output.size == 0 {
       flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
@@ -376,8 +377,9 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     guard fieldsSize <= listLimit else {
       return isEnd ? refuse(id) : resetStream(id, NGHTTP2_ENHANCE_YOUR_CALM)
     }
-    if isEnd, isGet, fields.bytes.readableBytes <= RecordedResponses.headLimit, replay(on: id) { return }
-    open(id, isWhole: isEnd)
+    let mayReplay = isEnd && isGet && fields.bytes.readableBytes <= RecordedResponses.headLimit
+    if mayReplay, replay(on: id) { return }
+    open(id, isWhole: isEnd, isRecorded: mayReplay)
   }
 
   /// Answers with the recorded response.
@@ -399,13 +401,13 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     return true
   }
 
-  private func open(_ id: Int32, isWhole: Bool) {
+  private func open(_ id: Int32, isWhole: Bool, isRecorded: Bool) {
     guard let request = fields.request, let parent = context?.channel else {
       return resetStream(id, NGHTTP2_PROTOCOL_ERROR)
     }
     let channel = HTTP2StreamChannel(id, on: self, of: parent)
     streams[id] = Stream(output: channel.output, channel: channel)
-    if isWhole, isGet, fields.bytes.readableBytes <= RecordedResponses.headLimit {
+    if isRecorded {
       // A copy of these bytes alone: the buffer is used for the next head.
       let recording = HTTP2StreamChannel.Recording(request: ByteBuffer(bytes: fields.bytes.readableBytesView))
       channel.recording = recording
@@ -467,7 +469,6 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
 
   /// - Returns: `false` if the client sends too much that asks for nothing.
   fileprivate func frameCame(_ frame: nghttp2_frame) -> Bool {
-    let now = context?.eventLoop.now ?? .now()
     let isEnd = frame.hd.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     switch UInt32(frame.hd.type) {
     case NGHTTP2_HEADERS.rawValue:
@@ -519,7 +520,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       let isWhole = code == NGHTTP2_NO_ERROR.rawValue && channel.isInputEnded
       channel.close(isWhole ? nil : HTTP2StreamError(code: code))
     }
-    if streams.isEmpty { idleSince = context?.eventLoop.now ?? idleSince }
+    if streams.isEmpty { idleSince = now }
   }
 
   // MARK: The end
@@ -531,7 +532,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       guard handler.streams.values.allSatisfy({ $0.channel == nil }) else {
         return handler.awaitRequest(for: handler.idle)
       }
-      let left = handler.idleSince + handler.idle - (handler.context?.eventLoop.now ?? handler.idleSince)
+      let left = handler.idleSince + handler.idle - handler.now
       guard left <= .zero else { return handler.awaitRequest(for: left) }
       if handler.ending == .none { handler.announceEnd() } else { handler.close() }
     }

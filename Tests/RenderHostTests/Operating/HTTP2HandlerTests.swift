@@ -101,6 +101,13 @@ struct HTTP2HandlerTests {
       receive(Self.frame(0, isEnd ? 1 : 0, stream, Array(repeating: 0x61, count: count)))
     }
 
+    /// Opens the windows of a stream and of the connection.
+    func open(_ stream: UInt32, by count: UInt32) {
+      for id in [0, stream] { receive(Self.frame(8, 0, id, Self.word(count))) }
+    }
+
+    func acknowledge(_ ping: Frame?) { receive(Self.frame(6, 1, 0, ping?.payload ?? [])) }
+
     func reset(_ stream: UInt32) { receive(Self.frame(3, 0, stream, Self.word(8))) }
 
     func receive(_ bytes: [UInt8]) {
@@ -246,7 +253,7 @@ struct HTTP2HandlerTests {
     #expect(received.writability == [false, true])
     fixture.answer(stream, .body(ByteBuffer(repeating: 0x61, count: 40_000)))
     #expect(received.writability == [false, true, false])
-    for stream in [0, 1] as [UInt32] { fixture.receive(Fixture.frame(8, 0, stream, Fixture.word(40_000))) }
+    fixture.open(1, by: 40_000)
     #expect(received.writability == [false, true, false, true])
     #expect(fixture.sent().filter { $0.type == 0 }.map(\.payload.count).reduce(0, +) == 105_535)
   }
@@ -291,7 +298,7 @@ struct HTTP2HandlerTests {
     let stream = try #require(fixture.streams.first).channel
     fixture.answer(stream, .head(Self.ok), .body(ByteBuffer(repeating: 0x61, count: 100_000)))
     stream.close(promise: nil)
-    for id in [0, 1] as [UInt32] { fixture.receive(Fixture.frame(8, 0, id, Fixture.word(100_000))) }
+    fixture.open(1, by: 100_000)
     let frames = fixture.sent()
     #expect(frames.filter { $0.type < 2 }.allSatisfy { !$0.isEnd })
     #expect(frames.last?.type == 3)
@@ -401,7 +408,7 @@ struct HTTP2HandlerTests {
     let told = fixture.sent()
     #expect(told.map(\.type) == [7, 6])
     #expect(!fixture.isClosed)
-    fixture.receive(Fixture.frame(6, 1, 0, told.last?.payload ?? []))
+    fixture.acknowledge(told.last)
     #expect(fixture.isClosed)
   }
 
@@ -416,7 +423,7 @@ struct HTTP2HandlerTests {
       _ = fixture.sent()
       fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(50))
       if goesOn {
-        for id in [0, 1] as [UInt32] { fixture.receive(Fixture.frame(8, 0, id, Fixture.word(100_000))) }
+        fixture.open(1, by: 100_000)
         #expect(fixture.sent().filter { $0.type == 0 }.last?.isEnd == true)
       } else {
         fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(100))
@@ -444,7 +451,7 @@ struct HTTP2HandlerTests {
       fixture.channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
       let told = fixture.sent()
       #expect(told.map(\.type) == [7, 6])
-      if acknowledges { fixture.receive(Fixture.frame(6, 1, 0, told.last?.payload ?? [])) }
+      if acknowledges { fixture.acknowledge(told.last) }
       fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(3_600))
       #expect(fixture.sent().map(\.type) == [7])
       #expect(!fixture.isClosed)
