@@ -98,7 +98,7 @@ let package = Package(
     .target(
       name: "CurlTransport",
       dependencies: [
-        "HTTPTransport", "CCurl",
+        "HTTPTransport", "CCurl", "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),

@@ -80,9 +80,23 @@ CURLcode pk_setopt_prereq(CURL *easy, curl_prereq_callback callback) {
 CURLcode pk_setopt_trailers(CURL *easy, curl_trailer_callback callback) {
   return library.easySetopt(easy, CURLOPT_TRAILERFUNCTION, callback);
 }
+CURLcode pk_setopt_opened_socket(CURL *easy, curl_sockopt_callback callback) {
+  return library.easySetopt(easy, CURLOPT_SOCKOPTFUNCTION, callback);
+}
+CURLcode pk_setopt_close_socket(CURL *easy, curl_closesocket_callback callback) {
+  return library.easySetopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
 
 CURLMcode pk_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
   return library.multiSetopt(multi, option, value);
+}
+CURLMcode pk_multi_setopt_socket(CURLM *multi, curl_socket_callback callback, void *context) {
+  CURLMcode code = library.multiSetopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+  return code == CURLM_OK ? library.multiSetopt(multi, CURLMOPT_SOCKETDATA, context) : code;
+}
+CURLMcode pk_multi_setopt_timer(CURLM *multi, curl_multi_timer_callback callback, void *context) {
+  CURLMcode code = library.multiSetopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+  return code == CURLM_OK ? library.multiSetopt(multi, CURLMOPT_TIMERDATA, context) : code;
 }
 
 CURLSHcode pk_share_setopt_data(CURLSH *share, CURLSHoption option, curl_lock_data value) {

@@ -220,8 +220,11 @@ enum RequestValidation {
 
   /// Splits an authority. An IPv6 address keeps its brackets; the port is empty if there is none.
   static func parts(ofAuthority text: String) -> (host: Substring, port: Substring) {
-    guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text[...], "") }
-    return (text[..<colon], text[text.index(after: colon)...])
+    let bytes = text.utf8
+    guard let colon = bytes.lastIndex(of: UInt8(ascii: ":")), !bytes[colon...].contains(UInt8(ascii: "]")) else {
+      return (text[...], "")
+    }
+    return (text[..<colon], text[bytes.index(after: colon)...])
   }
 
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -52,6 +52,18 @@ extension ActiveTransfer {
       let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
       return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().receiveHeadLine(buffer)
     }
+    let sockets = Unmanaged.passUnretained(sockets).toOpaque()
+    _ = pk_setopt_pointer(easy, CURLOPT_SOCKOPTDATA, sockets)
+    _ = pk_setopt_opened_socket(easy) { sockets, socket, _ in
+      guard let sockets else { return CURL_SOCKOPT_ERROR }
+      Unmanaged<ConnectionSockets>.fromOpaque(sockets).takeUnretainedValue().opened(socket)
+      return CURL_SOCKOPT_OK
+    }
+    _ = pk_setopt_pointer(easy, CURLOPT_CLOSESOCKETDATA, sockets)
+    _ = pk_setopt_close_socket(easy) { sockets, socket in
+      guard let sockets else { return -1 }
+      return Unmanaged<ConnectionSockets>.fromOpaque(sockets).takeUnretainedValue().close(socket)
+    }
     _ = pk_setopt_pointer(easy, CURLOPT_PREREQDATA, context)
     _ = pk_setopt_prereq(easy) { context, address, _, port, ownPort in
       guard let context, let address else { return CURL_PREREQFUNC_ABORT }

@@ -16,7 +16,7 @@ final class ActiveTransfer {
   var bodyBytes: Int64 = 0
   private var failure: TransportError?
   private var cookies: TransferCookies?
-  private let sockets: ConnectionSockets
+  let sockets: ConnectionSockets
   private let readers: PendingReaders
   private let refusal: (@Sendable (String, String, Int) -> String?)?
   /// `true` if libcurl holds bytes because the reader has no room.
@@ -67,7 +67,7 @@ final class ActiveTransfer {
 
   /// Returns `true` if the request may be sent on its connection.
   func permits(_ address: String, _ port: Int, from ownPort: Int) -> Bool {
-    if !hasOtherConnection, sockets.hasUnaskedBytes(onPort: ownPort) {
+    if !hasOtherConnection, sockets.hasUnaskedBytes(on: .init(address: address, port: port, ownPort: ownPort)) {
       wantsOtherConnection = true
       set(CURLOPT_FORBID_REUSE, 1)
       return false

@@ -1,10 +1,12 @@
 import CCurl
+import CLinux
 import Foundation
 import HTTPTransport
 import Synchronization
 
 /// The loop of the curl thread, which owns all handles of transfers and is the only one that calls libcurl for them.
 final class CurlLoop {
+  private let multi: UnsafeMutableRawPointer
   private let mailbox: CurlMailbox
   private let configuration: CurlTransport.Configuration
   private var active: [ObjectIdentifier: ActiveTransfer] = [:]
@@ -12,19 +14,25 @@ final class CurlLoop {
   private var idleHandles: [UnsafeMutableRawPointer] = []
   private let sockets: ConnectionSockets
   private let readers = PendingReaders()
+  /// When libcurl wants to be called next.
+  private var timer: ContinuousClock.Instant?
+  /// Not later than the first end of a total time limit.
+  private var firstDeadline: ContinuousClock.Instant?
   private var isStopping = false
 
   /// The handles that are used again. Before 8.1.0 libcurl keeps a pointer to the last field of a handle's former
   /// transfer, which it has freed: a head that begins with a folded line would end the process.
   private static let idleHandleLimit = curl_version_info(CURLVERSION_FIRST).pointee.version_num >= 0x08_01_00 ? 32 : 0
-  /// libcurl ends the wait earlier for timers of its own.
-  private static let pollMilliseconds: Int32 = 60_000
+  /// The longest wait; there are others for what has a time.
+  private static let waitMilliseconds: Int32 = 60_000
 
-  init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
-    self.mailbox = mailbox
-    self.configuration = configuration
-    sockets = ConnectionSockets(connections: configuration.connections)
-    let multi = mailbox.multi
+  /// - Parameter multi: ends with the loop.
+  /// - Throws: ``TransportError`` if the process has too many open files.
+  init(
+    multi: UnsafeMutableRawPointer, mailbox: CurlMailbox, configuration: CurlTransport.Configuration
+  ) throws {
+    sockets = try ConnectionSockets(mailbox: mailbox.descriptor)
+    (self.multi, self.mailbox, self.configuration) = (multi, mailbox, configuration)
     let pipelining = configuration.sharesConnections ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
     _ = pk_multi_setopt_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
@@ -33,14 +41,33 @@ final class CurlLoop {
   }
 
   func run() {
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    _ = pk_multi_setopt_timer(
+      multi,
+      { _, milliseconds, context in
+        context.map { Unmanaged<CurlLoop>.fromOpaque($0).takeUnretainedValue().setTimer(milliseconds) }
+        return 0
+      }, context)
+    _ = pk_multi_setopt_socket(
+      multi,
+      { _, socket, directions, context, _ in
+        context.map {
+          Unmanaged<CurlLoop>.fromOpaque($0).takeUnretainedValue().sockets.wait(for: socket, directions)
+        }
+        return 0
+      }, context)
     while true {
       for command in mailbox.removeAll() { handle(command) }
       if isStopping { break }
-      var running: Int32 = 0
-      curl_multi_perform(mailbox.multi, &running)
+      let now = ContinuousClock.now
+      if let timer, timer <= now {
+        self.timer = nil
+        act(on: pk_socket_timeout, 0)
+      }
       collectFinished()
+      endOverdue(at: now)
       readers.wake()
-      curl_multi_poll(mailbox.multi, nil, 0, endOverdue(), nil)
+      for (socket, directions) in sockets.wait(milliseconds: pause()) { act(on: socket, directions) }
     }
     for command in mailbox.close() {
       if case .start(let transfer) = command { fail(transfer) }
@@ -53,7 +80,23 @@ final class CurlLoop {
     }
     for handle in idleHandles { curl_easy_cleanup(handle) }
     idleHandles.removeAll()
-    curl_multi_cleanup(mailbox.multi)
+    curl_multi_cleanup(multi)
+  }
+
+  private func setTimer(_ milliseconds: Int) {
+    timer = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+  }
+
+  private func act(on socket: Int32, _ directions: Int32) {
+    var running: Int32 = 0
+    curl_multi_socket_action(multi, socket, directions, &running)
+  }
+
+  /// The milliseconds until the next time of libcurl's, or of a transfer.
+  private func pause() -> Int32 {
+    guard let next = [timer, firstDeadline].compactMap(\.self).min() else { return Self.waitMilliseconds }
+    let left = next - .now
+    return left <= .zero ? 0 : min(Int32(clamping: left.milliseconds + 1), Self.waitMilliseconds)
   }
 
   private func fail(_ transfer: Transfer) {
@@ -91,7 +134,8 @@ final class CurlLoop {
       transfer: transfer, easy: easy, configuration: configuration, sockets: sockets, readers: readers)
     active[ObjectIdentifier(transfer)] = running
     byHandle[easy] = running
-    let code = curl_multi_add_handle(mailbox.multi, easy)
+    if let deadline = running.deadline { firstDeadline = min(firstDeadline ?? deadline, deadline) }
+    let code = curl_multi_add_handle(multi, easy)
     guard code == CURLM_OK else {
       transfer.finish(
         .failure(
@@ -103,7 +147,7 @@ final class CurlLoop {
 
   private func collectFinished() {
     var left: Int32 = 0
-    while let message = curl_multi_info_read(mailbox.multi, &left) {
+    while let message = curl_multi_info_read(multi, &left) {
       guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
         let finished = byHandle[easy]
       else { continue }
@@ -114,28 +158,25 @@ final class CurlLoop {
   }
 
   private func beginAgain(_ transfer: ActiveTransfer) -> Bool {
-    curl_multi_remove_handle(mailbox.multi, transfer.easy)
+    curl_multi_remove_handle(multi, transfer.easy)
     transfer.prepareOtherConnection()
-    return curl_multi_add_handle(mailbox.multi, transfer.easy) == CURLM_OK
+    return curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
   }
 
   /// Ends transfers that have exceeded their total time limit. libcurl's own limit does not apply to transfers that
   /// wait for a connection.
-  ///
-  /// - Returns: the milliseconds until the next check.
-  private func endOverdue() -> Int32 {
-    let now = ContinuousClock.now
-    var pause = Self.pollMilliseconds
+  private func endOverdue(at now: ContinuousClock.Instant) {
+    guard let first = firstDeadline, first <= now else { return }
+    firstDeadline = nil
     for transfer in active.values {
       guard let deadline = transfer.deadline else { continue }
       if deadline <= now {
         transfer.timeOut()
         remove(transfer)
       } else {
-        pause = min(pause, Int32(clamping: (deadline - now).milliseconds + 1))
+        firstDeadline = min(firstDeadline ?? deadline, deadline)
       }
     }
-    return pause
   }
 
   private func end(_ transfer: ActiveTransfer, with code: CURLcode) {
@@ -149,7 +190,7 @@ final class CurlLoop {
     // them to the next transfer with the same handle.
     let isClean = !transfer.isPaused || transfer.resume() == CURLE_OK
     transfer.prepareRemoval()
-    curl_multi_remove_handle(mailbox.multi, transfer.easy)
+    curl_multi_remove_handle(multi, transfer.easy)
     active[ObjectIdentifier(transfer.transfer)] = nil
     byHandle[transfer.easy] = nil
     // A reset removes neither the share nor the cookie engine from a handle.
@@ -237,9 +278,8 @@ enum CurlCommand: Sendable {
 final class CurlMailbox: Sendable {
   private typealias State = (commands: [CurlCommand], isClosed: Bool)
 
-  /// The multi handle. Other threads use it only for `curl_multi_wakeup`, which libcurl allows; ``CurlLoop`` makes all
-  /// other calls.
-  nonisolated(unsafe) let multi: UnsafeMutableRawPointer
+  /// An eventfd whose count changes with the first command since the last time that all were taken.
+  let descriptor: Int32
   private let state = Mutex<State>(([], false))
 
   /// The reason why libcurl cannot be used; `nil` if it can. The first access loads it and sets it up.
@@ -258,16 +298,22 @@ final class CurlMailbox: Sendable {
     return handle
   }
 
-  init() throws { multi = try Self.handle { curl_multi_init() } }
+  /// - Throws: ``TransportError`` if the process has too many open files.
+  init() throws {
+    descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    guard descriptor >= 0 else { throw TransportError.ofSystem("requests cannot be handed on") }
+  }
+
+  deinit { _ = Foundation.close(descriptor) }
 
   func post(_ command: CurlCommand) {
-    let isAccepted = state.withLock { state in
-      guard !state.isClosed else { return false }
+    let (isAccepted, isFirst) = state.withLock { state in
+      guard !state.isClosed else { return (false, false) }
       state.commands.append(command)
-      // Under the lock, since libcurl's handle is gone once the mailbox is closed.
-      curl_multi_wakeup(multi)
-      return true
+      return (true, state.commands.count == 1)
     }
+    // Whoever posted the first one has woken the thread for all that came since.
+    if isFirst { eventfd_write(descriptor, 1) }
     if !isAccepted, case .start(let transfer) = command {
       transfer.finish(.failure(TransportError.shutDown(url: transfer.request.url)))
     }
@@ -276,7 +322,7 @@ final class CurlMailbox: Sendable {
   /// Returns all commands since the last call, oldest first.
   func removeAll() -> [CurlCommand] {
     state.withLock { state in
-      defer { state.commands.removeAll() }
+      defer { state.commands = [] }
       return state.commands
     }
   }
@@ -288,54 +334,5 @@ final class CurlMailbox: Sendable {
       defer { state.commands.removeAll() }
       return state.commands
     }
-  }
-}
-
-/// The sockets of HTTP/1 connections that were used before, by their local ports, since libcurl 7.88 gives a socket
-/// only at the end of a transfer. Lives on the curl thread.
-final class ConnectionSockets {
-  private var sockets: [Int: Int32] = [:]
-  private let limit: Int
-
-  /// - Parameter connections: the largest number of open connections.
-  init(connections: Int) { limit = max(connections, 1) * 2 }
-
-  /// Records the connection of a transfer that has ended, while libcurl still knows it.
-  func record(_ easy: UnsafeMutableRawPointer) {
-    var port = 0
-    var socket: curl_socket_t = -1
-    guard pk_getinfo_long(easy, CURLINFO_LOCAL_PORT, &port) == CURLE_OK, port > 0,
-      pk_getinfo_socket(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, socket >= 0
-    else { return }
-    var version = 0
-    guard pk_getinfo_long(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK, version < pk_http_version_2_0 else {
-      // On HTTP/2 connections, frames of other streams and of the server may arrive at any time.
-      sockets[port] = nil
-      return
-    }
-    sockets[port] = socket
-    if sockets.count > limit { sockets = sockets.filter { Self.port(of: $0.value) == $0.key } }
-  }
-
-  /// Returns `true` if a reused connection has bytes, or its end, to be read before the request is sent. Such bytes
-  /// belong to no outstanding request, and must not be read as a response. RFC 9112 §9.2.
-  ///
-  /// Under TLS, bytes in the same record as the end of the last response are not detected: they have left the socket.
-  func hasUnaskedBytes(onPort port: Int) -> Bool {
-    // The descriptor may belong to another connection by now.
-    guard let socket = sockets[port], Self.port(of: socket) == port else { return false }
-    var byte: UInt8 = 0
-    return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
-  }
-
-  private static func port(of socket: Int32) -> Int? {
-    var address = sockaddr_storage()
-    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let isKnown = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &size) == 0 }
-    }
-    guard isKnown else { return nil }
-    // IPv4 and IPv6 addresses have the port at the same offset.
-    return withUnsafeBytes(of: &address) { Int($0[2]) << 8 | Int($0[3]) }
   }
 }

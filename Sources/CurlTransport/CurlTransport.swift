@@ -56,7 +56,15 @@ public final class CurlTransport: CallbackTransporting {
   public init(_ configuration: Configuration = Configuration()) throws {
     let mailbox = try CurlMailbox()
     self.mailbox = mailbox
-    thread = try CurlThread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
+    // The thread alone uses it.
+    nonisolated(unsafe) let multi = try CurlMailbox.handle { curl_multi_init() }
+    do {
+      nonisolated(unsafe) let loop = try CurlLoop(multi: multi, mailbox: mailbox, configuration: configuration)
+      thread = try CurlThread { loop.run() }
+    } catch {
+      curl_multi_cleanup(multi)
+      throw error
+    }
   }
 
   /// Only once no request waits for its head and no body is read: they keep the transport. It may be the thread itself

@@ -79,7 +79,8 @@ enum Benchmark {
   private static func gateway(_ programs: String, folder: String, rounds: Int) throws {
     var table = Table("gateway on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish", "spread")
     var costs = Table(
-      "gateway, processor time of a request", "renderhost", "nginx", "Varnish", "NIO and libcurl alone", "system calls",
+      "gateway, processor time of a request", "renderhost", "nginx", "Varnish", "NIO and libcurl alone", "NIO alone",
+      "system calls",
       "p99", "p99 of nginx", "p99 of Varnish")
     try GatewayBenchmark(programs: programs, folder: folder, rounds: rounds).run(&table, costs: &costs)
     table.print()

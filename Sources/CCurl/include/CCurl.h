@@ -37,8 +37,12 @@ typedef size_t (*pk_data_callback)(char *bytes, size_t size, size_t count, void 
 CURLcode pk_setopt_data_callback(CURL *easy, CURLoption option, pk_data_callback callback);
 CURLcode pk_setopt_prereq(CURL *easy, curl_prereq_callback callback);
 CURLcode pk_setopt_trailers(CURL *easy, curl_trailer_callback callback);
+CURLcode pk_setopt_opened_socket(CURL *easy, curl_sockopt_callback callback);
+CURLcode pk_setopt_close_socket(CURL *easy, curl_closesocket_callback callback);
 
 CURLMcode pk_multi_setopt_long(CURLM *multi, CURLMoption option, long value);
+CURLMcode pk_multi_setopt_socket(CURLM *multi, curl_socket_callback callback, void *context);
+CURLMcode pk_multi_setopt_timer(CURLM *multi, curl_multi_timer_callback callback, void *context);
 
 // The option's value is an int in libcurl, whatever its type is here.
 CURLSHcode pk_share_setopt_data(CURLSH *share, CURLSHoption option, curl_lock_data value);
@@ -57,6 +61,7 @@ CURLcode pk_getinfo_list(CURL *easy, CURLINFO info, struct curl_slist **value);
 static const size_t pk_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t pk_readfunc_pause = CURL_READFUNC_PAUSE;
 static const size_t pk_readfunc_abort = CURL_READFUNC_ABORT;
+static const curl_socket_t pk_socket_timeout = CURL_SOCKET_TIMEOUT;
 static const long pk_http_version_2tls = CURL_HTTP_VERSION_2TLS;
 static const long pk_http_version_1_1 = CURL_HTTP_VERSION_1_1;
 static const long pk_http_version_2_0 = CURL_HTTP_VERSION_2_0;

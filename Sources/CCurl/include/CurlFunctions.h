@@ -21,11 +21,8 @@ FUNCTION(CURLM *, curl_multi_init, (void), ())
 FUNCTION(CURLMcode, curl_multi_cleanup, (CURLM *multi), (multi))
 FUNCTION(CURLMcode, curl_multi_add_handle, (CURLM *multi, CURL *easy), (multi, easy))
 FUNCTION(CURLMcode, curl_multi_remove_handle, (CURLM *multi, CURL *easy), (multi, easy))
-FUNCTION(CURLMcode, curl_multi_perform, (CURLM *multi, int *running), (multi, running))
-FUNCTION(CURLMcode, curl_multi_poll,
-    (CURLM *multi, struct curl_waitfd files[], unsigned int count, int milliseconds, int *ready),
-    (multi, files, count, milliseconds, ready))
-FUNCTION(CURLMcode, curl_multi_wakeup, (CURLM *multi), (multi))
+FUNCTION(CURLMcode, curl_multi_socket_action,
+    (CURLM *multi, curl_socket_t socket, int events, int *running), (multi, socket, events, running))
 FUNCTION(CURLMsg *, curl_multi_info_read, (CURLM *multi, int *left), (multi, left))
 FUNCTION(const char *, curl_multi_strerror, (CURLMcode code), (code))
 

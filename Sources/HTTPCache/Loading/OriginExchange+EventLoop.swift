@@ -7,8 +7,9 @@ import Synchronization
 /// Requests of event loops, which have no task: they begin an exchange of the table like those of tasks, and what it
 /// brings is called out to them.
 extension OriginExchange {
-  /// An exchange that an event loop has begun.
-  private struct Beginning: Sendable {
+  /// An exchange that an event loop has begun. A class: its steps hand it on several times, and each copy would count
+  /// twenty references.
+  private final class Beginning: Sendable {
     let outgoing: OutgoingRequest
     let request: HTTPRequest
     let reason: ForwardReason
@@ -18,6 +19,14 @@ extension OriginExchange {
     let number: UInt64
     let generation: UInt64
     let sent: HTTPDate
+
+    init(
+      _ outgoing: OutgoingRequest, _ request: HTTPRequest, _ reason: ForwardReason, _ key: FlightKey,
+      _ ticket: FlightTicket, number: UInt64, generation: UInt64, sent: HTTPDate
+    ) {
+      (self.outgoing, self.request, self.reason, self.key, self.ticket) = (outgoing, request, reason, key, ticket)
+      (self.number, self.generation, self.sent) = (number, generation, sent)
+    }
   }
 
   /// Asks the origin as ``resource(for:_:validating:_:)`` does, without a task, unless there is an exchange or a response
@@ -47,8 +56,8 @@ extension OriginExchange {
     let receive: @Sendable (BegunResponse) -> Void
     (outgoing.informational, receive) = calls()
     let beginning = Beginning(
-      outgoing: outgoing, request: request, reason: reason, key: key, ticket: ticket, number: gate.number(),
-      generation: inFlight.begin(outgoing.key), sent: configuration.now())
+      outgoing, request, reason, key, ticket, number: gate.number(), generation: inFlight.begin(outgoing.key),
+      sent: configuration.now())
     inFlight.wait(key, by: beginning.number)
     let cancel = sender.begin(
       transportRequest(outgoing, request), to: outgoing.url, number: beginning.number, priority: outgoing.priority,

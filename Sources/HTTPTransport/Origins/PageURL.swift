@@ -99,9 +99,13 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Scheme, host and port. RFC 6454 §4.
   public var origin: String {
-    guard let parts = URLComponents(string: text), let scheme = parts.scheme else { return text }
-    let port = parts.port.map { ":\($0)" } ?? ""
-    return "\(scheme)://\(parts.encodedHost ?? "")\(port)"
+    // The text is normalised: nothing but these stands before its path, which it has.
+    let text = text.utf8
+    guard let colon = text.firstIndex(of: UInt8(ascii: ":")), text[colon...].starts(with: "://".utf8) else {
+      return self.text
+    }
+    let authority = text.index(colon, offsetBy: 3)
+    return String(Substring(text[..<(text[authority...].firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex)]))
   }
 
   /// Returns the URL of a file whose name is this one's with a text behind it; the query stays.
@@ -153,31 +157,34 @@ extension PageURL {
   /// Returns `true` for the URL of a server that is normalised for certain: its host is a name in small letters or an
   /// IPv4 address, and it has a path, and neither a port of one to three digits, nor a query, an escape or a dot segment.
   private static func isPlain(_ text: String) -> Bool {
-    var rest = text.utf8[...]
-    guard rest.starts(with: "http".utf8) else { return false }
-    rest = rest.dropFirst(4)
-    if rest.first == UInt8(ascii: "s") { rest = rest.dropFirst() }
-    guard rest.starts(with: "://".utf8) else { return false }
-    rest = rest.dropFirst(3)
-    let host = rest.prefix(while: isInPlainHost)
-    rest = rest.dropFirst(host.count)
-    guard !host.isEmpty else { return false }
-    if rest.first == UInt8(ascii: ":") {
-      let port = rest.dropFirst().prefix { (48...57).contains($0) }
-      // Those of schemes have fewer digits.
-      guard port.count == 4 || port.count == 5, port.first != UInt8(ascii: "0"), UInt16(Substring(port)) != nil else {
-        return false
+    var text = text
+    return text.withUTF8 { bytes in
+      var rest = bytes[...]
+      guard rest.starts(with: "http".utf8) else { return false }
+      rest = rest.dropFirst(4)
+      if rest.first == UInt8(ascii: "s") { rest = rest.dropFirst() }
+      guard rest.starts(with: "://".utf8) else { return false }
+      rest = rest.dropFirst(3)
+      let host = rest.prefix(while: isInPlainHost)
+      rest = rest.dropFirst(host.count)
+      guard !host.isEmpty else { return false }
+      if rest.first == UInt8(ascii: ":") {
+        let port = rest.dropFirst().prefix { (48...57).contains($0) }
+        // Those of schemes have fewer digits.
+        guard port.count == 4 || port.count == 5, port.first != UInt8(ascii: "0"),
+          port.reduce(0, { $0 * 10 + Int($1 - 48) }) <= UInt16.max
+        else { return false }
+        rest = rest.dropFirst(1 + port.count)
       }
-      rest = rest.dropFirst(1 + port.count)
+      guard rest.first == UInt8(ascii: "/") else { return false }
+      var previous: UInt8 = 0
+      for byte in rest {
+        guard byte.isUnreserved || byte == UInt8(ascii: "/") else { return false }
+        if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/") { return false }
+        previous = byte
+      }
+      return true
     }
-    guard rest.first == UInt8(ascii: "/") else { return false }
-    var previous: UInt8 = 0
-    for byte in rest {
-      guard byte.isUnreserved || byte == UInt8(ascii: "/") else { return false }
-      if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/") { return false }
-      previous = byte
-    }
-    return true
   }
 
   private static func isInPlainHost(_ byte: UInt8) -> Bool {

@@ -206,7 +206,8 @@ package final class PromptAnswers: Sendable {
 /// without a task. Every other request goes on to the task of the connection or of the stream, and so do all that come
 /// before its response has ended.
 ///
-/// While an answer is on its way here, what has come with its request is held, and no more is read.
+/// While an answer is on its way here, what has come behind its request is held, and when something has, no more is read:
+/// a client that waits for its answer, as most do, need not be told to stop and to go on, each with a system call.
 final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -237,11 +238,13 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var isUnflushed = false
   private var current: Current?
   private var lastNumber: UInt64 = 0
-  /// What came while an answer was on its way: the rest of one read of the connection, or of all that the client has
-  /// sent if it has closed its side.
+  /// What came while an answer was on its way: the rest of its read and one more of the connection, or all that the client
+  /// has sent if it has closed its side.
   private var held = CircularBuffer<HTTPRequestPart>()
   private var heldError: (any Error)?
   private var holdsRead = false
+  /// The one read that an answer on its way does not hold was asked for.
+  private var readsAhead = false
 
   init(_ answers: PromptAnswers, on connection: ConnectionContext, _ version: RequestVersion) {
     (self.answers, common, self.version) = (answers, connection, version)
@@ -296,7 +299,12 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    if current == nil { context.read() } else { holdsRead = true }
+    guard current == nil || held.isEmpty && !readsAhead else {
+      holdsRead = true
+      return
+    }
+    readsAhead = current != nil
+    context.read()
   }
 
   private func hold(_ part: HTTPRequestPart) {
@@ -428,6 +436,7 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
     flushAnswers(context)
     context.fireChannelReadComplete()
     guard current == nil else { return }
+    readsAhead = false
     if let error = heldError {
       heldError = nil
       context.fireErrorCaught(error)

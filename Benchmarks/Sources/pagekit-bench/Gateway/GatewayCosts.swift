@@ -36,7 +36,7 @@ struct GatewayCosts {
   ) throws {
     var all = [(servers.ports[0], servers.host.server), (servers.ports[1], servers.nginx)]
     all.append((servers.ports[2], servers.varnish))
-    if isPassedOn { all.append((servers.bare.port, servers.bare)) }
+    if isPassedOn { all += [servers.bare, servers.bareNIO].map { ($0.port, $0) } }
     var costs = all.map { _ in Cost() }
     let seconds = Self.seconds(connections: connections)
     var number = 0
@@ -64,7 +64,7 @@ struct GatewayCosts {
     let processor = costs.map { Figures.time(Measurement.median($0.processor)) }
     let p99 = costs.map { Figures.time(Measurement.median($0.p99)) }
     table.add(
-      name, processor[0], processor[1], processor[2], isPassedOn ? processor[3] : "",
+      name, processor[0], processor[1], processor[2], isPassedOn ? processor[3] : "", isPassedOn ? processor[4] : "",
       calls.map { String(format: "%.1f", Double($0) / requests) } ?? "", p99[0], p99[1], p99[2])
   }
 }

@@ -10,6 +10,8 @@ final class GatewayServers {
   let varnish: LocalServer
   /// The HTTP server and client that renderhost is built on, with nothing between and nothing stored.
   let bare: LocalServer
+  /// The same HTTP server with a client of SwiftNIO's on its event loop in the place of libcurl.
+  let bareNIO: LocalServer
 
   static let token = "a token of the benchmark"
 
@@ -58,6 +60,9 @@ final class GatewayServers {
     bare = try LocalServer(programs + "/bare-server", cores: cacheCore, log: root + "/bare.log") { [origin] port in
       ["\(port)", origin.origin]
     }
+    bareNIO = try LocalServer(programs + "/bare-server", cores: cacheCore, log: root + "/bare-nio.log") {
+      [origin] port in ["\(port)", "nio", origin.origin]
+    }
     host = try RunningHost(
       programs + "/renderhost", bundles: root + "/bundles", store: root + "/store", workers: 1, cores: cacheCore,
       gateway: (origin: origin.origin, adminToken: Self.token), log: root + "/host.log")
@@ -66,6 +71,7 @@ final class GatewayServers {
   func stop() {
     host.stop()
     bare.stop()
+    bareNIO.stop()
     varnish.stop()
     nginx.stop()
     origin.stop()

@@ -1,0 +1,178 @@
+import CCurl
+import CLinux
+import Foundation
+import HTTPTransport
+
+/// The sockets that libcurl waits for, in one epoll descriptor, and the ends of its connections of HTTP/1. Lives on the curl
+/// thread.
+///
+/// A socket whose connection is idle stays registered: the next transfer on it most often waits for the same. libcurl
+/// tells of its connections' sockets when they open and close; of others, such as those of a name lookup, it tells no more
+/// than that it waits for them no longer.
+final class ConnectionSockets {
+  private struct Socket {
+    /// The events that libcurl waits for; 0 for none.
+    var wanted: UInt32 = 0
+    /// Those that the descriptor has.
+    var registered: UInt32 = 0
+    /// `true` if libcurl tells when it closes the socket.
+    let isConnection: Bool
+    /// The ends of the connection once a transfer of HTTP/1 has ended on it: libcurl 7.88 gives the socket only then.
+    var ends: Ends?
+  }
+
+  /// The ends of a connection, by which libcurl names it before a request.
+  struct Ends: Hashable {
+    let address: String
+    let port: Int
+    let ownPort: Int
+  }
+
+  /// What has come for a socket, in libcurl's form.
+  typealias Event = (socket: Int32, directions: Int32)
+
+  private let epoll: Int32
+  private let mailbox: Int32
+  private var sockets: [Int32: Socket] = [:]
+  private var socketsByEnds: [Ends: Int32] = [:]
+  private var ready = [epoll_event](repeating: epoll_event(), count: 64)
+  private var events: [Event] = []
+
+  private static let receives = UInt32(EPOLLIN.rawValue)
+  private static let sends = UInt32(EPOLLOUT.rawValue)
+  private static let failures = UInt32(EPOLLERR.rawValue | EPOLLHUP.rawValue)
+  /// A number of `EPOLLET` that fits.
+  private static let onChange = UInt32(1) << 31
+
+  /// - Parameter mailbox: a descriptor that has bytes when there is something else to do; they are not read.
+  /// - Throws: ``TransportError`` if the process has too many open files.
+  init(mailbox: Int32) throws {
+    self.mailbox = mailbox
+    epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    guard epoll >= 0 else { throw TransportError.ofSystem("cannot wait for sockets") }
+    guard control(EPOLL_CTL_ADD, mailbox, Self.receives | Self.onChange) else {
+      let error = TransportError.ofSystem("cannot wait for requests")
+      _ = Foundation.close(epoll)
+      throw error
+    }
+  }
+
+  deinit { _ = Foundation.close(epoll) }
+
+  // MARK: Told by libcurl
+
+  /// libcurl has opened a connection's socket.
+  func opened(_ socket: Int32) { sockets[socket] = Socket(isConnection: true) }
+
+  /// libcurl closes a connection's socket.
+  func close(_ socket: Int32) -> Int32 {
+    if let known = sockets.removeValue(forKey: socket) {
+      // A child that is just being started may have the socket too.
+      if known.registered != 0 { control(EPOLL_CTL_DEL, socket, 0) }
+      if let ends = known.ends, socketsByEnds[ends] == socket { socketsByEnds[ends] = nil }
+    }
+    return Foundation.close(socket)
+  }
+
+  /// libcurl waits for a socket in other directions than before.
+  ///
+  /// - Parameter directions: one of `CURL_POLL_IN`, `CURL_POLL_OUT`, `CURL_POLL_INOUT` and `CURL_POLL_REMOVE`.
+  func wait(for socket: Int32, _ directions: Int32) {
+    var known = sockets[socket] ?? Socket(isConnection: false)
+    known.wanted = 0
+    if directions == CURL_POLL_IN || directions == CURL_POLL_INOUT { known.wanted |= Self.receives }
+    if directions == CURL_POLL_OUT || directions == CURL_POLL_INOUT { known.wanted |= Self.sends }
+    if known.wanted == 0, !known.isConnection {
+      // It may be closed by now.
+      if known.registered != 0 { control(EPOLL_CTL_DEL, socket, 0) }
+      sockets[socket] = nil
+      return
+    }
+    if known.wanted != 0 { register(socket, &known) }
+    sockets[socket] = known
+  }
+
+  private func register(_ socket: Int32, _ known: inout Socket) {
+    guard known.wanted != known.registered else { return }
+    let isNew = known.registered == 0
+    // The number may be another socket's than the one that was registered.
+    if control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, known.wanted)
+      || control(isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, known.wanted)
+    {
+      known.registered = known.wanted
+    }
+  }
+
+  @discardableResult
+  private func control(_ operation: Int32, _ socket: Int32, _ events: UInt32) -> Bool {
+    var event = epoll_event()
+    event.events = events
+    event.data.fd = socket
+    return epoll_ctl(epoll, operation, socket, &event) == 0
+  }
+
+  // MARK: Waiting
+
+  /// Waits until libcurl has something to do for a socket, or there is mail.
+  ///
+  /// - Returns: what has come for libcurl's sockets; empty after the time.
+  func wait(milliseconds: Int32) -> [Event] {
+    events.removeAll(keepingCapacity: true)
+    let count = epoll_wait(epoll, &ready, Int32(ready.count), milliseconds)
+    for event in ready.prefix(Int(max(count, 0))) where event.data.fd != mailbox {
+      let socket = event.data.fd
+      guard var known = sockets[socket] else { continue }
+      // As poll(2) does for libcurl: what has ended can be read and written, which then fails.
+      let came = event.events & Self.failures != 0 ? known.wanted : event.events & known.wanted
+      guard came != 0 else {
+        // An idle connection has unasked bytes or its end: the next transfer sees to that.
+        control(EPOLL_CTL_DEL, socket, 0)
+        known.registered = 0
+        sockets[socket] = known
+        continue
+      }
+      let directions =
+        (came & Self.receives != 0 ? CURL_CSELECT_IN : 0) | (came & Self.sends != 0 ? CURL_CSELECT_OUT : 0)
+      events.append((socket, directions))
+    }
+    return events
+  }
+
+  // MARK: Used connections
+
+  /// Records the connection of a transfer that has ended, while libcurl still knows it.
+  func record(_ easy: UnsafeMutableRawPointer) {
+    var socket: curl_socket_t = -1
+    var (version, port, ownPort) = (0, 0, 0)
+    var address: UnsafeMutableRawPointer?
+    guard pk_getinfo_socket(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, let known = sockets[socket],
+      known.ends == nil,
+      // On HTTP/2 connections, frames of other streams and of the server may arrive at any time.
+      pk_getinfo_long(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK, version < pk_http_version_2_0,
+      pk_getinfo_long(easy, CURLINFO_PRIMARY_PORT, &port) == CURLE_OK,
+      pk_getinfo_long(easy, CURLINFO_LOCAL_PORT, &ownPort) == CURLE_OK,
+      pk_getinfo_pointer(easy, CURLINFO_PRIMARY_IP, &address) == CURLE_OK, let address
+    else { return }
+    let text = String(cString: UnsafePointer(address.assumingMemoryBound(to: CChar.self)))
+    let ends = Ends(address: text, port: port, ownPort: ownPort)
+    sockets[socket]?.ends = ends
+    socketsByEnds[ends] = socket
+  }
+
+  /// Returns `true` if a reused connection has bytes, or its end, to be read before the request is sent. Such bytes
+  /// belong to no outstanding request, and must not be read as a response. RFC 9112 §9.2.
+  ///
+  /// Under TLS, bytes in the same record as the end of the last response are not detected: they have left the socket.
+  func hasUnaskedBytes(on ends: Ends) -> Bool {
+    guard let socket = socketsByEnds[ends] else { return false }
+    var byte: UInt8 = 0
+    return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
+  }
+}
+
+extension TransportError {
+  /// The error of the last system call.
+  static func ofSystem(_ what: String) -> TransportError {
+    .failed(url: "libcurl", code: Int(errno), reason: "\(what): \(String(cString: strerror(errno)))")
+  }
+}

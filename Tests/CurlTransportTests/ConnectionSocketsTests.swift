@@ -1,0 +1,111 @@
+import CCurl
+import Foundation
+import Testing
+
+@testable import CurlTransport
+
+struct ConnectionSocketsTests {
+  private let mailbox: CurlMailbox
+  private let sockets: ConnectionSockets
+
+  init() throws {
+    mailbox = try CurlMailbox()
+    sockets = try ConnectionSockets(mailbox: mailbox.descriptor)
+  }
+
+  /// Two ends of a connection.
+  private static func pair() throws -> (ours: Int32, other: Int32) {
+    var ends: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    return (ends[0], ends[1])
+  }
+
+  private func come(milliseconds: Int32 = 10_000) -> [Int32] {
+    sockets.wait(milliseconds: milliseconds).map(\.socket)
+  }
+
+  @Test("what libcurl waits for is reported in its direction")
+  func directions() throws {
+    let (ours, other) = try Self.pair()
+    defer { for socket in [ours, other] { close(socket) } }
+    sockets.wait(for: ours, CURL_POLL_IN)
+    #expect(come(milliseconds: 0).isEmpty)
+    write(other, "a", 1)
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [CURL_CSELECT_IN])
+    sockets.wait(for: ours, CURL_POLL_OUT)
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [CURL_CSELECT_OUT])
+    sockets.wait(for: ours, CURL_POLL_INOUT)
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [CURL_CSELECT_IN | CURL_CSELECT_OUT])
+  }
+
+  @Test(
+    "the end of a connection is reported in the directions that libcurl waits for",
+    arguments: [CURL_POLL_IN, CURL_POLL_OUT])
+  func end(direction: Int32) throws {
+    let (ours, other) = try Self.pair()
+    defer { close(ours) }
+    sockets.wait(for: ours, direction)
+    close(other)
+    let expected = direction == CURL_POLL_IN ? CURL_CSELECT_IN : CURL_CSELECT_OUT
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [expected])
+  }
+
+  @Test("an idle connection that has unasked bytes is not reported, and is again for the next transfer")
+  func idle() throws {
+    let (ours, other) = try Self.pair()
+    defer { close(other) }
+    sockets.opened(ours)
+    sockets.wait(for: ours, CURL_POLL_IN)
+    sockets.wait(for: ours, CURL_POLL_REMOVE)
+    write(other, "a", 1)
+    #expect(come(milliseconds: 0).isEmpty)
+    // Otherwise this would end at once, each time.
+    let began = ContinuousClock.now
+    #expect(come(milliseconds: 20).isEmpty)
+    #expect(ContinuousClock.now - began >= .milliseconds(20))
+    sockets.wait(for: ours, CURL_POLL_IN)
+    #expect(come() == [ours])
+    #expect(sockets.close(ours) == 0)
+  }
+
+  @Test("a socket with the number of one that was closed is reported", arguments: [true, false])
+  func sameNumber(isConnection: Bool) throws {
+    // The system gives the least free number.
+    for _ in 1...20 {
+      let (ours, other) = try Self.pair()
+      defer { close(other) }
+      if isConnection { sockets.opened(ours) }
+      sockets.wait(for: ours, CURL_POLL_IN)
+      #expect(come(milliseconds: 0).isEmpty)
+      write(other, "a", 1)
+      #expect(come() == [ours])
+      sockets.wait(for: ours, CURL_POLL_REMOVE)
+      #expect((isConnection ? sockets.close(ours) : close(ours)) == 0)
+    }
+  }
+
+  @Test("commands that are posted before any is taken wake the thread once")
+  func wakeUps() throws {
+    func count() -> UInt64 {
+      var count: UInt64 = 0
+      return read(mailbox.descriptor, &count, 8) == 8 ? count : 0
+    }
+    for _ in 1...3 { mailbox.post(.stop) }
+    #expect(count() == 1)
+    #expect(mailbox.removeAll().count == 3)
+    mailbox.post(.stop)
+    #expect(count() == 1 && mailbox.removeAll().count == 1)
+    #expect(mailbox.close().isEmpty)
+    mailbox.post(.stop)
+    #expect(count() == 0)
+  }
+
+  @Test("a wait ends with the first command, also with one that came before")
+  func mail() throws {
+    mailbox.post(.stop)
+    #expect(come().isEmpty)
+    _ = mailbox.removeAll()
+    mailbox.post(.stop)
+    #expect(come().isEmpty)
+  }
+}
