@@ -187,7 +187,7 @@ final class RefusalHandler: ChannelInboundHandler {
   ///
   /// - Parameter fields: further fields.
   static func answer(_ fields: HTTPFields) -> ByteBuffer {
-    let body = #"{"error":"too many connections from this address"}"#
+    let body = String(decoding: JSONValue.error("too many connections from this address").text, as: UTF8.self)
     let lines = fields.map { "\($0.name.rawName): \($0.value)\r\n" }.joined()
     return ByteBuffer(
       string: """

@@ -422,7 +422,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   /// RFC 6585 §5.
   private func refuse(_ id: Int32) {
     metrics.refusals("header").increment()
-    let body = ByteBuffer(string: #"{"error":"the header fields are too long"}"#)
+    let body = ByteBuffer(bytes: JSONValue.error("the header fields are too long").text)
     let output = StreamOutput(body)
     streams[id] = Stream(output: output, channel: nil)
     let head = HTTPResponse(

@@ -219,7 +219,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ reason: String) {
-    let body = ByteBuffer(string: #"{"error":"\#(reason)"}"#)
+    let body = ByteBuffer(bytes: JSONValue.error(reason).text)
     var fields: HTTPFields = [
       .contentType: "application/json", .contentLength: "\(body.readableBytes)", .connection: "close",
     ]

@@ -9,7 +9,7 @@ import NIOHTTP1
 /// JSON responses with common header fields.
 extension Response {
   package static func error(_ status: HTTPResponse.Status, _ reason: String, _ fields: HTTPFields = [:]) -> Response {
-    json(["error": reason], status: status, fields)
+    json(text: JSONValue.error(reason).text, status: status, fields)
   }
 
   /// Times are RFC 3339.
@@ -37,6 +37,11 @@ extension Response {
     fields[.contentLength] = "\(text.count)"
     return Response(status: status, headers: fields, body: .init(byteBuffer: ByteBuffer(bytes: text)))
   }
+}
+
+extension JSONValue {
+  /// The body of each error: `{"error": "…"}`.
+  static func error(_ reason: String) -> JSONValue { .object(["error": .string(reason)]) }
 }
 
 extension Encodable {
