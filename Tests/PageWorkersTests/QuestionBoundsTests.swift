@@ -36,14 +36,4 @@ import Testing
     let own = QuestionBounds(count: 256)
     #expect(own.enforced.count > own.count && own.enforced.bytes > own.bytes)
   }
-
-  @Test("a minute has a number of lines, and one that says that there were more")
-  func lines() {
-    var allowance = LogAllowance()
-    let now = ContinuousClock.now
-    for _ in 0..<LogAllowance.limit { #expect(allowance.verdict(at: now) == .log) }
-    #expect(allowance.verdict(at: now + .seconds(1)) == .lastLine)
-    for _ in 0..<1_000 { #expect(allowance.verdict(at: now + .seconds(59)) == .leaveOut) }
-    #expect(allowance.verdict(at: now + .seconds(60)) == .log)
-  }
 }

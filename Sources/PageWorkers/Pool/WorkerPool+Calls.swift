@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Logging
 import PageKit
 
@@ -140,15 +141,16 @@ extension WorkerPool {
     // It counts until its task has ended, which keeps its bytes in memory.
     case .drop(let question): workers[id]?.questions[question]?.cancel()
     case .log(let level, let text):
-      switch workers[id]?.logAllowance.verdict(at: configuration.now()) ?? .leaveOut {
-      case .log:
+      guard let started = workers[id]?.started else { return }
+      switch workers[id]?.logRate.verdict(at: started.duration(to: configuration.now())) {
+      case .permitted:
         logger.log(
           level: Logger.Level(rawValue: level) ?? .info, "\(text.prefix(2_000))", metadata: ["worker": "\(id)"])
-      case .lastLine:
+      case .firstBeyond:
         logger.warning(
-          "a worker logs more than \(LogAllowance.limit) lines a minute; the rest is left out",
+          "a worker logs more than \(Self.loggedLines) lines a minute; the rest is left out",
           metadata: ["worker": "\(id)"])
-      case .leaveOut: break
+      case .beyond, nil: break
       }
     }
   }

@@ -83,7 +83,8 @@ package actor WorkerPool: Service {
     var report: ConfinementReport?
     var questions: [UInt64: Task<Void, Never>] = [:]
     var questionBounds: QuestionBounds
-    var logAllowance = LogAllowance()
+    /// Limits the lines that the worker logs, so that one that was taken over does not fill the daemon's log.
+    var logRate = EventRate(limit: WorkerPool.loggedLines, period: .seconds(60))
   }
 
   /// A page that is open or being opened.
@@ -97,6 +98,9 @@ package actor WorkerPool: Service {
     /// `true` if the page's end was counted against the bundle.
     var hasStruck = false
   }
+
+  /// The lines that a worker may log in a minute.
+  static let loggedLines = 100
 
   package let configuration: Configuration
   /// The queue of calls.

@@ -262,25 +262,3 @@ struct QuestionBounds: Sendable {
 
   mutating func finish(_ question: UInt64) { pendingBytes -= sizes.removeValue(forKey: question) ?? 0 }
 }
-
-/// Limits the lines that a worker logs, so that one that was taken over does not fill the daemon's log. A pure value.
-struct LogAllowance: Sendable {
-  enum Verdict: Sendable {
-    case log
-    /// The first line that is left out.
-    case lastLine
-    case leaveOut
-  }
-
-  /// The lines in a minute.
-  static let limit = 100
-
-  private var began: ContinuousClock.Instant?
-  private var count = 0
-
-  mutating func verdict(at now: ContinuousClock.Instant) -> Verdict {
-    if began.map({ $0 + .seconds(60) <= now }) ?? true { (began, count) = (now, 0) }
-    count = min(count + 1, Self.limit + 2)
-    return count <= Self.limit ? .log : count == Self.limit + 1 ? .lastLine : .leaveOut
-  }
-}

@@ -38,7 +38,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     /// The streams that a client may reset in ``period``, and the frames that ask for an acknowledgement or change
     /// priorities. CVE-2023-44487, CVE-2019-9512, CVE-2019-9513, CVE-2019-9515.
     static let events = 200
-    static let period = TimeAmount.seconds(30)
+    static let period = Duration.seconds(30)
     /// The streams of a connection that may be reset for what the client has sent. CVE-2025-8671.
     static let errors = 200
     /// The frames without content that may follow each other. CVE-2019-9518.
@@ -101,6 +101,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
 
   var common: ConnectionContext { connection.common }
   private var now: NIODeadline { context?.eventLoop.now ?? .now() }
+  private var uptime: Duration { .nanoseconds(now.uptimeNanoseconds) }
   /// The time without progress after which a client counts as stopped.
   var patience: TimeAmount { max(idle, .seconds(10)) }
 
@@ -485,15 +486,16 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       }
     case NGHTTP2_RST_STREAM.rawValue:
       // The heads of responses to requests that were reset wait until the client reads.
-      return resets.permits(at: now) && nghttp2_session_get_outbound_queue_size(session) <= Limits.queue
+      return resets.verdict(at: uptime) == .permitted
+        && nghttp2_session_get_outbound_queue_size(session) <= Limits.queue
     case NGHTTP2_PING.rawValue:
       if frame.hd.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 {
         let data = withUnsafeBytes(of: frame.ping.opaque_data) { Array($0) }
         if data == Self.ping { refuseRequests() }
       }
-      return controls.permits(at: now)
+      return controls.verdict(at: uptime) == .permitted
     case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PRIORITY.rawValue:
-      return controls.permits(at: now)
+      return controls.verdict(at: uptime) == .permitted
     default: break
     }
     return true
@@ -639,30 +641,5 @@ extension HTTP2Handler {
   /// Calls a function of the handler of a session, which libnghttp2 gives back as it got it in ``init``.
   private static func with<Result>(_ pointer: UnsafeMutableRawPointer?, _ body: (HTTP2Handler) -> Result) -> Result? {
     pointer.map { Unmanaged<HTTP2Handler>.fromOpaque($0)._withUnsafeGuaranteedRef(body) }
-  }
-}
-
-/// Counts events of a client in periods.
-struct EventRate {
-  let limit: Int
-  let period: TimeAmount
-  private var count = 0
-  private var start: NIODeadline?
-
-  /// - Parameters:
-  ///   - limit: the events of a period.
-  ///   - period: begins with an event.
-  init(limit: Int, period: TimeAmount) { (self.limit, self.period) = (limit, period) }
-
-  /// Counts an event.
-  ///
-  /// - Returns: `false` if it is beyond the limit.
-  mutating func permits(at now: NIODeadline) -> Bool {
-    if let start, now - start < period {
-      count += 1
-    } else {
-      (start, count) = (now, 1)
-    }
-    return count <= limit
   }
 }

@@ -371,14 +371,6 @@ struct HTTP2HandlerTests {
     #expect(received.parts.count == 2)
   }
 
-  @Test("events are counted in periods")
-  func periods() {
-    var rate = EventRate(limit: 2, period: .seconds(30))
-    let start = NIODeadline.uptimeNanoseconds(1_000)
-    #expect([0, 10, 29].map { rate.permits(at: start + .seconds($0)) } == [true, true, false])
-    #expect([30, 31, 32].map { rate.permits(at: start + .seconds($0)) } == [true, true, false])
-  }
-
   @Test("trailers of a stream that was reset here are no fault, and a stream that was left out is one")
   func lateFields() throws {
     let fixture = try Fixture()

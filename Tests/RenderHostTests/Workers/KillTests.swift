@@ -439,7 +439,7 @@ import Testing
     let lines = (1...1_000).map { (WorkerMessage.log(level: "error", message: "line \($0)"), [UInt8]()) }
     let end = (1...UInt64(2_000)).map { (WorkerMessage.ask(question: $0, page: 1, .storedKeys), [UInt8]()) }
     _ = try await Self.endOfWorker(sending: lines + end, logger: log.logger)
-    #expect(log.lines.count { $0.contains("line ") } == LogAllowance.limit)
+    #expect(log.lines.count { $0.contains("line ") } == WorkerPool.loggedLines)
     #expect(log.lines.count { $0.contains("the rest is left out") } == 1)
   }
 
