@@ -44,4 +44,13 @@ struct ErrorSentenceTests {
     let decoding = try error { _ = try JSONValue(reading: Array(#"{"a": 1}"#.utf8)).decoded(as: [String: String].self) }
     #expect(decoding.sentence == "a: expected a text, found a number")
   }
+
+  @Test("a foreign text has no control characters, and is cut")
+  func foreignText() {
+    let text = "a\tb\n\u{1B}[31m\u{9B}é"
+    #expect(text.quotableStart == "a\u{FFFD}b\u{FFFD}\u{FFFD}[31m\u{FFFD}é")
+    #expect(text.unicodeScalars.text(replacingControls: { $0 == "\t" ? " " : nil }) == "a b[31mé")
+    #expect(String(repeating: "x", count: 80).quotableStart == String(repeating: "x", count: 80))
+    #expect(String(repeating: "x", count: 81).quotableStart == String(repeating: "x", count: 80) + "…")
+  }
 }

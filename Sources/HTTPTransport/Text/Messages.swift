@@ -59,9 +59,16 @@ extension String {
 
   /// The first 80 characters, without control characters.
   package var quotableStart: String {
-    let clean = String(
-      String.UnicodeScalarView(
-        unicodeScalars.prefix(81).map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+    let clean = unicodeScalars.prefix(81).text(replacingControls: { _ in "\u{FFFD}" })
     return clean.unicodeScalars.count > 80 ? String(clean.prefix(80)) + "…" : clean
+  }
+}
+
+extension Sequence<Unicode.Scalar> {
+  /// The text for a line of a log or terminal, which control characters would end or command.
+  ///
+  /// - Parameter replacement: returns what takes the place of a control character, or `nil` to leave it out.
+  package func text(replacingControls replacement: (Unicode.Scalar) -> Unicode.Scalar?) -> String {
+    String(String.UnicodeScalarView(compactMap { $0.properties.generalCategory == .control ? replacement($0) : $0 }))
   }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import HTTPTransport
 import NIOCore
 import NIOPosix
 import PageKit
@@ -44,8 +45,7 @@ extension WorkerProcess {
   /// The last lines of a text, as one line of at most 1,200 characters without control characters.
   static func lastWords(of bytes: some Sequence<UInt8>) -> String {
     let lines = String(decoding: Array(bytes), as: UTF8.self).split(whereSeparator: \.isNewline).map { line in
-      String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
-        .trimmingCharacters(in: .whitespaces)
+      line.unicodeScalars.text(replacingControls: { _ in nil }).trimmingCharacters(in: .whitespaces)
     }
     return String(lines.filter { !$0.isEmpty }.joined(separator: "; ").suffix(1_200))
   }

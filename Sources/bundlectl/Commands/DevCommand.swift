@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTransport
 import Logging
 import PageKit
 import PageWorkers
@@ -257,11 +258,7 @@ private final class DevelopmentOutput: Sendable {
 
   /// A text of a page, without what a terminal would take for commands.
   private static func clean(_ text: String) -> String {
-    let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
-      if scalar == "\t" || scalar == "\n" { return " " }
-      return scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
-    }
-    return String(String.UnicodeScalarView(scalars.prefix(1_000)))
+    text.unicodeScalars.prefix(1_000).text(replacingControls: { $0 == "\t" || $0 == "\n" ? " " : "\u{FFFD}" })
   }
 
   private func listening(on port: Int) {
