@@ -410,9 +410,9 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     streams[id] = Stream(output: channel.output, channel: channel)
     if isRecorded {
       // A copy of these bytes alone: the buffer is used for the next head.
-      let recording = HTTP2StreamChannel.Recording(request: ByteBuffer(bytes: fields.bytes.readableBytesView))
-      channel.recording = recording
-      common.change(channel) { $0.replay = recording.context }
+      let context = ReplayContext()
+      channel.recording = (ResponseRecording(of: ByteBuffer(bytes: fields.bytes.readableBytesView)), context)
+      common.change(channel) { $0.replay = context }
     }
     do { try setUp(channel) } catch { return channel.close(mode: .all, promise: nil) }
     channel.activate()

@@ -83,15 +83,6 @@ final class StreamOutput {
 ///
 /// Its state belongs to the event loop of the connection; what other threads may ask is atomic or constant.
 final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
-  /// A response that is recorded while it is written.
-  struct Recording {
-    let request: ByteBuffer
-    let context = ReplayContext()
-    var head: HTTPResponse?
-    var body: [ByteBuffer] = []
-    var size = 0
-  }
-
   /// The bytes of a response that wait for the connection before its writer has to wait, and those at which it goes on.
   private static let fullSize = 32 << 10
   private static let roomySize = 16 << 10
@@ -116,7 +107,8 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
   /// The head that waits for what follows: a response without a body is one frame.
   private var head: HTTPResponse?
   private var hasSentHead = false
-  var recording: Recording?
+  /// The response as it is recorded, and what is stated about replaying it.
+  var recording: (response: ResponseRecording, context: ReplayContext)?
   private var input = CircularBuffer<HTTPRequestPart>()
   private(set) var isInputEnded = false
   private var isReading = false
@@ -272,17 +264,14 @@ final class HTTP2StreamChannel: Channel, ChannelCore, @unchecked Sendable {
     case .head(let head):
       // RFC 9110 §15.2: interim responses come before the one that is recorded.
       guard head.status.kind != .informational else { return }
-      recording.head = head
+      recording.response.head = head
     case .body(let bytes):
-      recording.body.append(bytes)
-      recording.size += bytes.readableBytes
-      guard recording.size <= RecordedResponses.bodyLimit else { return }
+      guard recording.response.add(bytes) else { return }
     case .end(let trailers):
-      guard trailers?.isEmpty ?? true, let head = recording.head, let offer = recording.context.removeOffer(),
-        let answer = RecordedResponse(head, recording.body, offer)
+      guard trailers?.isEmpty ?? true, recording.response.head != nil, let connection,
+        let offer = recording.context.removeOffer()
       else { return }
-      connection?.common.memory.remember(answer, for: recording.request)
-      return
+      return recording.response.remember(offer, in: connection.common.memory)
     }
     self.recording = recording
   }

@@ -111,6 +111,33 @@ package final class ReplayContext: Sendable {
   }
 }
 
+/// A response that is recorded while it is written.
+struct ResponseRecording {
+  /// The head of the request, for which the response is remembered.
+  let request: ByteBuffer
+  /// The head of a response of HTTP/2. That of HTTP/1 is the first of the pieces.
+  var head: HTTPResponse?
+  private var pieces: [ByteBuffer] = []
+  private var size = 0
+
+  init(of request: ByteBuffer) { self.request = request }
+
+  /// Adds bytes of the response.
+  ///
+  /// - Returns: `false` if the response is too long to be remembered.
+  mutating func add(_ bytes: ByteBuffer) -> Bool {
+    pieces.append(bytes)
+    size += bytes.readableBytes
+    return size <= RecordedResponses.bodyLimit + (head == nil ? RecordedResponses.headLimit : 0)
+  }
+
+  /// Remembers the whole response, if it can be replayed.
+  func remember(_ offer: ReplayOffer, in memory: RecordedResponses) {
+    let answer = if let head { RecordedResponse(head, pieces, offer) } else { RecordedResponse(pieces, offer) }
+    if let answer { memory.remember(answer, for: request) }
+  }
+}
+
 /// A response as it was written, to be replayed.
 package final class RecordedResponse: Sendable {
   /// One replay of a response, for logs and metrics.

@@ -16,15 +16,9 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     case idle
     /// A response is being written; it is recorded if it may be remembered. A client that has all bytes may send further
     /// requests before the end of the response is reported here: `behind` counts them.
-    case answering(Recording?, behind: Int)
+    case answering(ResponseRecording?, behind: Int)
     /// The beginnings of requests are unknown.
     case lost
-  }
-
-  private struct Recording {
-    let head: ByteBuffer
-    var answer: [ByteBuffer] = []
-    var size = 0
   }
 
   let replayContext = ReplayContext()
@@ -64,19 +58,16 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       return give(known.answer, age: known.age, since: now, context)
     }
     lastLongWay = now
-    state = .answering(Recording(head: bytes), behind: 0)
+    state = .answering(ResponseRecording(of: bytes), behind: 0)
     context.fireChannelRead(data)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     if case .answering(var recording?, _) = state {
-      if case .byteBuffer(let buffer) = unwrapOutboundIn(data) {
-        recording.answer.append(buffer)
-        recording.size += buffer.readableBytes
-        let isWorthIt = recording.size <= RecordedResponses.bodyLimit + RecordedResponses.headLimit
-        state = .answering(isWorthIt ? recording : nil, behind: 0)
-      } else {
-        state = .answering(nil, behind: 0)
+      // Else the list of pieces would have two owners, and be copied.
+      state = .answering(nil, behind: 0)
+      if case .byteBuffer(let buffer) = unwrapOutboundIn(data), recording.add(buffer) {
+        state = .answering(recording, behind: 0)
       }
     }
     context.write(data, promise: promise)
@@ -93,8 +84,8 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       return
     }
     state = isNext ? .idle : .lost
-    guard isNext, let recording, let offer, let answer = RecordedResponse(recording.answer, offer) else { return }
-    common.memory.remember(answer, for: recording.head)
+    guard isNext, let recording, let offer else { return }
+    recording.remember(offer, in: common.memory)
   }
 
   private func give(
