@@ -6,12 +6,18 @@ import Foundation
 import Logging
 import PageKit
 import PageWorkers
+import RenderHost
 import UnixSignals
 
 @main
 enum Program {
   /// A worker confines itself before any thread starts, so this function never awaits.
+  ///
+  /// A link with the name of the other program runs that one: releases have one file for both.
   static func main() {
+    if CommandLine.arguments.first?.split(separator: "/").last == HostCommand.programName[...] {
+      HostCommand.runProgram(commit: BuildCommit.short)
+    }
     let command = CommandLine.arguments.dropFirst().first
     if command == "worker" { WorkerMain.run(for: "bundlectl") }
     if let problem = AddressSpace.problem(least: AddressSpace.leastToRun) {

@@ -25,6 +25,28 @@ struct UsageTests {
     #expect(result.error.contains(text), "\(result.error)")
   }
 
+  @Test("a link named renderhost runs renderhost: its help, its errors and its workers")
+  func otherName() async throws {
+    let folder = try TemporaryDirectory()
+    let link = folder.file("renderhost")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: Command.executable.path)
+    func run(_ words: String...) async throws -> RunningProgram.Result {
+      // The folder for temporary files may belong to root.
+      try await RunningProgram(link, words, environment: ["TMPDIR": "/tmp"]).result()
+    }
+    #expect(try await run("--version").output.hasPrefix("renderhost 0.1.0"))
+    let help = try await run("--help")
+    #expect(help.status == 0 && help.output.contains("renderhost --bundles <dir>") && !help.output.contains("bundlectl"))
+    let wrong = try await run("preload")
+    #expect(wrong.status == 64 && wrong.error.contains("renderhost --help"), "\(wrong.error)")
+    let byHand = try await run("worker", "1")
+    #expect(byHand.status == 64 && byHand.error.hasPrefix("renderhost worker is started by renderhost"))
+    // It starts a confined process, as the host does.
+    let check = try await run("worker", "--check", "--json")
+    #expect(check.error.isEmpty && check.output.contains("\"attempts\""), "\(check.error)")
+    #expect(try await Command.run("--version").output.hasPrefix("bundlectl 0.1.0"))
+  }
+
   @Test("help of a command that is not there is an error", arguments: [["help", "foo"], ["help", "cache", "foo"]])
   func helpOfNothing(_ arguments: [String]) async throws {
     let result = try await Command.start(arguments).result()

@@ -23,15 +23,18 @@ package enum WorkerMain {
     case "--check":
       if let check = ConfinementCheck(arguments.dropFirst()) { check.run() }
       refuse(ConfinementCheck.usage)
-    case "--attempt": ConfinementCheck.attempt(Array(arguments.dropFirst()))
     default: run(for: "renderhost", advice: "; \(ConfinementCheck.usage)")
     }
   }
 
-  /// To be called first, before any other thread starts: `PROGRAM worker PARENT`.
+  /// To be called first, before any other thread starts: `PROGRAM worker PARENT`, or `PROGRAM worker --attempt`, which the
+  /// check starts.
   ///
   /// - Parameter advice: further text for somebody who calls it by hand.
   package static func run(for program: String, advice: String = "") -> Never {
+    if CommandLine.arguments.dropFirst(2).first == "--attempt" {
+      ConfinementCheck.attempt(Array(CommandLine.arguments.dropFirst(3)))
+    }
     guard let parent = CommandLine.arguments.dropFirst(2).first.flatMap({ pid_t($0) }),
       let board = SharedHeartbeats(descriptor: boardDescriptor, isWritable: true)
     else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }

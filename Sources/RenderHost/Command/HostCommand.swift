@@ -1,6 +1,7 @@
 import ArgumentParser
 import CLinux
 import CacheGateway
+import Dispatch
 import Foundation
 import HTTPTransport
 import Logging
@@ -13,7 +14,7 @@ import ServerKit
 package struct HostCommand: AsyncParsableCommand {
   package static var configuration: CommandConfiguration {
     CommandConfiguration(
-      commandName: "renderhost",
+      commandName: programName,
       abstract:
         "Serves JavaScript bundles, runs their pages in processes of their own, and is a shared cache in front of "
         + "the APIs they call.",
@@ -176,23 +177,29 @@ extension SettingKey: CodingKey {
   package init?(intValue: Int) { return nil }
 }
 
-/// The two ways the executable starts.
+/// The program.
 extension HostCommand {
-  /// Runs pages for the daemon that started this process; never returns.
-  package static func runWorker() -> Never { WorkerMain.runOrCheck() }
+  /// The name of the program, by which `bundlectl` knows that it was called as this one.
+  package static let programName = "renderhost"
 
-  /// Limits the arenas of the C library to one for each processor, but at least two: each keeps the memory freed in it for
-  /// itself, and by default there are eight for each processor. The limit holds if no other thread was started before.
-  package static func limitArenas() { mallopt(M_ARENA_MAX, CInt(max(2, pk_usable_processors()))) }
-
-  /// Reads the flags and runs the daemon; never returns.
+  /// Runs pages for the daemon that started this process, or reads the flags and runs the daemon; never returns.
+  ///
+  /// A worker drops what it can before anything starts a thread, so this function never awaits.
   ///
   /// - Parameter commit: the commit that the program was built from, for `--version`; `nil` if it is unknown.
-  package static func runHost(commit: String?) async -> Never {
-    ProcessLimits.raise()
-    let processors = Int(pk_usable_processors())
-    if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
-    await HostVersion.$commit.withValue(commit) { await HostCommand.main() }
-    Foundation.exit(0)
+  package static func runProgram(commit: String?) -> Never {
+    if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.runOrCheck() }
+    // The arenas of the C library are limited to one for each processor, but at least two: each keeps the memory freed in
+    // it for itself, and by default there are eight for each processor. The limit holds if no other thread was started
+    // before.
+    mallopt(M_ARENA_MAX, CInt(max(2, pk_usable_processors())))
+    Task {
+      ProcessLimits.raise()
+      let processors = Int(pk_usable_processors())
+      if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
+      await HostVersion.$commit.withValue(commit) { await HostCommand.main() }
+      Foundation.exit(0)
+    }
+    dispatchMain()
   }
 }
