@@ -220,7 +220,7 @@ package final class GatewayOrigin: Sendable {
       !request.headerFields.contains(.authorization)
     else { return }
     let (current, generation) = (sender.current, sender.generation)
-    context.allow(aging: { current.isCurrent(generation) ? replay.age() : nil })
+    context.allow(body: { replay.bytes }, aging: { current.isCurrent(generation) ? replay.age() : nil })
     context.onReplay { [record] event in
       replay.use()
       record.answered(result, replay: event)

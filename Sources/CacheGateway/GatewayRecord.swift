@@ -8,7 +8,9 @@ import Logging
 import ServerKit
 
 /// The metrics, failures and log lines of one origin.
-struct GatewayRecord: Sendable {
+///
+/// A class, since each recorded response refers to it.
+final class GatewayRecord: Sendable {
   private let answers: [GatewayResult: Counter]
   private let savedBytes: Counter
   private let time: Timer

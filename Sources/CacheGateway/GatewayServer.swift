@@ -16,8 +16,9 @@ package struct GatewayServer: Sendable {
   let settings: ServerSettings
   let metrics: HostMetrics
   let logger: Logger
-  /// The recorded responses that are replayed to identical request heads.
-  let answers = RecordedResponses(capacity: 64 << 20)
+  /// The recorded responses that are replayed to identical request heads: 10,000 and more, whose bytes the origins' caches
+  /// have.
+  let answers = RecordedResponses(capacity: 20 << 20)
   /// Answers requests on their event loops, if nothing but the origin has to be waited for.
   let prompt: PromptAnswers
   private let common: HostMiddleware

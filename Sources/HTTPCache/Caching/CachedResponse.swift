@@ -4,10 +4,16 @@ import HTTPTypes
 
 /// A stored response, and its bytes where they are in memory.
 public final class CachedResponse: Sendable {
-  /// The store's record of it.
-  package let entry: ResponseEntry
   /// The values that decisions need of it.
   package let stored: StoredResponse
+  /// The key that it is stored under.
+  package let key: CacheKey
+  /// The digest of its bytes.
+  package let digest: SHA256Digest
+  /// No eviction takes it from the store.
+  let isKept: Bool
+  /// Seconds since 1970.
+  let storedAt: Double
   /// The bytes, checked when they were read; `nil` if they are on disk only.
   public let bytes: [UInt8]?
   /// The bytes that were read together with the entry.
@@ -20,48 +26,56 @@ public final class CachedResponse: Sendable {
   init(
     _ entry: ResponseEntry, bytes: [UInt8]?, readAhead: [UInt8]? = nil, policy: CachePolicy, epoch: UInt64 = 0
   ) {
-    self.entry = entry
+    (key, digest, isKept, storedAt) = (entry.key, entry.digest, entry.isKept, entry.storedAt)
     self.bytes = bytes
     self.readAhead = readAhead
     self.epoch = epoch
-    validity = CacheValidity(entry)
+    validity = CacheValidity(key, id: entry.id)
     tags = entry.head.tags
     stored = StoredResponse(id: entry.id, entry.head, policy: policy)
   }
 
-  /// The same, with the bytes that were read together with the entry as those in memory.
-  init(holding bytes: [UInt8], of other: CachedResponse) {
-    (entry, stored, tags, epoch) = (other.entry, other.stored, other.tags, 0)
-    self.bytes = bytes
-    readAhead = nil
-    validity = CacheValidity(other.entry)
+  private init(_ other: CachedResponse, bytes: [UInt8]?, epoch: UInt64) {
+    (key, digest, isKept, storedAt) = (other.key, other.digest, other.isKept, other.storedAt)
+    (stored, tags) = (other.stored, other.tags)
+    (self.bytes, readAhead, self.epoch) = (bytes, nil, epoch)
+    validity = CacheValidity(key, id: other.id)
   }
 
+  /// The same, with the bytes that were read together with the entry as those in memory.
+  convenience init(holding bytes: [UInt8], of other: CachedResponse) { self.init(other, bytes: bytes, epoch: 0) }
+
   /// The same, for a key whose variants are others now.
-  init(again other: CachedResponse) {
-    (entry, stored, bytes, tags, epoch) = (other.entry, other.stored, other.bytes, other.tags, other.epoch)
-    readAhead = nil
-    validity = CacheValidity(other.entry)
+  convenience init(again other: CachedResponse) { self.init(other, bytes: other.bytes, epoch: other.epoch) }
+
+  /// Its name in the store.
+  package var id: Int64 { stored.id }
+
+  /// The store's record of it. Its parts are cheaper to ask for one by one.
+  package var entry: ResponseEntry {
+    ResponseEntry(id: id, key: key, head: stored.metadata, digest: digest, isKept: isKept, storedAt: storedAt)
   }
 
   /// `false` for one in memory only: its id is the cache's own, below zero.
-  var isStored: Bool { entry.id > 0 }
+  var isStored: Bool { id > 0 }
 
   /// Metadata that the app's storage hook attached.
-  public var userInfo: [String: String] { entry.head.userInfo }
+  public var userInfo: [String: String] { stored.metadata.userInfo }
 
-  /// The bytes it takes in memory, about: the texts, and what the allocator gives for each of them, for the objects and
-  /// for their places in the tables.
+  /// The bytes it takes in memory, about: its own, the texts that do not fit into 15 bytes, and what the allocator gives
+  /// for each of them, for the objects and for their places in the tables. Of an answer of nginx with 1 KiB these are
+  /// 2.6 KiB.
   var cost: Int {
-    let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 112 }
-    let words = entry.head.userInfo.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
-    return (bytes?.count ?? 0) + fields + words + entry.key.name.utf8.count + 1024
+    func size(_ text: String) -> Int { text.utf8.count > 15 ? text.utf8.count + 48 : 0 }
+    let fields = stored.fields.reduce(0) { $0 + 56 + 2 * size($1.name.rawName) + size($1.value) }
+    let words = userInfo.reduce(0) { $0 + 64 + size($1.key) + size($1.value) }
+    return (bytes?.count ?? 0) + fields + words + key.name.utf8.count + 960
   }
 }
 
 extension [CachedResponse] {
   /// The response that a decision chose by what it needs of it.
-  func first(of stored: StoredResponse) -> CachedResponse? { first { $0.entry.id == stored.id } }
+  func first(of stored: StoredResponse) -> CachedResponse? { first { $0.id == stored.id } }
 }
 
 /// The places where a response may be kept; the values of `URLCache.StoragePolicy`.

@@ -184,12 +184,12 @@ final class MemoryTier: Sendable {
     _ response: CachedResponse, replacing ids: Set<Int64> = [], since epoch: UInt64? = nil, isUse: Bool = false
   ) -> Bool {
     state.withLock { state in
-      let key = response.entry.key
+      let key = response.key
       let isWelcome = response.cost <= state.capacity / 4 && epoch ?? state.epoch(of: key) == state.epoch(of: key)
       let former = state.use(key, isRequest: isUse)
       guard isWelcome || former != nil else { return false }
       var variants = former?.responses ?? []
-      variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
+      variants.removeAll { ids.contains($0.id) || $0.id == response.id }
       if isWelcome { variants.append(response) }
       // Variants of one key count as one: the oldest of them make room where nothing else can.
       while variants.count > ResponseCache.variantLimit || variants.reduce(0, { $0 + $1.cost }) > state.capacity {
@@ -206,11 +206,11 @@ final class MemoryTier: Sendable {
   /// Puts a response in the place of the one with its id, where that is still here.
   func replace(_ response: CachedResponse) {
     state.withLock { state in
-      guard var responses = state[response.entry.key]?.responses,
-        let index = responses.firstIndex(where: { $0.entry.id == response.entry.id })
+      guard var responses = state[response.key]?.responses,
+        let index = responses.firstIndex(where: { $0.id == response.id })
       else { return }
       responses[index] = response
-      state.set(responses, for: response.entry.key)
+      state.set(responses, for: response.key)
       state.trim()
     }
   }
@@ -220,7 +220,7 @@ final class MemoryTier: Sendable {
     state.withLock { state in
       state.epochs[State.stripe(key)] &+= 1
       guard let former = state[key]?.responses else { return }
-      state.set(ids.map { ids in former.filter { !ids.contains($0.entry.id) } } ?? [], for: key)
+      state.set(ids.map { ids in former.filter { !ids.contains($0.id) } } ?? [], for: key)
     }
   }
 
@@ -290,7 +290,7 @@ final class CacheValidity: Sendable {
   private let phase = Atomic<UInt8>(CacheValidity.none)
   private let usedAt = Atomic<Int64>(.min)
 
-  init(_ entry: ResponseEntry) { (key, id) = (entry.key, entry.id) }
+  init(_ key: CacheKey, id: Int64) { (self.key, self.id) = (key, id) }
 
   var isCurrent: Bool { phase.load(ordering: .acquiring) == Self.current }
   var isOver: Bool { phase.load(ordering: .acquiring) == Self.over }

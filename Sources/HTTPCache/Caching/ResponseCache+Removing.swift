@@ -47,7 +47,7 @@ extension ResponseCache {
   /// - Throws: `StoreError`.
   public func removeAll(of partition: CachePartition) async throws {
     try await forgetting(
-      { memory.removeAll { $0.entry.key.partition == partition } },
+      { memory.removeAll { $0.key.partition == partition } },
       while: { _ = try await store.remove(.partition(partition)) })
   }
 
@@ -58,7 +58,7 @@ extension ResponseCache {
     let seconds = time.timeIntervalSince1970
     try await forgetting(
       // When something came that is in memory only is known to the second.
-      { memory.removeAll { $0.entry.storedAt >= ($0.entry.id < 0 ? seconds.rounded(.down) : seconds) } },
+      { memory.removeAll { $0.storedAt >= ($0.id < 0 ? seconds.rounded(.down) : seconds) } },
       while: { _ = try await store.remove(.since(seconds)) })
   }
 
@@ -67,16 +67,16 @@ extension ResponseCache {
     let parts = await responses(for: key, fields: fields).filter {
       !$0.stored.extent.isWhole && $0.stored.vary.matches(fields)
     }
-    let ids = Set(parts.map(\.entry.id))
+    let ids = Set(parts.map(\.id))
     memory.remove(key, ids: ids)
     _ = try? await store.remove(.entries(Array(ids)))
   }
 
   /// One response; what reads it can go on.
   func remove(_ response: CachedResponse) async {
-    memory.remove(response.entry.key, ids: [response.entry.id])
-    _ = try? await store.remove(.entries([response.entry.id]))
-    memory.remove(response.entry.key, ids: [response.entry.id])
+    memory.remove(response.key, ids: [response.id])
+    _ = try? await store.remove(.entries([response.id]))
+    memory.remove(response.key, ids: [response.id])
   }
 
   /// Removes all variants of one key.
@@ -109,8 +109,8 @@ extension ResponseCache {
       memory.changeAll { response in
         guard response.isChosen(by: selection) else { return response }
         // The others are counted by the store, and read from it again.
-        guard response.entry.id < 0 else { return nil }
-        inMemoryOnly.insert(response.entry.id)
+        guard response.id < 0 else { return nil }
+        inMemoryOnly.insert(response.id)
         return isSoft ? response.marked(staleSince: now, policy: policy) : nil
       }
     }
@@ -135,7 +135,7 @@ extension CachedResponse {
   }
 
   fileprivate func marked(staleSince time: HTTPDate, policy: CachePolicy) -> CachedResponse {
-    let marked = entry.with(head: entry.head.marked(staleSince: time))
+    let marked = entry.with(head: stored.metadata.marked(staleSince: time))
     return CachedResponse(marked, bytes: bytes, policy: policy, epoch: epoch)
   }
 }

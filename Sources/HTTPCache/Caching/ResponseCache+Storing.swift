@@ -108,7 +108,7 @@ extension ResponseCache {
   ) async -> CachedResponse? {
     tellUses()
     let bytes = memoryBytes(writer, replacement, upTo: memoryLimit)
-    let ids = Set(replaced.map(\.entry.id))
+    let ids = Set(replaced.map(\.id))
     do {
       guard let source = try replacement.map({ try spool($0) }) ?? writer else { return nil }
       memory.remove(key, ids: ids)
@@ -132,9 +132,9 @@ extension ResponseCache {
   private func storeInMemory(
     _ head: ResponseMetadata, _ arrival: Arrival, _ bytes: [UInt8]?, replacing replaced: [CachedResponse], isMeant: Bool
   ) async -> CachedResponse? {
-    let ids = replaced.filter { isMeant || !$0.entry.isKept }.map(\.entry.id)
+    let ids = replaced.filter { isMeant || !$0.isKept }.map(\.id)
     _ = try? await store.remove(.entries(ids))
-    memory.remove(arrival.key, ids: Set(replaced.map(\.entry.id)))
+    memory.remove(arrival.key, ids: Set(replaced.map(\.id)))
     guard let bytes, let digest = try? ContentDigests(of: bytes).sha256 else { return nil }
     // Negative ids: responses that are only in memory.
     let entry = ResponseEntry(
@@ -163,8 +163,12 @@ extension ResponseCache {
   func head(
     status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, userInfo: [String: String]
   ) -> ResponseMetadata {
+    // Those that came have room for others, which would stay with them in memory.
+    var exact = HTTPFields()
+    exact.reserveCapacity(fields.count)
+    exact.append(contentsOf: fields)
     var head = ResponseMetadata(
-      status: status, fields: fields, times: times, vary: vary, extent: extent, staleAt: 0, userInfo: userInfo)
+      status: status, fields: exact, times: times, vary: vary, extent: extent, staleAt: 0, userInfo: userInfo)
     let stored = StoredResponse(id: 0, head, policy: policy)
     head.staleAt =
       times.response.secondsSinceEpoch + Freshness(of: stored, at: times.response, rule: lifetime).remaining
@@ -221,7 +225,7 @@ extension ResponseCache {
   ///   come into memory with its bytes.
   private func response(_ entry: ResponseEntry, bytes: [UInt8]?, epoch: UInt64) -> CachedResponse {
     // They may have come into memory since the response was looked up.
-    let bytes = bytes ?? memory.variants(for: entry.key).first { $0.entry.id == entry.id }?.bytes
+    let bytes = bytes ?? memory.variants(for: entry.key).first { $0.id == entry.id }?.bytes
     return CachedResponse(entry, bytes: bytes, policy: policy, epoch: epoch)
   }
 

@@ -179,7 +179,7 @@ public final class ResponseCache: Sendable {
   /// The same without a look for others' changes.
   func responseInMemoryAtOnce(for key: CacheKey, fields: HTTPFields) -> CachedResponse? {
     let found = memory.variants(for: key).last { $0.stored.answers(fields) }
-    if let found { recordUse(found.entry.id) }
+    if let found { recordUse(found.id) }
     return found
   }
 
@@ -218,7 +218,7 @@ public final class ResponseCache: Sendable {
   /// The variants of a key in memory that the store has, too, and the others that it has.
   private func confirmed(_ found: [FoundResponse], of key: CacheKey, since epoch: UInt64) -> [CachedResponse] {
     let inMemory = memory.confirm(key, by: found.map(\.entry))
-    let known = Set(inMemory.map(\.entry.id))
+    let known = Set(inMemory.map(\.id))
     return inMemory
       + found.filter { !known.contains($0.entry.id) }.map {
         CachedResponse($0.entry, bytes: nil, readAhead: $0.bytes, policy: policy, epoch: epoch)
@@ -241,7 +241,7 @@ public final class ResponseCache: Sendable {
     if let body = bodyAtOnce(of: response) { return body }
     do {
       guard let body = try await store.body(of: response.entry) else {
-        memory.remove(response.entry.key, ids: [response.entry.id])
+        memory.remove(response.key, ids: [response.id])
         return nil
       }
       guard body.count <= memoryLimit, let bytes = try? body.read(at: 0, upTo: Int(body.count)) else { return body }
@@ -256,7 +256,7 @@ public final class ResponseCache: Sendable {
   /// The stored bytes of a response that are in memory, or were read together with it; `nil` if the disk has to be
   /// asked.
   func bodyAtOnce(of response: CachedResponse) -> BytesBody? {
-    recordUse(response.entry.id)
+    recordUse(response.id)
     if let bytes = response.bytes { return BytesBody(bytes) }
     guard let bytes = response.readAhead else { return nil }
     keep(bytes, of: response)

@@ -123,7 +123,11 @@ struct HeaderReader {
 
   private mutating func fields() -> HTTPFields? {
     var fields = HTTPFields()
-    return times {
+    // A length and a text, twice.
+    return times(sizedFrom: 8) {
+      // Room for more would stay with them in memory.
+      fields.reserveCapacity($0)
+    } _: {
       guard let name = $0.text().flatMap({ HTTPField.Name($0) }), let value = $0.text() else { return false }
       fields.append(HTTPField(name: name, value: value))
       return true
@@ -152,8 +156,15 @@ struct HeaderReader {
 
   /// Reads a number, and then so many elements; `false` if one of them is not there. Each takes bytes, so that none is
   /// read without end.
-  private mutating func times(_ element: (inout HeaderReader) -> Bool) -> Bool {
-    guard let count = number(UInt32.self) else { return false }
+  ///
+  /// - Parameters:
+  ///   - size: the least bytes of an element.
+  ///   - prepare: is told the number before the first element.
+  private mutating func times(
+    sizedFrom size: Int = 1, _ prepare: (Int) -> Void = { _ in }, _ element: (inout HeaderReader) -> Bool
+  ) -> Bool {
+    guard let count = number(UInt32.self), Int(count) <= (front.count - position) / size else { return false }
+    prepare(Int(count))
     for _ in 0..<count { guard element(&self) else { return false } }
     return true
   }

@@ -315,42 +315,35 @@ enum ResponseSchema {
   }
 }
 
-/// Short hashes of the keys of all stored responses, in memory: a request for any other key need not ask the index.
+/// Which keys may have a stored response, in memory: a request for any other key need not ask the index.
 ///
-/// Keys are added before their responses are stored. Those of responses that were removed stay until the hashes are read
-/// anew.
+/// Keys are added before their responses are stored. Those of responses that were removed stay until all are read anew.
 final class StoredKeys: Sendable {
-  /// The hashes, the number of other processes' changes when they were read, and the number of hashes from which on they
-  /// are worth being read anew.
-  private let known = Mutex<(hashes: Set<UInt32>, foreignChanges: Int64, limit: Int)?>(nil)
+  /// The keys, and the number of other processes' changes when they were read.
+  private let known = Mutex<(filter: KeyFilter, foreignChanges: Int64)?>(nil)
 
   /// Returns `false` if nothing is stored for a key.
-  func mayContain(_ key: CacheKey) -> Bool { known.withLock { $0?.hashes.contains(Self.hash(key)) ?? true } }
+  func mayContain(_ key: CacheKey) -> Bool { known.withLock { $0?.filter.mayContain(key) ?? true } }
 
   /// Adds a key.
   ///
-  /// - Returns: `true` if the hashes have to be read anew.
+  /// - Returns: `true` if the keys have to be read anew.
   func add(_ key: CacheKey) -> Bool {
     known.withLock { known in
-      guard known?.hashes.insert(Self.hash(key)).inserted == true, let grown = known else { return false }
-      return grown.hashes.count > grown.limit
+      guard known?.filter.insert(key) == true else { return false }
+      return known?.filter.isFull ?? false
     }
   }
 
   /// Takes the keys that are stored now.
   ///
   /// - Parameter foreignChanges: the number of other processes' changes at that time.
-  func read(_ keys: [CacheKey], foreignChanges: Int64) {
-    let hashes = Set(keys.map(Self.hash))
-    known.withLock {
-      $0 = (hashes: hashes, foreignChanges: foreignChanges, limit: 2 * hashes.count + 10_000)
-    }
-  }
+  func replace(by filter: KeyFilter, foreignChanges: Int64) { known.withLock { $0 = (filter, foreignChanges) } }
 
   /// Forgets all if other processes have changed what is stored.
   ///
   /// - Parameter foreignChanges: the number of their changes now.
-  /// - Returns: `true` if the hashes have to be read anew.
+  /// - Returns: `true` if the keys have to be read anew.
   func forget(unlessAt foreignChanges: Int64) -> Bool {
     known.withLock { known in
       guard let former = known, former.foreignChanges != foreignChanges else { return false }
@@ -358,6 +351,55 @@ final class StoredKeys: Sendable {
       return true
     }
   }
+}
 
-  private static func hash(_ key: CacheKey) -> UInt32 { UInt32(truncatingIfNeeded: key.hashValue) }
+/// A set of keys that takes a few others for its own: a Bloom filter of 16 to 32 bits for each key that it was made for,
+/// with which one of 400 other keys seems to be there. When twice as many keys are in it, that is one of 40.
+struct KeyFilter: Sendable {
+  private static let probes = 4
+  /// 128 MiB.
+  private static let wordLimit = 1 << 24
+
+  private var words: [UInt64]
+  /// The number of keys from which on it is full.
+  private let limit: Int
+  /// The number of keys that were inserted, about.
+  private var count = 0
+
+  /// - Parameter expected: the number of keys that are inserted now; twice as many, and a few more, may follow.
+  init(expected: Int) {
+    limit = 2 * max(0, min(expected, 1 << 40)) + 10_000
+    var wordCount = 1
+    while wordCount < Self.wordLimit, wordCount * UInt64.bitWidth < 8 * limit { wordCount *= 2 }
+    words = Array(repeating: 0, count: wordCount)
+  }
+
+  var isFull: Bool { count > limit }
+
+  /// Returns `false` if a key was not inserted.
+  func mayContain(_ key: CacheKey) -> Bool {
+    places(of: key).allSatisfy { words[$0.word] & $0.bit != 0 }
+  }
+
+  /// - Returns: `false` if it seemed to be there.
+  @discardableResult
+  mutating func insert(_ key: CacheKey) -> Bool {
+    var isNew = false
+    for (word, bit) in places(of: key) where words[word] & bit == 0 {
+      words[word] |= bit
+      isNew = true
+    }
+    if isNew { count += 1 }
+    return isNew
+  }
+
+  private func places(of key: CacheKey) -> some Sequence<(word: Int, bit: UInt64)> {
+    let hash = UInt64(bitPattern: Int64(key.hashValue))
+    let (first, step) = (hash, hash >> 32 | 1)
+    let mask = UInt64(words.count * UInt64.bitWidth - 1)
+    return (0..<Self.probes).lazy.map { probe in
+      let place = (first &+ UInt64(probe) &* step) & mask
+      return (Int(place / UInt64(UInt64.bitWidth)), 1 << (place % UInt64(UInt64.bitWidth)))
+    }
+  }
 }

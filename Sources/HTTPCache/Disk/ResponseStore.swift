@@ -196,16 +196,19 @@ package final class ResponseStore: ResponseStoring {
     return count
   }
 
-  /// Reads the keys anew. It runs where all is stored, so that none is missed.
+  /// Reads the keys anew, one after the other: all of a large store at once would take 200 bytes of memory each. It runs
+  /// where all is stored, so that none is missed.
   func readKeys() {
     let found = try? index.read { db in
-      (
-        keys: try db.rows("SELECT key FROM response") { try $0.value("key") as String },
-        changes: try index.foreignChanges(db)
-      )
+      let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM response") ?? 0
+      var filter = KeyFilter(expected: count)
+      let cursor = try Row.fetchCursor(db.cachedStatement(sql: "SELECT key FROM response"))
+      while let row = try cursor.next() {
+        if let key = CacheKey(text: try row.value("key")) { filter.insert(key) }
+      }
+      return (filter: filter, changes: try index.foreignChanges(db))
     }
-    guard let found else { return }
-    keys.read(found.keys.compactMap { CacheKey(text: $0) }, foreignChanges: found.changes)
+    if let found { keys.replace(by: found.filter, foreignChanges: found.changes) }
   }
 
   // MARK: Writing

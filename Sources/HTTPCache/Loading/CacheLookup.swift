@@ -51,7 +51,7 @@ final class CacheLookup: Sendable {
       return .decided(decision, found: [])
     }
     var found = await cache.responses(for: request.key, fields: request.head.headerFields)
-    if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
+    if !gone.isEmpty { found.removeAll { gone.contains($0.id) } }
     return .decided(decision(for: request, among: found), found: found)
   }
 
@@ -125,7 +125,7 @@ final class CacheLookup: Sendable {
     let held =
       atOnce
       ? cache.responseInMemoryAtOnce(for: key, fields: fields) : cache.responseInMemory(for: key, fields: fields)
-    guard let found = held, !gone.contains(found.entry.id) else { return nil }
+    guard let found = held, !gone.contains(found.id) else { return nil }
     let now = now()
     let decision = request.behavior.decision(
       for: request.head, among: [found.stored], at: now, policy: request.policy, lifetime: request.lifetime,

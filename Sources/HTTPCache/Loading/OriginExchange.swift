@@ -180,7 +180,7 @@ final class OriginExchange: Sendable {
   /// gone.
   private func storedMeanwhile(_ request: OutgoingRequest, _ gone: inout Set<Int64>) async -> Resource? {
     guard let found = lookup.foundMeanwhile(request, without: gone) else { return nil }
-    gone.insert(found.entry.id)
+    gone.insert(found.id)
     return await resources.stored(found, for: request, CacheStatus(.hit))
   }
 

@@ -169,10 +169,12 @@ extension ResourceLoader {
 }
 
 /// A stored response that answers the same request again for as long as it is fresh and nothing is stored or removed.
-package struct ReplayableResponse: Sendable {
+package final class ReplayableResponse: Sendable {
   /// The request fields that answers of the URL are chosen by, in small letters.
   package let chosenBy: Set<String>
   private let validity: CacheValidity
+  /// Not retained: what is evicted from memory leaves it.
+  private weak let cached: CachedResponse?
   private let cache: ResponseCache
   private let now: @Sendable () -> HTTPDate
   private let made: HTTPDate
@@ -190,6 +192,7 @@ package struct ReplayableResponse: Sendable {
     now: @escaping @Sendable () -> HTTPDate, storedUse: @escaping @Sendable (HTTPDate) -> StoredUse
   ) {
     (validity, self.cache, self.now, self.made, self.remaining) = (cached.validity, cache, now, made, remaining)
+    self.cached = cached
     (times, self.storedUse) = (cached.stored.times, storedUse)
     chosenBy = found.reduce(into: []) { $0.formUnion($1.stored.vary.values.keys) }
   }
@@ -203,6 +206,9 @@ package struct ReplayableResponse: Sendable {
     }
     return age
   }
+
+  /// The stored bytes, for as long as they are in memory.
+  package var bytes: [UInt8]? { cached?.bytes }
 
   /// It was given again: what was used goes last.
   package func use() { cache.recordUse(of: validity, at: now()) }

@@ -81,7 +81,7 @@ final class ResourceFactory: Sendable {
       response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
       body: made.bytes == nil ? body : decoded(body, of: head, request),
       source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
-      generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
+      generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.digest)
     if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(request) {
       resource.replay = ReplayableResponse(
         cached, among: found, in: cache, made: made.now, remaining: freshness.remaining, now: now, storedUse: storedUse)

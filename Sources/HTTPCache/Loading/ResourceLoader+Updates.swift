@@ -51,7 +51,7 @@ extension ResourceLoader {
     let complete = try await whole(second)
     // The store knows the digest of what came over the wire.
     let stored = try? await second.incoming?.stored()
-    let isSame = stored != nil && stored?.entry.digest == first.digest
+    let isSame = stored != nil && stored?.digest == first.digest
     return isSame ? .notModified(complete) : .network(complete)
   }
 

@@ -168,8 +168,8 @@ final class ResponseRecorder: Sendable {
   ) async -> CachedResponse {
     let tags = cached.tags + CacheTags.of(fields)
     let vary = cached.stored.varyKey(confirmedBy: fields, for: request.headerFields)
-    return await inFlight.inTurn(cached.entry.key) { [cache, inFlight] in
-      guard inFlight.claim(generation, for: cached.entry.key, tags: tags) else {
+    return await inFlight.inTurn(cached.key) { [cache, inFlight] in
+      guard inFlight.claim(generation, for: cached.key, tags: tags) else {
         // Whoever asked gets the confirmation's fields; what was purged meanwhile stays purged.
         return cache.confirmed(cached, fields: fields, times: times, vary: vary)
       }

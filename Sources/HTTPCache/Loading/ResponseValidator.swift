@@ -34,7 +34,7 @@ final class ResponseValidator: Sendable {
   }
 
   private func differs(_ cached: CachedResponse, from expected: ExpectedContent) async -> Bool {
-    if let sha256 = expected.sha256 { return sha256 != cached.entry.digest }
+    if let sha256 = expected.sha256 { return sha256 != cached.digest }
     guard let md5 = expected.md5, let body = await cache.body(of: cached) else { return false }
     do {
       var digester = try Digester.md5()

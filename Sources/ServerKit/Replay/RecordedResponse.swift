@@ -1,4 +1,5 @@
 import Containers
+import Foundation
 import HTTPTransport
 import HTTPTypes
 import NIOCore
@@ -16,7 +17,8 @@ package final class RecordedResponses: Sendable {
   /// The limit of a remembered body in bytes.
   package static let bodyLimit = 256 << 10
 
-  private let answers: LRUCache<ByteBuffer, RecordedResponse>
+  /// By the hashes of the heads. A head with the hash of another one takes its place.
+  private let answers: LRUCache<Int, (head: [UInt8], answer: RecordedResponse)>
 
   /// - Parameter capacity: the limit of memory in bytes.
   package init(capacity: Int = 32 << 20) { answers = LRUCache(capacity: capacity) }
@@ -24,12 +26,16 @@ package final class RecordedResponses: Sendable {
   /// Returns the response and the seconds by which it has aged; `nil` if there is no valid one.
   package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {
     // An invalid response is replaced when its request is answered, since searching for it would be slow.
-    answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
+    guard let known = answers[head.hashValue], known.head.isEqual(to: head), let age = known.answer.age() else {
+      return nil
+    }
+    return (known.answer, age)
   }
 
   package func remember(_ answer: RecordedResponse, for head: ByteBuffer) {
     // A copy of these bytes alone: the received bytes are part of a larger buffer.
-    answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
+    answers.insert(
+      (Array(head.readableBytesView), answer), for: head.hashValue, cost: head.readableBytes + answer.size)
   }
 
   /// Returns `true` if these bytes are exactly one HTTP/1.1 request without a body, whose response is worth
@@ -49,6 +55,18 @@ package final class RecordedResponses: Sendable {
   }
 }
 
+extension [UInt8] {
+  fileprivate func isEqual(to buffer: ByteBuffer) -> Bool {
+    count == buffer.readableBytes
+      && withUnsafeBytes { own in
+        buffer.withUnsafeReadableBytes { other in
+          guard let own = own.baseAddress, let other = other.baseAddress else { return true }
+          return memcmp(own, other, count) == 0
+        }
+      }
+  }
+}
+
 /// An offer to replay a response to identical request heads.
 package struct ReplayOffer: Sendable {
   /// The part of the head that each replay renews.
@@ -60,6 +78,9 @@ package struct ReplayOffer: Sendable {
   }
 
   var renewal = Renewal.date
+  /// Returns the bytes of a body that a cache has in memory, for as long as it has them; `nil` if it has none. A recorded
+  /// response with the same bytes has no others.
+  var body: (@Sendable () -> [UInt8]?)?
   /// The seconds by which the response has aged since it was made; `nil` if it must not be replayed.
   let age: @Sendable () -> Int64?
   /// The functions that are called at each replay.
@@ -83,10 +104,12 @@ package final class ReplayContext: Sendable {
 
   /// Allows replays of a response that has an `Age` field and the date of another server.
   ///
-  /// - Parameter age: is called before each replay; returns the seconds by which the response has aged, or `nil` if it
-  ///   would differ.
-  package func allow(aging age: @escaping @Sendable () -> Int64?) {
-    state.withLock { $0.offer = ReplayOffer(renewal: .age, age: age) }
+  /// - Parameters:
+  ///   - body: returns the bytes of the stored body for as long as they are in memory; the response may have others.
+  ///   - age: is called before each replay; returns the seconds by which the response has aged, or `nil` if it would
+  ///     differ.
+  package func allow(body: (@Sendable () -> [UInt8]?)? = nil, aging age: @escaping @Sendable () -> Int64?) {
+    state.withLock { $0.offer = ReplayOffer(renewal: .age, body: body, age: age) }
   }
 
   /// `true` if the current response may be replayed.
@@ -149,17 +172,68 @@ package final class RecordedResponse: Sendable {
     package let address: String
   }
 
+  private enum Content: Sendable {
+    /// Bytes that are copied after the head, which is cheaper than writing two buffers.
+    case short([UInt8])
+    /// The same, for as long as a cache has them in memory.
+    case shared(@Sendable () -> [UInt8]?, count: Int)
+    case long(ByteBuffer)
+
+    var count: Int {
+      switch self {
+      case .short(let bytes): bytes.count
+      case .shared(_, let count): count
+      case .long(let buffer): buffer.readableBytes
+      }
+    }
+
+    /// The bytes that are in memory for it alone.
+    var size: Int { if case .shared = self { 0 } else { count } }
+
+    /// The bytes that are copied after the head: none of a long body. `nil` if they have gone.
+    var copied: [UInt8]? {
+      switch self {
+      case .short(let bytes): bytes
+      case .shared(let bytes, _): bytes()
+      case .long: []
+      }
+    }
+
+    /// - Parameter shared: returns the same bytes, or others, or none.
+    init(_ parts: [ByteBuffer], sharing shared: (@Sendable () -> [UInt8]?)?) {
+      let parts = parts.filter { $0.readableBytes > 0 }
+      let count = parts.reduce(0) { $0 + $1.readableBytes }
+      if count > RecordedResponse.copied, parts.count == 1, let only = parts.first,
+        only.storageCapacity <= 2 * count
+      {
+        self = .long(only)
+        return
+      }
+      // A slice would keep the whole buffer that it belongs to.
+      let whole = parts.count == 1 ? parts[0] : ByteBuffer(bytes: Array(parts.map(\.readableBytesView).joined()))
+      if count > RecordedResponse.copied {
+        self = .long(ByteBuffer(bytes: whole.readableBytesView))
+      } else if count > 0, let shared, shared()?.isEqual(to: whole) == true {
+        self = .shared(shared, count: count)
+      } else {
+        self = .short(Array(whole.readableBytesView))
+      }
+    }
+  }
+
   private let head: RecordedHead
-  private let body: ByteBuffer
+  private let body: Content
   /// The seconds by which the response has aged; `nil` if it must not be replayed.
   package let age: @Sendable () -> Int64?
   /// The functions that are called at each replay.
   private let observers: [@Sendable (ReplayEvent) -> Void]
 
-  /// The largest body that is copied after the head, which is cheaper than writing two buffers.
+  /// The largest body that is copied after the head.
   private static let copied = 4 << 10
+  /// The memory of a response beside its bytes and its head, with its place among the others; and that of an observer.
+  private static let (overhead, observerSize) = (512, 320)
 
-  /// The memory of the response in bytes, with its observers.
+  /// The memory of the response in bytes, with its observers. Those that are a cache's do not count.
   package let size: Int
 
   /// A response of HTTP/1.
@@ -181,67 +255,79 @@ package final class RecordedResponse: Sendable {
 
   private init(_ head: RecordedHead, _ parts: [ByteBuffer], _ offer: ReplayOffer) {
     self.head = head
-    let bodies = parts.filter { $0.readableBytes > 0 }
-    if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
-      body = only
-    } else {
-      // A slice would keep the whole buffer that it belongs to.
-      body = ByteBuffer(bytes: Array(bodies.map(\.readableBytesView).joined()))
-    }
-    size = head.size + body.readableBytes + 2048
+    body = Content(parts, sharing: offer.body)
+    size = head.size + body.size + Self.overhead + Self.observerSize * offer.observers.count
     age = offer.age
     observers = offer.observers
   }
 
   /// Returns the bytes to write: the head, and the body unless it was copied after the head; `nil` for a response of
-  /// HTTP/2.
+  /// HTTP/2, and if the cache has no longer the body in memory.
   func buffers(_ renewed: RenewedValues, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?)? {
-    let isCopied = body.readableBytes <= Self.copied
-    var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))
+    guard let copied = body.copied else { return nil }
+    var buffer = allocator.buffer(capacity: head.size + 64 + copied.count)
     guard head.write(renewed, to: &buffer) else { return nil }
-    guard isCopied else { return (buffer, body) }
-    buffer.writeImmutableBuffer(body)
+    if case .long(let body) = body { return (buffer, body) }
+    buffer.writeBytes(copied)
     return (buffer, nil)
   }
 
-  /// Returns the fields, the values that change them, and the body to write; `nil` for a response of HTTP/1.
+  /// Returns the fields, the values that change them, and the body to write; `nil` for a response of HTTP/1, and if the
+  /// cache has no longer the body in memory.
   func fields(_ renewed: RenewedValues) -> (HTTP2Fields, changed: [(index: Int, value: String)], ByteBuffer)? {
-    head.fields(renewed).map { ($0, changed: $1, body) }
+    guard let (fields, changed) = head.fields(renewed), let copied = body.copied else { return nil }
+    if case .long(let body) = body { return (fields, changed, body) }
+    return (fields, changed, ByteBuffer(bytes: copied))
   }
 
   /// Tells the observers of a replay.
   package func reportReplay(_ requestID: String, to address: String, since started: ContinuousClock.Instant) {
-    let event = ReplayEvent(requestID: requestID, started: started, bodyBytes: body.readableBytes, address: address)
+    let event = ReplayEvent(requestID: requestID, started: started, bodyBytes: body.count, address: address)
     for observer in observers { observer(event) }
   }
 }
 
 /// The head of a recorded response, in pieces: each replay renews some of them.
 struct RecordedHead: Sendable {
-  private enum Piece: Sendable {
-    case text(String)
+  /// A value that is renewed.
+  private enum Value: Sendable {
     case date
     case requestID
-    /// A number of seconds that grows or falls by one each second.
-    case seconds(first: Int64, step: Int64)
+    /// A number of seconds that grows by one each second.
+    case age(Int64)
+    /// A number of seconds that falls by one each second.
+    case remaining(Int64)
+
+    func text(_ renewed: RenewedValues) -> String {
+      switch self {
+      case .date: renewed.date
+      case .requestID: renewed.requestID
+      case .age(let first): String(first &+ renewed.age)
+      case .remaining(let first): String(first &- renewed.age)
+      }
+    }
+  }
+
+  private enum Piece: Sendable {
+    case text(String)
+    case value(Value)
 
     func text(_ renewed: RenewedValues) -> String {
       switch self {
       case .text(let text): text
-      case .date: renewed.date
-      case .requestID: renewed.requestID
-      case .seconds(let first, let step): String(first &+ step &* renewed.age)
+      case .value(let value): value.text(renewed)
       }
     }
   }
 
   private enum Form: Sendable {
-    case http1([Piece])
+    /// The bytes that stay, and the values between them, each with the number of bytes before it.
+    case http1([UInt8], [(value: Value, position: Int32)])
     /// The fields, in which the values that change are empty.
-    case http2(HTTP2Fields, changing: [(index: Int, value: [Piece])])
+    indirect case http2(HTTP2Fields, changing: [(index: Int, value: [Piece])])
   }
 
-  private var form = Form.http1([])
+  private var form = Form.http1([], [])
   private(set) var size = 0
   private var hasID = false
   private var isRenewed = false
@@ -254,12 +340,9 @@ struct RecordedHead: Sendable {
     guard String(validating: bytes, as: UTF8.self) != nil, bytes.starts(with: "HTTP/1.1 ".utf8),
       bytes.suffix(4).elementsEqual("\r\n\r\n".utf8)
     else { return nil }
-    var pieces: [Piece] = []
+    var values: [(value: Value, position: Int32)] = []
     var text: [UInt8] = []
-    func endText() {
-      if !text.isEmpty { pieces.append(.text(String(decoding: text, as: UTF8.self))) }
-      text = []
-    }
+    text.reserveCapacity(bytes.count)
     let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
     let nearest = lines.lastIndex { line in
       String(decoding: line.prefix { $0 != 0x3A }, as: UTF8.self).lowercased() == "cache-status"
@@ -276,18 +359,15 @@ struct RecordedHead: Sendable {
       guard let parts = self.pieces(of: name, content, renewal, isNearest: index == nearest) else { return nil }
       text += line[..<value.startIndex]
       for part in parts {
-        if case .text(let part) = part {
-          text += part.utf8
-        } else {
-          endText()
-          pieces.append(part)
+        switch part {
+        case .text(let part): text += part.utf8
+        case .value(let value): values.append((value, Int32(clamping: text.count)))
         }
       }
       text += line[value.endIndex...] + [0x0A]
     }
-    endText()
     guard hasID, isRenewed else { return nil }
-    (form, size) = (.http1(pieces), bytes.count)
+    (form, size) = (.http1(text, values), bytes.count)
   }
 
   /// The head of a response of HTTP/2. RFC 9113 §8.3.
@@ -306,7 +386,7 @@ struct RecordedHead: Sendable {
       } else {
         changing.append((fields.count, value))
         // Values that do not come again would push others out of the client's table.
-        if case .date? = value.first { fields.add(name, "") } else { fields.add(name, "", isIndexed: false) }
+        if case .value(.date)? = value.first { fields.add(name, "") } else { fields.add(name, "", isIndexed: false) }
       }
     }
     guard hasID, isRenewed else { return nil }
@@ -324,21 +404,21 @@ struct RecordedHead: Sendable {
     switch (name, renewal) {
     case ("x-request-id", _):
       hasID = true
-      return [.requestID]
+      return [.value(.requestID)]
     case ("date", .date):
       isRenewed = true
-      return [.date]
+      return [.value(.date)]
     case ("age", .age):
       guard let age = Int64(value), !isRenewed else { return nil }
       isRenewed = true
-      return [.seconds(first: age, step: 1)]
+      return [.value(.age(age))]
     case ("cache-status", .age) where isNearest:
       // RFC 9211 §2.4: the remaining lifetime. That of other caches is as it was when they answered.
       guard let start = value.ranges(of: "; ttl=").last?.upperBound else { return [.text(value)] }
       let digits = value[start...].prefix { ("0"..."9").contains($0) }
       guard let left = Int64(digits) else { return [.text(value)] }
       return [
-        .text(String(value[..<start])), .seconds(first: left, step: -1), .text(String(value[digits.endIndex...])),
+        .text(String(value[..<start])), .value(.remaining(left)), .text(String(value[digits.endIndex...])),
       ]
     default: return [.text(value)]
     }
@@ -346,8 +426,14 @@ struct RecordedHead: Sendable {
 
   /// - Returns: `false` for a head of HTTP/2.
   func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) -> Bool {
-    guard case .http1(let pieces) = form else { return false }
-    for piece in pieces { buffer.writeString(piece.text(renewed)) }
+    guard case .http1(let bytes, let values) = form else { return false }
+    var start = 0
+    for (value, position) in values {
+      buffer.writeBytes(bytes[start..<Int(position)])
+      buffer.writeString(value.text(renewed))
+      start = Int(position)
+    }
+    buffer.writeBytes(bytes[start...])
     return true
   }
 

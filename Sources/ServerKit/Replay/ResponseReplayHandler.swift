@@ -54,8 +54,10 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       return context.fireChannelRead(data)
     }
     let now = ContinuousClock.now
-    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = common.memory.answer(to: bytes) {
-      return give(known.answer, age: known.age, since: now, context)
+    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = common.memory.answer(to: bytes),
+      give(known.answer, age: known.age, since: now, context)
+    {
+      return
     }
     lastLongWay = now
     state = .answering(ResponseRecording(of: bytes), behind: 0)
@@ -88,17 +90,19 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     recording.remember(offer, in: common.memory)
   }
 
+  /// - Returns: `false` if the answer cannot be given, so that nothing was done.
   private func give(
     _ answer: RecordedResponse, age: Int64, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext
-  ) {
+  ) -> Bool {
+    let renewed = common.renewed(age: age)
+    guard let (head, body) = answer.buffers(renewed, context.channel.allocator) else { return false }
     connection.headArrived()
     connection.awaitHead()
-    let renewed = common.renewed(age: age)
-    guard let (head, body) = answer.buffers(renewed, context.channel.allocator) else { return }
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
     // The counters are updated before the client can ask for them.
     answer.reportReplay(renewed.requestID, to: common.address, since: started)
     context.flush()
+    return true
   }
 }

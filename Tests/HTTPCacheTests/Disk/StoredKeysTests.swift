@@ -5,9 +5,15 @@ import Testing
 
 @testable import HTTPCache
 
-/// A store that keeps hashes of its keys in memory.
+/// A store that knows its keys in memory.
 struct StoredKeysTests {
   private static func key(_ number: Int) -> CacheKey { CacheKey(named: "\(number)") }
+
+  private static func filter(_ keys: [CacheKey]) -> KeyFilter {
+    var filter = KeyFilter(expected: keys.count)
+    for key in keys { filter.insert(key) }
+    return filter
+  }
 
   /// Waits until everything that the store was to do later is done.
   private static func finish(_ store: ResponseStore) async throws { _ = try await store.queues.write {} }
@@ -17,7 +23,7 @@ struct StoredKeysTests {
     let keys = StoredKeys()
     #expect(keys.mayContain(Self.key(1)), "nothing is known yet")
     #expect(!keys.add(Self.key(1)))
-    keys.read([Self.key(2)], foreignChanges: 7)
+    keys.replace(by: Self.filter([Self.key(2)]), foreignChanges: 7)
     #expect(keys.mayContain(Self.key(2)))
     #expect(!keys.mayContain(Self.key(1)))
     #expect(!keys.add(Self.key(1)))
@@ -32,9 +38,18 @@ struct StoredKeysTests {
   @Test("with far more keys than were stored, they are read anew")
   func limit() {
     let keys = StoredKeys()
-    keys.read([], foreignChanges: 0)
+    keys.replace(by: KeyFilter(expected: 0), foreignChanges: 0)
     let due = (0..<20_000).first { keys.add(Self.key($0)) }
     #expect((9_900...10_100).contains(due ?? 0))
+  }
+
+  @Test("all keys of a filter are found, and few others")
+  func filter() {
+    let filter = Self.filter((0..<20_000).map(Self.key))
+    #expect((0..<20_000).allSatisfy { filter.mayContain(Self.key($0)) })
+    #expect(!filter.isFull)
+    // One of 400, as a rule.
+    #expect((20_000..<40_000).count { filter.mayContain(Self.key($0)) } < 200)
   }
 
   @Test("a store finds what was stored before, what it stores, and, when it has looked, what others store")

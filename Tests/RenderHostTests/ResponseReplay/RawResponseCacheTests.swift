@@ -1,4 +1,5 @@
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import RenderHost
@@ -47,6 +48,32 @@ struct RawResponseCacheTests {
     #expect(
       String(buffer: buffer)
         == "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nDate: DATE\r\nX-Request-Id: ID\r\nVary: Date\r\n\r\nabcdef")
+  }
+
+  /// Bytes that may leave the memory of a cache.
+  private final class CachedBytes: Sendable {
+    let bytes: Mutex<[UInt8]?>
+    init(_ text: String) { bytes = Mutex(Array(text.utf8)) }
+  }
+
+  @Test("an answer with the bytes of a cache has no others, and is given for as long as they are there")
+  func sharedBytes() throws {
+    let cached = CachedBytes("abcdef")
+    let head = "HTTP/1.1 200 OK\r\n\(Self.fields)\r\n"
+    let renewed = RenewedValues(date: "DATE", requestID: "ID", age: 0)
+    func answer(_ body: String) throws -> RecordedResponse {
+      var offer = offer
+      offer.body = { cached.bytes.withLock(\.self) }
+      return try #require(RecordedResponse([ByteBuffer(string: head), ByteBuffer(string: body)], offer))
+    }
+    let (same, other) = (try answer("abcdef"), try answer("abcde-"))
+    #expect(other.size - same.size == 6)
+    let given = try #require(same.buffers(renewed, ByteBufferAllocator())?.0)
+    #expect(String(buffer: given).hasSuffix("\r\n\r\nabcdef"))
+    cached.bytes.withLock { $0 = nil }
+    #expect(same.buffers(renewed, ByteBufferAllocator()) == nil)
+    let own = try #require(other.buffers(renewed, ByteBufferAllocator())?.0)
+    #expect(String(buffer: own).hasSuffix("\r\n\r\nabcde-"))
   }
 
   @Test("the oldest answers are evicted")
