@@ -18,7 +18,7 @@ package struct GatewayServer: Sendable {
   let logger: Logger
   /// The recorded responses that are replayed to identical request heads: 10,000 and more, whose bytes the origins' caches
   /// have.
-  let answers = RecordedResponses(capacity: 20 << 20)
+  let answers = RecordedResponses(capacity: 24 << 20)
   /// Answers requests on their event loops, if nothing but the origin has to be waited for.
   let prompt: PromptAnswers
   private let common: HostMiddleware
