@@ -112,10 +112,12 @@ package final class ResponseStore: ResponseStoring {
 
   package func responses(for key: CacheKey, fields: HTTPFields) async throws -> [FoundResponse] {
     guard keys.mayContain(key) else { return [] }
-    return try await queues.read(key) { [index, directory] in
+    return try await queues.read(key) { [index, directory, uses] in
       // What was damaged is found, and removed, when it is asked for.
       let (entries, likely, inRow) = try index.read { db in
-        let entries = try ResponseRow.fetch(db, key: key, for: fields).map(\.entry)
+        let rows = try ResponseRow.fetch(db, key: key, for: fields)
+        for row in rows { uses.note(row.usedAt, for: row.id) }
+        let entries = rows.map(\.entry)
         let likely = entries.last { $0.head.vary.matches(fields) } ?? entries.last
         return (entries, likely, likely.flatMap { $0.isInRow ? try? ResponseRow.bytes(db, of: $0) : nil })
       }
@@ -132,9 +134,11 @@ package final class ResponseStore: ResponseStoring {
   package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? {
     guard keys.mayContain(key) else { return [] }
     // Damaged rows are found, and mended, by readers that wait for them.
-    return index.promptRows(of: key) { queues.background($0) }.flatMap {
-      try? ResponseRow.responses($0, of: key, for: fields)
-    }
+    guard let rows = index.promptRows(of: key, later: { queues.background($0) }),
+      let responses = try? ResponseRow.responses(rows, of: key, for: fields)
+    else { return nil }
+    for row in rows { uses.note(row.usedAt, for: row.id) }
+    return responses
   }
 
   package func mayHold(_ key: CacheKey) -> Bool { keys.mayContain(key) }

@@ -21,6 +21,10 @@ struct ResponseUses: Sendable {
   /// The largest number of responses whose uses are known.
   private let limit: Int
   private var uses: [Int64: Use] = [:]
+  /// The times in the index of responses that were read lately, until their uses are recorded.
+  private var read: [Int64: Int64] = [:]
+  /// The largest number of those. Uses are recorded 256 at a time.
+  private static let readLimit = 1_024
   /// The latest time of use that was given out here; `nil` before the first.
   private(set) var latest: Int64?
   /// When differences were looked for last.
@@ -35,6 +39,13 @@ struct ResponseUses: Sendable {
   /// Records that a row of the index has got a time of use, after which no use gets an earlier one.
   mutating func advance(to time: Int64) { latest = max(latest ?? time, time) }
 
+  /// Notes the time that the index has for a response which was read, and may be used next: it need not be asked for it
+  /// then.
+  mutating func note(_ time: Int64, for id: Int64) {
+    if read.count >= Self.readLimit { read.removeAll(keepingCapacity: true) }
+    read[id] = time
+  }
+
   /// Records uses, each later than all before, whatever the clock does.
   ///
   /// - Parameters:
@@ -47,7 +58,7 @@ struct ResponseUses: Sendable {
     for id in ids {
       let time = max(now, (latest ?? .min) &+ 1)
       latest = time
-      uses[id, default: (time: time, stored: nil)].time = time
+      uses[id] = (time: time, stored: read.removeValue(forKey: id) ?? uses[id]?.stored)
     }
     let isFull = uses.count > limit
     guard isFull || now &- (checked ?? now) >= Self.period else { return [] }
@@ -111,6 +122,9 @@ final class UseRecord: Sendable {
       Self.write(late[...], index, queues) { [weak self] id, time in self?.uses.withLock { $0.found(time, for: id) } }
     }
   }
+
+  /// Notes the time that the index has for a response which was read.
+  func note(_ time: Int64, for id: Int64) { uses.withLock { $0.note(time, for: id) } }
 
   /// Returns when a response was used last; `nil` if that is not known here.
   func time(of id: Int64) -> Int64? { uses.withLock { $0.time(of: id) } }

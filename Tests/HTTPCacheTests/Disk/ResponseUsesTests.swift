@@ -50,6 +50,27 @@ struct ResponseUsesTests {
     #expect((1...11).filter { uses.time(of: $0) != nil } == [1, 8, 9, 10, 11])
   }
 
+  @Test("a response whose time was noted when it was read is asked for only if that is too early")
+  func noted() {
+    var uses = ResponseUses()
+    uses.note(0, for: 1)
+    uses.note(-Self.hour, for: 2)
+    _ = uses.record([1, 2, 3], at: 0)
+    #expect(uses.late().map(\.id) == [2, 3])
+    uses.note(Self.minute, for: 2)
+    _ = uses.record([2], at: 1)
+    #expect(uses.late().map(\.id) == [3])
+  }
+
+  @Test("the times of responses that were read and not used are forgotten")
+  func unused() {
+    var uses = ResponseUses()
+    for id in Int64(1)...10_000 { uses.note(0, for: id) }
+    _ = uses.record(Array(1...10_000), at: 0)
+    let late = Set(uses.late().map(\.id))
+    #expect(late.count >= 8_900 && !late.contains(10_000))
+  }
+
   // MARK: The store
 
   private static func log(_ fixture: ResponseCacheFixture) -> Data? {
