@@ -7,10 +7,12 @@ struct RunningHost {
   let gatewayPort: Int
 
   /// - Parameters:
+  ///   - bundles: the folder of its bundles; `nil` for a gateway alone, which runs no pages.
   ///   - keepsStore: `false` for an empty store.
   ///   - options: more of its options.
   init(
-    _ program: String, bundles: String, store: String, keepsStore: Bool = false, workers: Int, cores: String? = nil,
+    _ program: String, bundles: String?, store: String, keepsStore: Bool = false, workers: Int = 1,
+    cores: String? = nil,
     gateway: (origin: String, adminToken: String)? = nil, certificate: Certificate? = nil,
     options: [String] = [], log: String
   ) throws {
@@ -22,9 +24,9 @@ struct RunningHost {
     }
     let tls = certificate.map { ["--tls-cert", $0.certificate, "--tls-key", $0.key] } ?? []
     server = try LocalServer(program, cores: cores, isSecure: certificate != nil, log: log) { port in
-      [
-        "--bundles", bundles, "--store", store, "--listen", "127.0.0.1:\(port)", "--workers", "\(workers)",
-        "--connections-per-address", "2048", "--max-pages", "2000", "--log-level", "warning",
+      (bundles.map { ["--bundles", $0, "--workers", "\(workers)", "--max-pages", "2000"] } ?? []) + [
+        "--store", store, "--listen", "127.0.0.1:\(port)", "--connections-per-address", "2048",
+        "--log-level", "warning",
       ] + (more ?? []) + tls + options
     }
     let deadline = ContinuousClock.now + .seconds(20)

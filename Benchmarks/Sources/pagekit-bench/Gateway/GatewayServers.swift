@@ -22,14 +22,13 @@ final class GatewayServers {
   init(programs: String, root: String, cacheCore: String, originCore: String) throws {
     self.root = root
     try? FileManager.default.removeItem(atPath: root)
-    for folder in ["origin/www", "nginx", "bundles"] {
+    for folder in ["origin/www", "nginx"] {
       try FileManager.default.createDirectory(atPath: "\(root)/\(folder)", withIntermediateDirectories: true)
     }
     for (name, size) in [("1k", 1 << 10), ("64k", 64 << 10)] {
       let bytes = Data((0..<size).map { UInt8(32 + $0 % 90) })
       try bytes.write(to: URL(fileURLWithPath: "\(root)/origin/www/\(name)"))
     }
-    try Data("// { \"framework\": \"Vanilla\" }\n".utf8).write(to: URL(fileURLWithPath: root + "/bundles/page.js"))
     slow = try SlowOrigin()
     origin = try .nginx(root: root + "/origin", cores: originCore, http: "") { [slow] in
       Self.originLocations(slowPort: slow.port)
@@ -64,7 +63,7 @@ final class GatewayServers {
       [origin] port in ["\(port)", "nio", origin.origin]
     }
     host = try RunningHost(
-      programs + "/renderhost", bundles: root + "/bundles", store: root + "/store", workers: 1, cores: cacheCore,
+      programs + "/renderhost", bundles: nil, store: root + "/store", cores: cacheCore,
       gateway: (origin: origin.origin, adminToken: Self.token), log: root + "/host.log")
   }
 

@@ -22,10 +22,7 @@ struct GatewayGrowth {
   /// - Parameter show: takes curves as soon as they are there.
   func run(_ show: ([Curve]) throws -> Void) throws {
     try? FileManager.default.removeItem(atPath: root)
-    for name in ["origin/www", "bundles"] {
-      try FileManager.default.createDirectory(atPath: "\(root)/\(name)", withIntermediateDirectories: true)
-    }
-    try Data("// { \"framework\": \"Vanilla\" }\n".utf8).write(to: URL(fileURLWithPath: root + "/bundles/page.js"))
+    try FileManager.default.createDirectory(atPath: "\(root)/origin/www", withIntermediateDirectories: true)
     for size in Self.sizes + [1_024] {
       try Data(count: size).write(to: URL(fileURLWithPath: "\(root)/origin/www/\(size)"))
     }
@@ -44,8 +41,8 @@ struct GatewayGrowth {
 
   private func host(_ origin: String, keepsStore: Bool = false, certificate: Certificate? = nil) throws -> RunningHost {
     try RunningHost(
-      renderhost, bundles: root + "/bundles", store: root + "/store", keepsStore: keepsStore, workers: 1,
-      cores: Self.cacheCore, gateway: (origin: origin, adminToken: GatewayServers.token),
+      renderhost, bundles: nil, store: root + "/store", keepsStore: keepsStore, cores: Self.cacheCore,
+      gateway: (origin: origin, adminToken: GatewayServers.token),
       certificate: certificate, log: root + "/host.log")
   }
 
