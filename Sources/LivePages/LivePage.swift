@@ -22,13 +22,34 @@ import ScriptEngine
   ///   - resources: the text before the percent-encoded URL of a picture or a font.
   ///   - post: takes a patch as JSON. It is called in the order of the patches.
   ///   - room: returns when there is room for another patch. What changes until then is in the next one.
-  package init(
+  package convenience init(
     _ page: PageInstance, resources: String, post: @escaping @Sendable ([UInt8]) -> Void,
     room: @escaping @Sendable () async -> Void
   ) {
-    (self.page, self.resources, self.post) = (page, resources, post)
+    let shown = LiveView(page.linkedPreview(resources: resources))
+    self.init(page, shown, resources: resources, post: post, room: room)
+  }
+
+  /// Goes on with another run of a page: the first patch turns what the viewers have seen of the former one into it. The
+  /// former one is no longer followed.
+  ///
+  /// - Parameter run: the number of the run, which viewers name in their events.
+  package convenience init(
+    _ page: PageInstance, after former: LivePage, run: UInt64, post: @escaping @Sendable ([UInt8]) -> Void,
+    room: @escaping @Sendable () async -> Void
+  ) {
+    former.stop()
+    var shown = former.shown
+    post(shown.update(page.linkedPreview(resources: former.resources), ofRun: run))
+    self.init(page, shown, resources: former.resources, post: post, room: room)
+  }
+
+  private init(
+    _ page: PageInstance, _ shown: LiveView, resources: String, post: @escaping @Sendable ([UInt8]) -> Void,
+    room: @escaping @Sendable () async -> Void
+  ) {
+    (self.page, self.shown, self.resources, self.post) = (page, shown, resources, post)
     (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    shown = LiveView(page.linkedPreview(resources: resources))
     listener = PageListener(page) { [wake] _, event in
       if event.changesPreview { wake.yield() }
     }
@@ -117,8 +138,24 @@ struct LiveView {
   ///
   /// - Returns: the patch as JSON; `nil` if a viewer sees no change.
   mutating func update(_ preview: HTMLPreview) -> [UInt8]? {
+    let members = changes(to: preview) { $0.steps(from: $1) }
+    return members.isEmpty ? nil : patch(members)
+  }
+
+  /// Takes over what differs in another run of the page, whose elements have other refs.
+  ///
+  /// - Returns: the patch as JSON, with the number of the run.
+  mutating func update(_ preview: HTMLPreview, ofRun run: UInt64) -> [UInt8] {
+    var members = changes(to: preview) { $0.steps(fromOtherRun: $1) }
+    members["run"] = .integer(Int64(clamping: run))
+    return patch(members)
+  }
+
+  private mutating func changes(
+    to preview: HTMLPreview, _ steps: (_ new: PreviewNodes, _ old: PreviewNodes) -> [PreviewStep]
+  ) -> [String: JSONValue] {
     let new = PreviewNodes(preview, reusing: nodes)
-    let steps = new.steps(from: nodes)
+    let steps = steps(new, nodes)
     nodes = new
     var members: [String: JSONValue] = [:]
     if !steps.isEmpty { members["steps"] = .array(steps.map(\.json)) }
@@ -130,10 +167,12 @@ struct LiveView {
     take("title", preview.title, over: &title)
     take("styles", preview.ownStyles, over: &styles)
     take("class", preview.bodyClass, over: &bodyClass)
-    guard !members.isEmpty else { return nil }
+    return members
+  }
+
+  private mutating func patch(_ members: [String: JSONValue]) -> [UInt8] {
     number += 1
-    members["number"] = .integer(number)
-    return JSONValue.object(members).text
+    return JSONValue.object(members.merging(["number": .integer(number)]) { $1 }).text
   }
 
   var json: [UInt8] {

@@ -169,6 +169,11 @@
 
   const steps = {
     remove: (ref) => { const element = found(ref); forget(element); element.remove(); },
+    rename: (refs) => {
+      const staying = Object.entries(refs).map(([ref, next]) => [found(ref), next]);
+      for (const ref of Object.keys(refs)) elements.delete(ref);
+      for (const [element, ref] of staying) { element.dataset.ref = ref; elements.set(ref, element); }
+    },
     insert: (html, parent, next) => {
       const template = document.createElement("template");
       template.innerHTML = html;
@@ -223,15 +228,31 @@
   const patch = (change) => {
     if (change.number <= page.number) return;
     if (change.number !== page.number + 1) return refetch();
+    const isNewRun = change.run !== undefined;
     try {
-      keepingFocus(() => { for (const [name, ...rest] of change.steps || []) steps[name](...rest); });
+      keepingFocus(() => {
+        if (isNewRun) forgetRun();
+        for (const [name, ...rest] of change.steps || []) steps[name](...rest);
+      });
     } catch (error) {
       console.warn(`a patch does not fit: ${error.message}`);
       return refetch();
     }
     page.number = change.number;
+    if (isNewRun) { page.run = change.run; noteRun(); }
     dress(change);
     frame();
+  };
+
+  /** Before another run of the script is shown: it has been told nothing yet. */
+  const forgetRun = () => {
+    seen.disconnect();
+    for (const field of document.body.querySelectorAll("input,textarea")) sent.delete(field);
+  };
+  /** After that: it is told what can be seen, and where the ends of lists are. */
+  const noteRun = () => {
+    for (const element of document.body.querySelectorAll("[data-ref]")) element.liveSeen = element.liveEnd = undefined;
+    note(document.body);
   };
 
   /** Gives an element the attributes of another one. A text that its user has typed stays unless the page changes it. */
@@ -287,14 +308,12 @@
     const template = document.createElement("template");
     template.innerHTML = view.html;
     isQuiet = true;
-    seen.disconnect();
     elements.clear();
-    for (const field of document.body.querySelectorAll("input,textarea")) sent.delete(field);
+    forgetRun();
     morph(document.body, template.content);
     page.number = view.number;
     dress(view);
-    for (const element of document.body.querySelectorAll("[data-ref]")) element.liveSeen = element.liveEnd = undefined;
-    note(document.body);
+    noteRun();
     isQuiet = false;
     frame();
   };

@@ -52,6 +52,34 @@ struct LivePageTests {
     }
   }
 
+  @Test("another run of a page begins with a patch of what differs, which has its number")
+  @PageActor func otherRun() async throws {
+    try await Self.following(Self.counter) { former, live, patches in
+      let field = "b.appendChild(d.createElement('input'))\n"
+      try await Self.following(field + Self.counter.replacing("clicks: 0", with: "taps: 0")) { page, _, _ in
+        let next = LivePage(page, after: live, run: 7) { patch in
+          patches.change { $0.append(String(decoding: patch, as: UTF8.self)) }
+        } room: {
+        }
+        let (text, input) = (
+          try #require(page.tree.first(.type("text"))), try #require(page.tree.first(.type("input")))
+        )
+        let patch = try #require(patches.read(\.first))
+        #expect(patches.read(\.count) == 1 && patch.contains(#""number":1,"run":7,"#), "\(patch)")
+        #expect(patch.contains(#"["text","\#(text.ref)","taps: 0"]"#), "\(patch)")
+        #expect(patch.contains(#"data-ref=\"\#(input.ref)\""#) && !patch.contains("remove"), "\(patch)")
+        #expect(Self.view(of: next).contains(#""number":1,"#))
+        // What becomes of the former run is told to no viewer.
+        let ref = try #require(former.tree.first(.type("text"))).ref
+        try await former.fireEvent(inPreview: ref, "click", [:], changes: .undefined)
+        try await page.fireEvent(inPreview: text.ref, "click", [:], changes: .undefined)
+        try await patches.wait(within: .seconds(20)) { $0.count == 2 }
+        #expect(patches.read(\.last) == #"{"number":2,"steps":[["text","\#(text.ref)","clicks: 1"]]}"#)
+        next.stop()
+      }
+    }
+  }
+
   @Test("changes that come together are one patch, and a view has the number of the last one")
   @PageActor func together() async throws {
     try await Self.following(Self.counter) { page, live, patches in

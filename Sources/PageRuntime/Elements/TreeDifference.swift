@@ -35,7 +35,11 @@ package struct TreeDifference: Hashable, Sendable {
       update(from: former, to: element)
       let olds = former.children.compactMap { old[$0] }
       let news = element.children.compactMap { new[$0] }
-      let partners = Self.partners(of: news, among: olds) { oldHashes[$0.ref] == newHashes[$1.ref] }
+      let partners = Self.partners(of: news, among: olds) {
+        oldHashes[$0.ref] == newHashes[$1.ref]
+      } canReplace: {
+        $1.canReplace($0)
+      }
       var kept: Set<String> = []
       for (index, partner) in partners.enumerated() {
         if let partner {
@@ -59,10 +63,13 @@ package struct TreeDifference: Hashable, Sendable {
   }
 
   /// The places of the former children that new ones can take over, in the same order: first those that are alike with
-  /// everything below them, and between these any that a command can change.
-  private static func partners(
-    of news: [ElementTree.Element], among olds: [ElementTree.Element],
-    areAlike: (ElementTree.Element, ElementTree.Element) -> Bool
+  /// everything below them, and between these any that can be changed.
+  ///
+  /// - Parameters:
+  ///   - areAlike: compares a former child with a new one.
+  ///   - canReplace: tells of a former child and a new one if a change turns the one into the other.
+  static func partners<Child>(
+    of news: [Child], among olds: [Child], areAlike: (Child, Child) -> Bool, canReplace: (Child, Child) -> Bool
   ) -> [Int?] {
     var partners = [Int?](repeating: nil, count: news.count)
     var start = 0
@@ -87,9 +94,14 @@ package struct TreeDifference: Hashable, Sendable {
     let alike = partners.enumerated().compactMap { index, partner in partner.map { (index, $0) } }
     for (before, after) in zip([(-1, -1)] + alike, alike + [(news.count, olds.count)]) {
       var place = before.1 + 1
-      for index in (before.0 + 1)..<after.0 where place < after.1 && news[index].canReplace(olds[place]) {
-        partners[index] = place
-        place += 1
+      for index in (before.0 + 1)..<after.0 where place < after.1 {
+        // Where fewer are left than there were, those before the next one that can stay have gone.
+        let spare = min(max(0, (after.1 - place) - (after.0 - index)), reach)
+        guard let found = (place...(place + spare)).first(where: { canReplace(olds[$0], news[index]) }) else {
+          continue
+        }
+        partners[index] = found
+        place = found + 1
       }
     }
     return partners

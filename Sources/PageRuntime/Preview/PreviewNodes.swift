@@ -30,9 +30,22 @@ package struct PreviewNodes: Sendable {
     /// Returns `true` if a change of attributes and text turns the other one into this one.
     func canReplace(_ other: Shown) -> Bool { tag == other.tag && dots == other.dots && columns == other.columns }
 
-    /// The attributes that differ from another one's; `nil` for those that are gone.
+    /// What it shows, without its ref, is part of a hash.
+    func hash(into hasher: inout Hasher) {
+      for text in [tag, value, dots] { hasher.combine(text) }
+      hasher.combine(columns)
+      for attribute in ownAttributes {
+        hasher.combine(attribute.name)
+        hasher.combine(attribute.value)
+      }
+    }
+
+    /// The attributes but for the first one, the ref.
+    private var ownAttributes: ArraySlice<PreviewElement.Attribute> { attributes.dropFirst() }
+
+    /// The attributes that differ from another one's; `nil` for those that are gone. The refs are not compared.
     func changes(from other: Shown) -> [String: String?] {
-      let (old, new) = (other.attributes, attributes)
+      let (old, new) = (other.ownAttributes, ownAttributes)
       guard old.count != new.count || !zip(old, new).allSatisfy({ $0 == $1 }) else { return [:] }
       let before = Dictionary(old.map { ($0.name, $0.value) }) { $1 }
       let now = Dictionary(new.map { ($0.name, $0.value) }) { $1 }
@@ -127,6 +140,80 @@ package struct PreviewNodes: Sendable {
     return steps
   }
 
+  /// The steps, in their order, that turn a document with the elements of another run of the page into one with these.
+  ///
+  /// The refs of two runs have nothing to do with each other: elements stay that show the same in the same order, and
+  /// others that a change turns into what they are now.
+  package func steps(fromOtherRun old: PreviewNodes) -> [PreviewStep] {
+    let names = names(of: old)
+    var steps: [PreviewStep] = []
+    var waiting = [Self.body]
+    while let ref = waiting.popLast() {
+      for child in old.children(of: ref) {
+        if names[child] == nil { steps.append(.remove(child)) } else { waiting.append(child) }
+      }
+    }
+    let renamed = names.filter { $0.key != $0.value }
+    if !renamed.isEmpty { steps.append(.rename(renamed)) }
+    return steps + self.steps(from: old.renamed(names))
+  }
+
+  /// The names of the elements that stay of those of another run, by their names there.
+  private func names(of old: PreviewNodes) -> [String: String] {
+    let (oldHashes, newHashes) = (old.hashes, hashes)
+    var names: [String: String] = [:]
+    // Parents come before their children, without recursion.
+    var pairs = [(old: Self.body, new: Self.body)]
+    var next = 0
+    while next < pairs.count {
+      let (olds, news) = (old.children(of: pairs[next].old), children(of: pairs[next].new))
+      next += 1
+      let partners = TreeDifference.partners(of: news, among: olds) {
+        oldHashes[$0] == newHashes[$1]
+      } canReplace: { former, child in
+        guard let now = nodes[child]?.shown, let before = old.nodes[former]?.shown else { return false }
+        return now.canReplace(before)
+      }
+      for (child, partner) in zip(news, partners) {
+        guard let partner else { continue }
+        names[olds[partner]] = child
+        pairs.append((olds[partner], child))
+      }
+    }
+    return names
+  }
+
+  /// A hash of each element with all that is below it, without refs.
+  private var hashes: [String: Int] {
+    var order = roots
+    var next = 0
+    while next < order.count {
+      order += children(of: order[next])
+      next += 1
+    }
+    var hashes: [String: Int] = [:]
+    for name in order.reversed() {
+      var hasher = Hasher()
+      nodes[name]?.shown.hash(into: &hasher)
+      for child in children(of: name) { hasher.combine(hashes[child]) }
+      hashes[name] = hasher.finalize()
+    }
+    return hashes
+  }
+
+  /// The elements that stay under new names, without the others. What they show still has the former refs.
+  private func renamed(_ names: [String: String]) -> PreviewNodes {
+    var renamed = PreviewNodes()
+    renamed.roots = roots.compactMap { names[$0] }
+    for (former, name) in names {
+      guard let node = nodes[former] else { continue }
+      renamed.nodes[name] = Node(
+        element: node.element, context: node.context, shown: node.shown, parent: names[node.parent] ?? Self.body,
+        children: node.children.compactMap { names[$0] })
+    }
+    return renamed
+  }
+
   /// The elements that stay in the document: those that a change can turn into what they are now, inside of elements that
   /// stay, before and now.
   private func kept(from old: PreviewNodes) -> Set<String> {
@@ -188,6 +275,8 @@ package struct PreviewNodes: Sendable {
 package enum PreviewStep: Hashable, Sendable {
   /// Removes an element with all below it.
   case remove(String)
+  /// Gives elements other refs, by the former ones, all at once.
+  case rename([String: String])
   /// Inserts an element as HTML into another one, before one of its children, or at its end.
   case insert(String, into: String, before: String?)
   /// Moves an element into another one, before one of its children, or at its end.
@@ -202,6 +291,7 @@ package enum PreviewStep: Hashable, Sendable {
     func ref(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
     return switch self {
     case .remove(let element): .array([.string("remove"), ref(element)])
+    case .rename(let refs): .array([.string("rename"), .object(refs.mapValues { .string($0) })])
     case .insert(let html, let parent, let next): .array([.string("insert"), .string(html), ref(parent), ref(next)])
     case .move(let element, let parent, let next): .array([.string("move"), ref(element), ref(parent), ref(next)])
     case .change(let element, let changes): .array([.string("change"), ref(element), .object(changes.mapValues(ref))])

@@ -9,13 +9,14 @@ extension WorkerPool {
   /// - Parameters:
   ///   - caller: the caller for whom the page opens; what it does with the page later is its input.
   ///   - location: the public URL of the bundle.
+  ///   - other: a page whose worker is preferred; `nil` for none.
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func open(
     _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, for caller: PageCaller,
-    location: String
+    location: String, near other: UInt64? = nil
   ) async throws -> WorkerLink.Reply {
     if let entry = barred.entry(digest, for: caller.client, at: configuration.now()) { throw WorkerError.barred(entry) }
-    let worker = try await worker(for: digest)
+    let worker = try await worker(for: digest, near: other.flatMap(home))
     if let engineProblem { throw WorkerError.cannotRun(engineProblem) }
     workers[worker.id]?.pages.insert(page)
     assignments[page] = Assignment(worker: worker.id, digest: digest, location: location, caller: caller)
@@ -230,7 +231,7 @@ extension WorkerPool {
 
   /// - Throws: ``WorkerError/noWorker`` if none becomes ready in time, ``WorkerError/noMemory(limit:)`` if all are
   ///   full, `CancellationError` if the caller has gone.
-  func worker(for digest: SHA256Digest) async throws -> Worker {
+  func worker(for digest: SHA256Digest, near other: Int? = nil) async throws -> Worker {
     let began = ContinuousClock.now
     let deadline = began + configuration.pageTime + .seconds(10)
     while !isStopping {
@@ -241,8 +242,8 @@ extension WorkerPool {
           memory: Double(worker.residentBytes + Int64(worker.calls) * Placement.pageBytes)
             / Double(configuration.memory))
       }
-      if let chosen = Placement.choose(candidates, warmWorkers: warmWorkers[digest] ?? []), let worker = workers[chosen]
-      {
+      let warm = other.map { [$0] } ?? warmWorkers[digest] ?? []
+      if let chosen = Placement.choose(candidates, warmWorkers: warm), let worker = workers[chosen] {
         if warmWorkers.count >= Self.warmWorkersLimit { warmWorkers = [:] }
         warmWorkers[digest, default: []].insert(chosen)
         return worker

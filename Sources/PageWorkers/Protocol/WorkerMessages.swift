@@ -122,6 +122,9 @@ package enum HostMessage: Codable, Sendable {
   /// Reports from now on what changes in the page's HTML, as events ``LiveEvent/patch``. The answer's view is that of
   /// ``LivePage``, in which `resources` stands before URLs that elements refer to.
   case follow(call: UInt64, page: UInt64, resources: String)
+  /// Goes on with these reports where those about a former run of the page end, in the same worker. The first one turns what
+  /// they have told into the page. ``PageFault/unknownPage`` if the former run is not there, or was not reported.
+  case succeed(call: UInt64, page: UInt64, former: UInt64)
   /// Ends these reports.
   case unfollow(page: UInt64)
 
@@ -132,7 +135,7 @@ package enum HostMessage: Codable, Sendable {
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
     case .setUp, .tap, .advance, .show, .replay, .close, .end, .releaseMemory, .channel, .answer, .inspect, .follow,
-      .unfollow:
+      .succeed, .unfollow:
       nil
     }
   }

@@ -259,13 +259,29 @@ import Synchronization
     if let failure = resident.page.failure { throw failure }
     let live =
       resident.live
-      ?? LivePage(resident.page, resources: resources) { [socket] patch in
-        socket.post(.event(page: number, name: LiveEvent.patch), patch)
-      } room: { [socket] in
+      ?? LivePage(resident.page, resources: resources, post: poster(number)) { [socket] in
         await socket.waitForRoom()
       }
     pages[number]?.live = live
     return (reply(resident.page, resident.errors, since: resident.errors.count, PendingWork()), live.view)
+  }
+
+  /// Goes on with the reports about a former run of a page.
+  ///
+  /// - Throws: ``PageFault``, ``PageError``.
+  func succeed(_ number: UInt64, _ former: UInt64) throws -> (PageReply, [UInt8]) {
+    guard let resident = pages[number], let live = pages[former]?.live else { throw PageFault.unknownPage }
+    if let failure = resident.page.failure { throw failure }
+    pages[former]?.live = nil
+    resident.live?.stop()
+    pages[number]?.live = LivePage(resident.page, after: live, run: number, post: poster(number)) { [socket] in
+      await socket.waitForRoom()
+    }
+    return (reply(resident.page, resident.errors, since: resident.errors.count, PendingWork()), [])
+  }
+
+  private func poster(_ number: UInt64) -> @Sendable ([UInt8]) -> Void {
+    { [socket] patch in socket.post(.event(page: number, name: LiveEvent.patch), patch) }
   }
 
   func unfollow(_ number: UInt64) {

@@ -52,6 +52,51 @@ struct PreviewNodesTests {
     }
   }
 
+  @Test("a document of another run with the steps applied is the new document", arguments: 1...UInt64(300))
+  func otherRun(_ seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let (first, second) = (try Self.randomTree(&random), try Self.randomTree(&random))
+    func nodes(_ tree: ElementTree) -> PreviewNodes {
+      Self.nodes(tree, seed.isMultiple(of: 3) ? Self.embedded(first, in: tree) : [:])
+    }
+    let (former, new) = (nodes(first), nodes(second))
+    let document = try DocumentModel(html: former.html)
+    for step in new.steps(fromOtherRun: former) { try document.apply(step) }
+    #expect(document.text == (try DocumentModel(html: new.html)).text)
+    // The same elements under other refs only get those.
+    let names = Dictionary(
+      uniqueKeysWithValues: zip(first.elements.keys.sorted(), first.elements.keys.sorted().shuffled(using: &random)))
+    let html = Self.nodes(first).html
+    let refs = names.filter { $0.key != $0.value && html.contains("data-ref=\"\($0.key)\"") }
+    let steps = Self.nodes(try first.renaming(names)).steps(fromOtherRun: Self.nodes(first))
+    #expect(steps == (refs.isEmpty ? [] : [.rename(refs)]))
+  }
+
+  @Test("an element that another run has more moves none of the others, whatever their refs are")
+  func moreInOtherRun() throws {
+    let old = try Self.tree((1...5).map { Self.text("\($0)", "line \($0)") })
+    let new = try Self.tree(
+      [Self.text("1", "line 1"), Self.text("2", "new")] + (2...5).map { Self.text("\($0 + 1)", "line \($0)") })
+    let steps = Self.nodes(new).steps(fromOtherRun: Self.nodes(old))
+    let html = #"<div data-ref="2" class="w-text">new</div>"#
+    #expect(
+      steps == [.rename(["2": "3", "3": "4", "4": "5", "5": "6"]), .insert(html, into: "_root", before: "3")])
+    #expect(
+      Self.nodes(old).steps(fromOtherRun: Self.nodes(new))
+        == [.remove("2"), .rename(["3": "2", "4": "3", "5": "4", "6": "5"])])
+  }
+
+  @Test("where fewer elements are left, those that can be changed stay")
+  func fewerInOtherRun() throws {
+    func field(_ ref: String) -> ElementDescription { ElementDescription(ref: ref, type: "input") }
+    let old = try Self.tree([Self.text("1", "a"), Self.text("2", "b"), field("3")])
+    let new = try Self.tree([Self.text("1", "c"), ElementDescription(ref: "2", type: "input", events: ["input"])])
+    #expect(
+      Self.nodes(new).steps(fromOtherRun: Self.nodes(old)) == [
+        .remove("2"), .rename(["3": "2"]), .text("1", "c"), .change("2", ["data-events": "input"]),
+      ])
+  }
+
   @Test("a text that changes is one step")
   func changedText() throws {
     let old = try Self.tree([Self.text("1", "a"), Self.text("2", "b")])
@@ -129,17 +174,18 @@ struct PreviewNodesTests {
     let texts = (0..<10_000).map { Self.text("\($0)", "\($0)") }
     let (old, new) = (Self.nodes(try Self.tree(texts)), Self.nodes(try Self.tree(texts.reversed())))
     #expect(new.steps(from: old).count == 9_999)
+    #expect(new.steps(fromOtherRun: old).count <= 10_100)
   }
 
   @Test("steps are lists for the browser's script")
   func json() {
     let steps: [PreviewStep] = [
-      .remove("1"), .insert("<div>", into: "", before: nil), .move("1", into: "2", before: "3"),
+      .remove("1"), .rename(["1": "2"]), .insert("<div>", into: "", before: nil), .move("1", into: "2", before: "3"),
       .change("1", ["a": "b", "c": nil]), .text("1", "x"),
     ]
     #expect(
       steps.map { String(decoding: $0.json.text, as: UTF8.self) } == [
-        #"["remove","1"]"#, #"["insert","<div>","",null]"#, #"["move","1","2","3"]"#,
+        #"["remove","1"]"#, #"["rename",{"1":"2"}]"#, #"["insert","<div>","",null]"#, #"["move","1","2","3"]"#,
         #"["change","1",{"a":"b","c":null}]"#, #"["text","1","x"]"#,
       ])
   }
@@ -218,6 +264,13 @@ private final class DocumentModel {
       let node = try found(ref)
       detach(node)
       forget(node)
+    case .rename(let refs):
+      let staying = try refs.map { (try found($0.key), $0.value) }
+      for ref in refs.keys { byRef[ref] = nil }
+      for (node, ref) in staying {
+        node.attributes["data-ref"] = ref
+        byRef[ref] = node
+      }
     case .insert(let html, let parent, let next): try add(html, into: try inside(parent), before: next.map(found))
     case .move(let ref, let parent, let next):
       let (node, target) = (try found(ref), try inside(parent))
