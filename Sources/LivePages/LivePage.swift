@@ -189,6 +189,8 @@ extension PageEvent {
   package var changesPreview: Bool {
     switch self {
     case .log, .message, .exception, .missing, .updateAvailable: false
+    // A browser loads the picture by itself.
+    case .image(_, .loaded): false
     default: true
     }
   }

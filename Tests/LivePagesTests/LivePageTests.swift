@@ -104,6 +104,14 @@ struct LivePageTests {
     }
   }
 
+  @Test("a picture that has come changes nothing for viewers, and one that cannot be loaded does")
+  func pictures() {
+    let url = "a.png"
+    #expect(!PageEvent.image(ref: "1", .loaded(url: url, "png", nil, .none)).changesPreview)
+    #expect(PageEvent.image(ref: "1", .failed(url: url, reason: "404")).changesPreview)
+    #expect(PageEvent.image(ref: "1", .loading(url: url)).changesPreview)
+  }
+
   @Test("nothing that a page says comes before the document's script, or has its nonce")
   func document() throws {
     let view = Array(

@@ -9,14 +9,13 @@ extension WorkerPool {
   /// - Parameters:
   ///   - caller: the caller for whom the page opens; what it does with the page later is its input.
   ///   - location: the public URL of the bundle.
-  ///   - other: a page whose worker is preferred; `nil` for none.
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func open(
     _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, for caller: PageCaller,
-    location: String, near other: UInt64? = nil
+    location: String
   ) async throws -> WorkerLink.Reply {
     if let entry = barred.entry(digest, for: caller.client, at: configuration.now()) { throw WorkerError.barred(entry) }
-    let worker = try await worker(for: digest, near: other.flatMap(home))
+    let worker = try await worker(for: digest, near: opening.former.flatMap(home))
     if let engineProblem { throw WorkerError.cannotRun(engineProblem) }
     workers[worker.id]?.pages.insert(page)
     assignments[page] = Assignment(worker: worker.id, digest: digest, location: location, caller: caller)
@@ -231,6 +230,8 @@ extension WorkerPool {
 
   /// - Throws: ``WorkerError/noWorker`` if none becomes ready in time, ``WorkerError/noMemory(limit:)`` if all are
   ///   full, `CancellationError` if the caller has gone.
+  ///
+  /// - Parameter other: a worker that is preferred; `nil` for those that have run the bundle.
   func worker(for digest: SHA256Digest, near other: Int? = nil) async throws -> Worker {
     let began = ContinuousClock.now
     let deadline = began + configuration.pageTime + .seconds(10)

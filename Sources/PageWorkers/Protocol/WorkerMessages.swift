@@ -122,9 +122,6 @@ package enum HostMessage: Codable, Sendable {
   /// Reports from now on what changes in the page's HTML, as events ``LiveEvent/patch``. The answer's view is that of
   /// ``LivePage``, in which `resources` stands before URLs that elements refer to.
   case follow(call: UInt64, page: UInt64, resources: String)
-  /// Goes on with these reports where those about a former run of the page end, in the same worker. The first one turns what
-  /// they have told into the page. ``PageFault/unknownPage`` if the former run is not there, or was not reported.
-  case succeed(call: UInt64, page: UInt64, former: UInt64)
   /// Ends these reports.
   case unfollow(page: UInt64)
 
@@ -135,7 +132,7 @@ package enum HostMessage: Codable, Sendable {
     case .fire(_, _, let firing, _, _): .array([firing.event, firing.changes])
     case .refresh(_, _, let data, _, _): data
     case .setUp, .tap, .advance, .show, .replay, .close, .end, .releaseMemory, .channel, .answer, .inspect, .follow,
-      .succeed, .unfollow:
+      .unfollow:
       nil
     }
   }
@@ -192,6 +189,9 @@ package struct PageOpening: Codable, Sendable {
   var isRecorded: Bool
   /// The inputs of an earlier run of the page, which are done again; `nil` for none.
   package var inputs: [PageInput]?
+  /// The number of a former run of the page whose changes are reported: if it is in the same worker, the reports go on with
+  /// this one, the first with what differs. `nil` for none.
+  package var former: UInt64?
   /// `true` to be told of errors inside of embedded pages, in events of the name ``PageNotice/inside``.
   var tellsInside: Bool
   /// The screen that `WXEnvironment` has in the page; `nil` for that of the host.
@@ -338,6 +338,8 @@ package struct PageReply: Codable, Hashable, Sendable {
   package var newErrors: Int
   /// The place of the element that the call has fired an event on.
   package var place: ElementPlace?
+  /// `true` if the reports about a former run go on with this one.
+  package var isFollowed: Bool?
   /// How often the inputs of an opening were done again, and the place of the first one that fits no element.
   package var replay: ReplayedInputs?
 }

@@ -237,7 +237,6 @@ extension WorkerPages {
       await answer(call) { (PageReply(), try await replay(page, step: step, payload)) }
     case .inspect(let call, let page, let inspection): await answer(call) { try await inspect(page, inspection) }
     case .follow(let call, let page, let resources): await answer(call) { try follow(page, resources) }
-    case .succeed(let call, let page, let former): await answer(call) { try succeed(page, former) }
     case .unfollow(let page): unfollow(page)
     }
   }

@@ -165,6 +165,8 @@ import Synchronization
       let seen = try await view(page, opening.view, isReported: opening.reportsCommands != nil)
       var reply = reply(page, errors, since: 0, pending)
       reply.replay = replayed
+      // Nothing can fail any more.
+      reply.isFollowed = opening.former.map { succeed(page, number, $0) }
       if opening.isOnce { await close(number) }
       return (reply, seen)
     } catch {
@@ -268,16 +270,14 @@ import Synchronization
 
   /// Goes on with the reports about a former run of a page.
   ///
-  /// - Throws: ``PageFault``, ``PageError``.
-  func succeed(_ number: UInt64, _ former: UInt64) throws -> (PageReply, [UInt8]) {
-    guard let resident = pages[number], let live = pages[former]?.live else { throw PageFault.unknownPage }
-    if let failure = resident.page.failure { throw failure }
+  /// - Returns: `false` if there were none here.
+  private func succeed(_ page: RelayedPage, _ number: UInt64, _ former: UInt64) -> Bool {
+    guard let live = pages[former]?.live else { return false }
     pages[former]?.live = nil
-    resident.live?.stop()
-    pages[number]?.live = LivePage(resident.page, after: live, run: number, post: poster(number)) { [socket] in
+    pages[number]?.live = LivePage(page, after: live, run: number, post: poster(number)) { [socket] in
       await socket.waitForRoom()
     }
-    return (reply(resident.page, resident.errors, since: resident.errors.count, PendingWork()), [])
+    return true
   }
 
   private func poster(_ number: UInt64) -> @Sendable ([UInt8]) -> Void {

@@ -168,12 +168,17 @@ final class PageNumbers: Sendable {
     let log: EventLog?
     /// The patches for its viewers, and what else they are told.
     var live: EventLog?
+    /// The log of its viewers for patches alone, while the inputs of a former run are done again.
+    let patches: EventLog?
     /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
     private let embedded = EmbeddedBundles()
 
-    init(url: PageURL, view: ReleaseView?, location: String, log: EventLog?, live: EventLog?) {
-      (self.url, self.view, self.location, self.log, self.live) = (url, view, location, log, live)
+    init(
+      url: PageURL, view: ReleaseView?, location: String, log: EventLog?, live: EventLog?, patches: EventLog? = nil
+    ) {
+      (self.url, self.view, self.location, self.log) = (url, view, location, log)
+      (self.live, self.patches) = (live, patches)
     }
 
     /// Records the bundle of an embedded page.

@@ -74,9 +74,9 @@ extension PageDirectory {
       let (number, reply, seen) = try await pool.admission.admitted(client) {
         var opening = former.opening
         opening.inputs = inputs
+        opening.former = pages[id]?.isFollowed == true ? former.number : nil
         // A page that is pushed again by the same input has been pushed before.
-        return try await run(
-          target, opening, former.log, inputs == nil ? former.live : nil, near: former.isFollowed ? former.number : nil)
+        return try await run(target, opening, former.log, inputs == nil ? former.live : nil, patches: former.live)
       }
       guard let old = pages[id]?.number else {
         numbers.remove(number)
@@ -90,26 +90,13 @@ extension PageDirectory {
       numbers.attach(former.live, to: number)
       // At once, so that no request is sent to the page that is closed.
       pages[id]?.reopen(with: target, number: number, reply)
-      let isFollowed = pages[id]?.isFollowed == true
-      pages[id]?.isFollowed = false
-      if isFollowed, await succeed(old, by: number, of: id) {
-        pages[id]?.isFollowed = true
-      } else {
-        former.live.append(LiveEvent.again, JSONValue.object([:]).text)
-      }
+      pages[id]?.isFollowed = reply.isFollowed == true
+      // Else its viewers were told already what differs.
+      if reply.isFollowed != true { former.live.append(LiveEvent.again, JSONValue.object([:]).text) }
       former.log.append("reloaded", JSONValue.object(["md5": .string(target.bundle.md5.hex)]).text)
       await close(run: old)
       return (try page(id), seen)
     }
-  }
-
-  /// Has the viewers of a page's former run told what differs in the present one.
-  ///
-  /// - Returns: `false` if they have to fetch the whole page.
-  private func succeed(_ former: UInt64, by number: UInt64, of id: String) async -> Bool {
-    // It fails if they are in two workers.
-    let told = try? await pool.call(number, isInput: false) { .succeed(call: $0, page: number, former: former) }
-    return told != nil && pages[id]?.number == number
   }
 
   /// Sends an event to the readers of pages whose bundles have newer bytes.
@@ -217,16 +204,18 @@ extension PageDirectory {
   }
 
   func run(
-    _ target: Target, _ opening: PageOpening, _ log: EventLog? = nil, _ live: EventLog? = nil, near other: UInt64? = nil
+    _ target: Target, _ opening: PageOpening, _ log: EventLog? = nil, _ live: EventLog? = nil,
+    patches: EventLog? = nil
   ) async throws -> (UInt64, PageReply, [UInt8]) {
     var tries = 0
     while true {
       let number = numbers.add(
-        .init(url: target.url, view: target.bundle.view, location: target.location, log: log, live: live))
+        .init(
+          url: target.url, view: target.bundle.view, location: target.location, log: log, live: live, patches: patches))
       do {
         let (reply, seen) = try await pool.open(
           number, opening, target.bundle.bytes, target.digest, for: target.caller,
-          location: target.location, near: other)
+          location: target.location)
         return (number, reply, seen)
       } catch {
         numbers.remove(number)

@@ -265,9 +265,12 @@ extension PageDirectory: WorkerPoolDelegate {
       known.log?.traffic?.log.append(name, details)
       return
     }
-    if let told = LiveEvent.told(of: name) { known.live?.append(told, details) }
     // Readers of its events have the commands.
-    if name == LiveEvent.patch { return }
+    if name == LiveEvent.patch {
+      (known.live ?? known.patches)?.append(name, details)
+      return
+    }
+    if let told = LiveEvent.told(of: name) { known.live?.append(told, details) }
     known.log?.append(name, details)
     guard name == "exception", let fault = try? JSONValue(reading: details).decoded(as: ScriptException.self) else {
       return
