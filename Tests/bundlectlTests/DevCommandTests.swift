@@ -57,6 +57,62 @@ import Testing
     try await Self.expectEnd(ofProcessIn: mark)
   }
 
+  @Test("a recording has its end when a signal ends the command, and becomes a test that passes")
+  func recordedTest() async throws {
+    let folder = try TemporaryDirectory()
+    let script = """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div'), n = 0
+      d.documentElement.appendChild(b)
+      function text (value) {
+        var t = d.createElement('text', { attr: { value: value } }); b.appendChild(t); return t
+      }
+      var t = text('taps: 0'), said = text('-'), field = d.createElement('input')
+      t.addEvent('click', function () { n += 1; t.setAttr('value', 'taps: ' + n) })
+      field.addEvent('input', function (e) { said.setAttr('value', e.value) })
+      b.appendChild(field)
+      weex.requireModule('stream').sendHttp({ url: 'data:text/plain,hello' }, function (body) { text(body) })
+      """
+    try Data(script.utf8).write(to: URL(fileURLWithPath: folder.file("home.js")))
+    let running = try Command.start([
+      "dev", folder.file("home.js"), "--listen", "127.0.0.1:0", "--record", folder.file("run.recording"),
+    ])
+    let said = try await Self.wait(for: "http://127.0.0.1:", running)
+    let port = try #require(said.firstMatch(of: /127\.0\.0\.1:(\d+)\//)?.1, "\(said)")
+    let page = try await Command.start(shell: "curl -sf http://127.0.0.1:\(port)/live/home").result().output
+    let id = try #require(page.firstMatch(of: /data-page="([a-z0-9]+)"/)?.1, "\(page)")
+    let text = try #require(page.firstMatch(of: /data-ref="(\d+)"[^>]*data-events="click"/)?.1, "\(page)")
+    let field = try #require(page.firstMatch(of: /data-ref="(\d+)"[^>]*data-events="input"/)?.1, "\(page)")
+    // As a browser sends them.
+    let place = #"{"position":{"x":1,"y":2,"width":3,"height":4}}"#
+    let events = """
+      {"events":[{"ref":"\(text)","type":"click","event":\(place)},{"ref":"\(field)","type":"focus","event":\(place)},
+      {"ref":"\(field)","type":"input","event":{"value":"Ann","timestamp":5},"changes":{"attrs":{"value":"Ann"}}},
+      {"ref":"\(text)","type":"click","event":\(place)}]}
+      """
+    let sent = try await Command.start(
+      shell: """
+        curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -H 'Origin: http://127.0.0.1:\(port)' \
+          -d '\(events)' http://127.0.0.1:\(port)/pages/\(id)/live/events
+        """
+    ).result()
+    #expect(sent.output == "204", "\(sent.output)\(sent.error)")
+    running.send(SIGINT)
+    #expect(await running.result(within: .seconds(30)).status == 130)
+    let file = folder.file("run-1.recording")
+    let list = try await Command.run("replay", file, "--list", "--json")
+    #expect(list.output.contains("bundlectl dev has ended"), "\(list.output)\(list.error)")
+    let tests = folder.file("tests")
+    let made = try await Command.run("replay", file, "--as-test", tests, environment: ["CI": ""])
+    #expect(made.status == 0, "\(made.output)\(made.error)")
+    let test = try String(contentsOfFile: "\(tests)/home.test.json", encoding: .utf8)
+    #expect(
+      test.contains(
+        #"    {"tap": "text=taps: 0"},\#n    {"input": ["input", "Ann"]},\#n    {"tap": "text=taps: 1"},\#n"#),
+      "\(test)")
+    #expect(try await Command.run("test", tests, "--ci", "--timeout", "100s").status == 0)
+  }
+
   @Test("what a page says does not command the terminal")
   func controlCharacters() async throws {
     let folder = try TemporaryDirectory()

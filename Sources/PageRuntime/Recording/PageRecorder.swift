@@ -4,7 +4,7 @@ import ScriptEngine
 
 /// The lines of a recording. Each has a letter for its kind, the first eight hexadecimal digits of the SHA-256 of the letter
 /// and the JSON, a space, and the JSON.
-enum RecordingLine: UInt8 {
+package enum RecordingLine: UInt8 {
   /// The head, which is the first line.
   case head = 0x48
   /// A text, under its digest.
@@ -28,6 +28,17 @@ enum RecordingLine: UInt8 {
   /// - Returns: the line with its end.
   func line(_ json: [UInt8]) -> [UInt8] {
     [rawValue] + check(json).utf8 + [UInt8(ascii: " ")] + json + [UInt8(ascii: "\n")]
+  }
+
+  /// The last line of a recording.
+  ///
+  /// - Parameters:
+  ///   - reason: why it ends, for its reader.
+  ///   - steps: the number of steps before it; `nil` if it is not known.
+  package static func ending(_ reason: String, steps: Int? = nil) -> [UInt8] {
+    var members: [String: JSONValue] = ["reason": .string(reason)]
+    if let steps { members["steps"] = .integer(Int64(steps)) }
+    return RecordingLine.end.line(JSONValue.object(members).text)
   }
 
   /// The first digits of the digest of a line's letter and JSON.
@@ -158,8 +169,7 @@ enum RecordingLine: UInt8 {
   package func end(_ reason: String) {
     guard case .begun = state else { return }
     state = .ended
-    let line: JSONValue = .object(["reason": .string(reason), "steps": .integer(Int64(steps))])
-    waiting += RecordingLine.end.line(line.text)
+    waiting += RecordingLine.ending(reason, steps: steps)
   }
 
   /// Writes what has been recorded, and waits until it is written.

@@ -66,6 +66,7 @@ package struct DevelopmentHost: Sendable {
   }
 
   private let server: HostServer
+  private let recordings: RunRecordings?
 
   /// - Parameters:
   ///   - executable: the program that is started as `… worker`; this one by default.
@@ -103,6 +104,8 @@ package struct DevelopmentHost: Sendable {
     let host = try PageHost(configuration, transport: try access.transport())
     let locations = PublicLocations(feed: ReleaseFeed(), settings: all, working: settings.folder)
     let (news, sender) = AsyncStream.makeStream(of: DevelopmentNews.self, bufferingPolicy: .bufferingNewest(256))
+    let recordings = settings.recording.map { RunRecordings($0) }
+    self.recordings = recordings
     let running = PageRunning(
       host: host, access: access, settings: all, executable: executable, locations: locations, record: record,
       working: settings.folder, logger: logger
@@ -110,9 +113,7 @@ package struct DevelopmentHost: Sendable {
       pages.data = settings.data
       pages.inspects = true
       pages.hints = .development
-      pages.development = Development(
-        keepsInputs: settings.repeatsInputs, recordings: settings.recording.map { RunRecordings($0) }
-      ) { sender.yield($0) }
+      pages.development = Development(keepsInputs: settings.repeatsInputs, recordings: recordings) { sender.yield($0) }
       pool.frameworkAdvice = { _ in "name its file with --framework FILE" }
       pool.preludeAdvice = { _ in "name its file with --prelude FILE" }
       pool.program = "bundlectl"
@@ -135,6 +136,9 @@ package struct DevelopmentHost: Sendable {
         tell(.listening(port: port))
       })
   }
+
+  /// Ends the recordings of all runs, for an end of the process without other clean-up. What comes later is not recorded.
+  package func endRecordings() { recordings?.end("bundlectl dev has ended") }
 
   /// Serves until the task is cancelled.
   ///

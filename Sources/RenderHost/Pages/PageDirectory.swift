@@ -180,7 +180,9 @@ extension PageDirectory {
   private static let reopeningClient = "reopened pages"
 
   func replace(_ ended: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {
-    for number in ended { configuration.development?.recordings?.close(number) }
+    for number in ended {
+      configuration.development?.recordings?.close(number, reason.told(configuration.hints))
+    }
     var reopening: [Task<Void, any Error>] = []
     // The most recently used pages are reopened first.
     for page in pages.values.filter({ ended.contains($0.number) }).sorted(by: { $0.lastAsked > $1.lastAsked }) {

@@ -17,9 +17,39 @@ final class RunRecordings: Sendable {
   /// The largest number of a file.
   private static let numberLimit = 1_000_000
 
+  /// The file of a run.
+  private struct Run {
+    let file: RecordingFile
+    /// `true` if its last line is whole.
+    private(set) var isWhole = true
+    /// `true` if that is the end of the recording.
+    private(set) var hasEnded = false
+
+    init(_ file: RecordingFile) { self.file = file }
+
+    /// Appends bytes, which may be a part of a line.
+    mutating func append(_ bytes: [UInt8]) {
+      guard let last = bytes.last else { return }
+      file.append(bytes)
+      let lineEnd = UInt8(ascii: "\n")
+      let before = bytes.dropLast().lastIndex(of: lineEnd)
+      if before != nil || isWhole {
+        hasEnded = last == lineEnd && bytes[before.map { $0 + 1 } ?? 0] == RecordingLine.end.rawValue
+      }
+      isWhole = last == lineEnd
+    }
+
+    /// Appends the end, if there is none. A recording whose last line is not whole was cut off.
+    func end(_ reason: String) {
+      if isWhole, !hasEnded { file.append(RecordingLine.ending(reason)) }
+    }
+  }
+
   private struct State {
     /// The files of runs by the pages' numbers in workers; `nil` for one that is not written.
-    var files: [UInt64: RecordingFile?] = [:]
+    var runs: [UInt64: Run?] = [:]
+    /// `true` if nothing is recorded any more.
+    var isOver = false
     /// The paths of the session's files, the oldest first, with the numbers of the pages.
     var made: [(page: UInt64, path: String)] = []
     var last = 0
@@ -44,30 +74,32 @@ final class RunRecordings: Sendable {
   /// - Returns: what its user is to know; `nil` for nothing.
   func append(_ bytes: [UInt8], of page: UInt64) -> News? {
     state.withLock { state in
-      if let known = state.files[page] {
-        guard let file = known else { return nil }
-        return Self.append(bytes, to: file, page, &state)
+      guard !state.isOver else { return nil }
+      if let known = state.runs[page] {
+        guard let run = known else { return nil }
+        return Self.append(bytes, to: run, page, &state)
       }
       do {
         let file = try next(&state)
-        state.files[page] = .some(file)
         state.made.append((page, file.path))
         if state.made.count > Self.keptLimit { unlink(state.made.removeFirst().path) }
-        return Self.append(bytes, to: file, page, &state) ?? .began(path: file.path)
+        return Self.append(bytes, to: Run(file), page, &state) ?? .began(path: file.path)
       } catch {
-        state.files[page] = .some(nil)
+        state.runs[page] = .some(nil)
         return .failed(error.sentence)
       }
     }
   }
 
-  private static func append(_ bytes: [UInt8], to file: RecordingFile, _ page: UInt64, _ state: inout State) -> News? {
-    file.append(bytes)
+  private static func append(_ bytes: [UInt8], to run: Run, _ page: UInt64, _ state: inout State) -> News? {
+    var run = run
+    run.append(bytes)
     do {
-      try file.finish()
+      try run.file.finish()
+      state.runs[page] = .some(run)
       return nil
     } catch {
-      state.files[page] = .some(nil)
+      state.runs[page] = .some(nil)
       return .failed(error.sentence)
     }
   }
@@ -81,7 +113,22 @@ final class RunRecordings: Sendable {
   }
 
   /// Closes the file of a page that has ended.
-  func close(_ page: UInt64) { state.withLock { _ = $0.files.removeValue(forKey: page) } }
+  ///
+  /// - Parameter reason: the end of its recording, if that has none.
+  func close(_ page: UInt64, _ reason: String? = nil) {
+    let run = state.withLock { $0.runs.removeValue(forKey: page) ?? nil }
+    if let reason { run?.end(reason) }
+  }
+
+  /// Ends all recordings. What comes later is not recorded.
+  func end(_ reason: String) {
+    let runs = state.withLock { state in
+      state.isOver = true
+      defer { state.runs = [:] }
+      return state.runs.values.compactMap(\.self)
+    }
+    for run in runs { run.end(reason) }
+  }
 
   /// The path of a page's file; `nil` if it has none.
   func path(of page: UInt64) -> String? { state.withLock { $0.made.last { $0.page == page }?.path } }

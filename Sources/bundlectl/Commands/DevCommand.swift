@@ -161,6 +161,7 @@ struct DevCommand: AsyncParsableCommand {
       let output = DevelopmentOutput(settings: settings, advertised: advertise)
       let host = try DevelopmentHost(
         settings, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() }, tell: output.tell)
+      EphemeralStore.whenRemoved { host.endRecordings() }
       let child = try run.map { try ShellCommand($0) }
       defer { child?.end() }
       try await host.run()

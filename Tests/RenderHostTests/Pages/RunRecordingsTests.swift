@@ -49,6 +49,30 @@ struct RunRecordingsTests {
     #expect(recordings.path(of: 5) == nil && recordings.path(of: 6) == folder.file("run-6"))
   }
 
+  @Test("recordings get their end when the host ends or their process has ended, but for those that were cut off")
+  func ends() throws {
+    let folder = try TemporaryDirectory()
+    let recordings = RunRecordings(folder.file("run"))
+    let own = String(decoding: RecordingLine.ending("closed", steps: 2), as: UTF8.self)
+    func made(_ reason: String) -> String { String(decoding: RecordingLine.ending(reason), as: UTF8.self) }
+    let cases: [(pieces: [String], found: String)] = [
+      (["H1\nS2\n"], "H1\nS2\n" + made("over")), (["H1\nS2", "3\n"], "H1\nS23\n" + made("over")),
+      (["H1\nS2"], "H1\nS2"), (["H1\n", "S2"], "H1\nS2"), (["H1\n", own], "H1\n" + own),
+      (["H1\nZ2\nS3\n"], "H1\nZ2\nS3\n" + made("over")),
+    ]
+    for (page, item) in cases.enumerated() {
+      for piece in item.pieces { _ = recordings.append(Array(piece.utf8), of: UInt64(page)) }
+    }
+    _ = recordings.append(Array("H1\n".utf8), of: 90)
+    recordings.close(90, "killed")
+    recordings.end("over")
+    #expect(recordings.append(Array("S9\n".utf8), of: 0) == nil && recordings.append(Array("H9\n".utf8), of: 91) == nil)
+    for (index, found) in (cases.map(\.found) + ["H1\n" + made("killed")]).enumerated() {
+      #expect(try String(contentsOfFile: folder.file("run-\(index + 1)"), encoding: .utf8) == found)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")).count == cases.count + 1)
+  }
+
   @Test("what cannot be written is told once")
   func failure() throws {
     let recordings = RunRecordings("/nowhere/at/all/run")
