@@ -147,6 +147,52 @@ struct ReplayCommandTests {
     }
   }
 
+  @Test("a test of a recording has the answers of all methods of requests")
+  func allRequests() async throws {
+    try await Site.running { (site: Site) async throws in
+      let long = String(repeating: "long ", count: 60)
+      try site.write(
+        """
+        // { "framework": "Vanilla" }
+        var d = weex.document, b = d.createBody('div'), stream = weex.requireModule('stream')
+        d.documentElement.appendChild(b)
+        function show (name, value) {
+          b.appendChild(d.createElement('text', { attr: { value: name + ' ' + value } }))
+        }
+        stream.sendHttp({ url: 'plain.txt' }, function (body) {
+          show('http', body)
+          stream.sendHttp({ url: 'long.txt' }, function (body) {
+            show('long', body.length)
+            stream.sendHttp({ url: 'none.txt' }, function (body) {
+              show('none', body.length)
+              stream.fetchWithArrayBuffer(new ArrayBuffer(2), { url: 'data.json', type: 'json' }, function (r) {
+                show('bytes', r.status + ' ' + r.data.name)
+              }, function () {})
+            })
+          })
+        })
+        """, to: "pages/a.js")
+      for (name, text) in [("plain.txt", "hello"), ("long.txt", long), ("data.json", #"{"name":"Ann"}"#)] {
+        try site.write(text, to: "pages/\(name)")
+      }
+      let (file, folder) = (site.folder.file("a.recording"), site.folder.file("tests"))
+      let page = site.folder.file("pages/a.js")
+      let shown = try await Command.run("render", page, "--store", site.store, "--record", file)
+      #expect(shown.output.contains("bytes 200 Ann"), "\(shown.output)\(shown.error)")
+      let made = try await Command.run("replay", file, "--as-test", folder, environment: ["CI": ""])
+      #expect(made.status == 0, "\(made.output)\(made.error)")
+      let answers = try String(contentsOfFile: "\(folder)/answers/a/answers.json", encoding: .utf8)
+      for part in [
+        #"{"url": "plain.txt", "text": "hello"}"#, #"{"url": "long.txt", "body": "2.txt"}"#, #"{"url": "none.txt"}"#,
+        #""url": "data.json""#, #""body": "4.json""#,
+      ] {
+        #expect(answers.contains(part), "\(answers)")
+      }
+      #expect(try String(contentsOfFile: "\(folder)/answers/a/2.txt", encoding: .utf8) == long)
+      #expect(try await Command.run("test", folder, "--ci", "--timeout", "100s").status == 0)
+    }
+  }
+
   @Test("a test whose elements end otherwise than the recording is said to, and fails")
   func otherEnd() async throws {
     try await Site.running { (site: Site) async throws in

@@ -113,7 +113,9 @@ struct RecordedTest: Sendable {
   // MARK: Answers
 
   /// The requests without an answer so far, by the ids of their callbacks.
-  private var asked: [String: (method: String, url: String)] = [:]
+  private var asked: [String: (method: String, url: String, isText: Bool)] = [:]
+  /// The places of the options of requests among the arguments, by the methods of `stream`; the callback is behind them.
+  private static let options = ["fetch": 0, "fetchWithArrayBuffer": 1, "sendHttp": 0]
   /// The places of the answers, by the same ids.
   private var answered: [String: Int] = [:]
 
@@ -122,22 +124,35 @@ struct RecordedTest: Sendable {
     if case .answer(let callback, let value, let json) = step.entry {
       if let request = asked.removeValue(forKey: callback) {
         answered[callback] = answers.count
-        answers.append(answer(request.method, request.url, value, json))
+        let text = request.isText ? value.string ?? "" : nil
+        answers.append(
+          text.map { Self.answer(request.method, request.url, text: $0) }
+            ?? Self.answer(request.method, request.url, value, json))
       } else if let place = answered[callback] {
         // What the cache had came first, and the server's answer now.
-        answers[place] = answer(answers[place].method, answers[place].url, value, json)
+        answers[place] = Self.answer(answers[place].method, answers[place].url, value, json)
       }
     }
-    for call in step.made where call.module == "stream" && call.method == "fetch" {
-      guard let url = call.arguments.first?["url"].string, !url.isEmpty, !url.isDataURL,
-        let callback = call.callback(at: 1)
+    for call in step.made where call.module == "stream" {
+      guard let place = Self.options[call.method], call.arguments.indices.contains(place),
+        let url = call.arguments[place]["url"].string, !url.isEmpty, !url.isDataURL,
+        let callback = call.callback(at: place + 1)
       else { continue }
-      let method = (call.arguments.first?["method"].string ?? "GET").uppercased()
-      asked[callback] = (method, url)
+      let method = (call.arguments[place]["method"].string ?? "GET").uppercased()
+      // This one gives the body alone.
+      asked[callback] = (method, url, call.method == "sendHttp")
     }
   }
 
-  private func answer(_ method: String, _ url: String, _ value: ScriptValue, _ json: String?) -> TestAnswer {
+  /// - Parameter text: the body; empty if there was none, or no answer.
+  private static func answer(_ method: String, _ url: String, text: String) -> TestAnswer {
+    var answer = TestAnswer(method: method, url: url)
+    answer.body = Array(text.utf8)
+    if answer.body.count > inlineText { answer.file = "txt" }
+    return answer
+  }
+
+  private static func answer(_ method: String, _ url: String, _ value: ScriptValue, _ json: String?) -> TestAnswer {
     var answer = TestAnswer(method: method, url: url)
     guard let status = value["status"].number.flatMap({ Int(exactly: $0) }), (200...599).contains(status) else {
       let reason = value["data"].string ?? ""
@@ -147,7 +162,7 @@ struct RecordedTest: Sendable {
     answer.status = status
     for (name, field) in value["headers"].object ?? [:] {
       guard let text = field.string, !text.isEmpty, HTTPField.Name(name) != nil, HTTPField.isValidValue(text),
-        !Self.leftFields.contains(name.lowercased())
+        !leftFields.contains(name.lowercased())
       else { continue }
       // The body is written as UTF-8.
       answer.fields[name] =
@@ -155,7 +170,7 @@ struct RecordedTest: Sendable {
         ? String(text.prefix { $0 != ";" }).trimmingCharacters(in: .whitespaces) : text
     }
     answer.body = Array((json ?? value["data"].string ?? "").utf8)
-    answer.file = json == nil && answer.body.count <= Self.inlineText ? nil : json == nil ? "txt" : "json"
+    answer.file = json == nil && answer.body.count <= inlineText ? nil : json == nil ? "txt" : "json"
     return answer
   }
 
