@@ -110,6 +110,8 @@ package struct LimitHints: Hashable, Sendable {
   package var memory = " (--worker-memory)"
   package var queue = " (--page-queue)"
   package var waiting = " (--page-wait)"
+  /// How pages are drawn.
+  package var pictures = ": start it with --pictures"
   /// The program that runs the workers.
   package var program = "the daemon"
 

@@ -160,6 +160,7 @@ extension LimitHints {
     hints.pages = ": close some of them in the browser"
     hints.memory = " (--memory)"
     (hints.queue, hints.waiting) = ("", "")
+    hints.pictures = ": bundlectl render --format png does"
     hints.program = "bundlectl dev"
     return hints
   }()

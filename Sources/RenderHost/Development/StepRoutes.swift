@@ -33,12 +33,11 @@ struct StepRoutes: Sendable {
         return try Self.step(recording, run, Self.number(try context.parameters.require("step")[...]))
       }
     }
-    router.get("/steps/:id/:step/preview") { request, context in
+    router.get("/steps/:id/:step/preview") { _, context in
       try await pages.answer(context) {
         let id = try context.parameters.require("id")
         let (_, recording) = try await recording(of: id)
-        return try Self.preview(
-          recording, Self.number(try context.parameters.require("step")[...]), of: id, for: request)
+        return try Self.preview(recording, Self.number(try context.parameters.require("step")[...]), of: id)
       }
     }
   }
@@ -125,18 +124,16 @@ struct StepRoutes: Sendable {
   }
 
   /// The elements after a step. Their pictures are those that are there now.
-  private static func preview(_ recording: Recording, _ number: Int, of id: String, for request: Request) throws
-    -> Response
-  {
+  private static func preview(_ recording: Recording, _ number: Int, of id: String) throws -> Response {
     let tree = try found { try recording.tree(after: number) }
-    let origin = PageRoutes.origin(of: request) ?? ""
     let base = PageURL(recording.url)
     let preview = HTMLPreview(tree, title: "Step \(number)") { reference in
       if reference.isDataURL { return reference }
       guard let target = base.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
-      return "\(origin)/resources?page=\(id)&url=\(target.text.percentEncoded)"
+      return "/pages/\(id)/live/resource?url=\(target.text.percentEncoded)"
     }
-    return PageRoutes.response(html: Array(preview.html.utf8), pictures: origin)
+    // Other machines' browsers send their cookie with requests of this origin alone.
+    return PageRoutes.response(html: Array(preview.html.utf8), pictures: "'self'", rights: " allow-same-origin")
   }
 
   private static func found<Value>(_ body: () throws -> Value) throws -> Value {
@@ -148,7 +145,7 @@ struct StepRoutes: Sendable {
   private static let body = """
     <div class="steps">
     <section><h1></h1><input type="range" min="1" max="1" value="1" aria-label="Step"><ol></ol></section>
-    <iframe title="The elements after the step" width="375" height="667" sandbox></iframe>
+    <iframe title="The elements after the step" width="375" height="667" sandbox="allow-same-origin"></iframe>
     <section id="facts"></section>
     </div>
     """

@@ -22,7 +22,7 @@ enum PageFailure: Error, CustomStringConvertible {
   case script(url: String, ScriptException)
   case killed(url: String, KillReason, LimitHints = LimitHints())
   /// The host draws no pages.
-  case noPictures
+  case noPictures(LimitHints = LimitHints())
   /// A library for pictures is missing.
   case cannotDraw(String)
   /// The view of a page is larger than it may be, or cannot be made.
@@ -62,7 +62,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .busy(let reason): reason
     case .script(let url, let fault): "\(url): \(fault.message)"
     case .killed(let url, let reason, let hints): "\(url): \(reason.told(hints))"
-    case .noPictures: "this host draws no pages: start it with --pictures"
+    case .noPictures(let hints): "this host draws no pages\(hints.pictures)"
     case .cannotDraw(let reason): reason
     }
   }

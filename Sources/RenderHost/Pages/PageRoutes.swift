@@ -284,7 +284,7 @@ extension PageRoutes {
     guard let kind = format.picture else {
       return PageView(format: format, withStyles: parameters["styles"] != nil)
     }
-    guard directory.configuration.draws else { throw PageFailure.noPictures }
+    guard directory.configuration.draws else { throw PageFailure.noPictures(directory.configuration.hints) }
     var options = PictureOptions(kind, isFull: parameters["full"] != nil)
     options.allowedPixels = Self.pixelLimit
     if let text = parameters["size"] {
@@ -338,12 +338,14 @@ extension PageRoutes {
       ], body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture)))
   }
 
-  /// - Parameter pictures: the origin that pictures and fonts may come from besides the document's own.
-  static func response(html: [UInt8], pictures: String) -> Response {
+  /// - Parameters:
+  ///   - pictures: the origin that pictures and fonts may come from.
+  ///   - rights: what the document may do beside that, of a sandbox's rights; no script runs in it.
+  static func response(html: [UInt8], pictures: String, rights: String = "") -> Response {
     let sources = "data: \(pictures)".trimmingCharacters(in: [" "])
     let policy =
       "default-src 'none'; style-src 'unsafe-inline'; img-src \(sources); font-src \(sources); "
-      + "base-uri 'none'; form-action 'none'; sandbox"
+      + "base-uri 'none'; form-action 'none'; sandbox\(rights)"
     var headers: HTTPFields = [
       .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .contentSecurityPolicy: policy,
       .xContentTypeOptions: "nosniff",

@@ -76,7 +76,7 @@ extension PageDirectory {
   /// - Parameter client: the dashboard that shows it.
   /// - Throws: ``PageFailure``, `CancellationError`.
   func thumbnail(of id: String, for client: String) async throws -> [UInt8] {
-    guard configuration.draws else { throw PageFailure.noPictures }
+    guard configuration.draws else { throw PageFailure.noPictures(configuration.hints) }
     if let kept = try keptThumbnail(of: id) { return try kept.file.get() }
     return try await thumbnails.oneAtATime(for: client) {
       // Another dashboard may have had it drawn meanwhile.

@@ -13,6 +13,8 @@ package struct WorkingFolder: Sendable {
   /// The limit of bundles that are listed, and of folders in folders.
   private static let listLimit = 2_000
   private static let depthLimit = 16
+  /// The limit of folders in which bundles are looked for: those that links lead to may lead to each other.
+  private static let folderLimit = 10_000
   /// The folders whose scripts are no bundles.
   private static let skipped: Set<String> = ["node_modules"]
 
@@ -74,18 +76,21 @@ package struct WorkingFolder: Sendable {
   package func bundles() -> [String] {
     if let names { return names }
     var found: [String] = []
-    var left = [(path: "", depth: 0)]
-    while let next = left.popLast(), found.count < Self.listLimit {
+    // With the real paths of the folders around each that a link leads to.
+    var left = [(path: "", around: [path])]
+    var folders = 0
+    while let next = left.popLast(), found.count < Self.listLimit, folders < Self.folderLimit {
+      folders += 1
       let full = next.path.isEmpty ? path : "\(path)/\(next.path)"
       for name in (try? FileManager.default.contentsOfDirectory(atPath: full)) ?? []
       where !name.hasPrefix(".") && found.count < Self.listLimit {
         let below = next.path.isEmpty ? name : "\(next.path)/\(name)"
         if name.hasSuffix(".js"), Self.isFile("\(path)/\(below)") {
           found.append(Self.name(ofFile: below))
-        } else if next.depth < Self.depthLimit, !Self.skipped.contains(name),
-          FileStatus(ofLink: "\(path)/\(below)")?.isFolder == true
+        } else if next.around.count <= Self.depthLimit, !Self.skipped.contains(name), let real = target(of: below),
+          FileStatus(ofLink: real)?.isFolder == true, !next.around.contains(real)
         {
-          left.append((below, next.depth + 1))
+          left.append((below, next.around + [real]))
         }
       }
     }

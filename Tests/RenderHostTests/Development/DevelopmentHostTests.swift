@@ -103,6 +103,11 @@ import Testing
     _ = await serving.result
   }
 
+  /// Records runs into files beside the folder.
+  private static func record(_ settings: inout DevelopmentHost.Settings) {
+    settings.recording = URL(fileURLWithPath: settings.folder.path).deletingLastPathComponent().path + "/run.recording"
+  }
+
   private static func counter(_ label: String) -> String {
     Script.counter.replacing("'clicks: '", with: "'\(label): '").replacing("'clicks: 0'", with: "'\(label): 0'")
   }
@@ -304,7 +309,7 @@ import Testing
   @Test("each run of a page is recorded into a file of its own, with what was done in it")
   func recordings() async throws {
     try await running(["home.js": Script.counter]) {
-      $0.recording = URL(fileURLWithPath: $0.folder.path).deletingLastPathComponent().path + "/run.recording"
+      Self.record(&$0)
     } _: { host in
       let id = try await host.open("home")
       try await host.tap(id)
@@ -342,7 +347,7 @@ import Testing
     let script = Self.counter("<taps>").replacing(
       "n += 1;", with: "n += 1; console.log('tap ' + n); weex.requireModule('modal').toast({ message: 'hi' });")
     try await running(["home.js": script]) {
-      $0.recording = URL(fileURLWithPath: $0.folder.path).deletingLastPathComponent().path + "/run.recording"
+      Self.record(&$0)
     } _: { host in
       #expect(try await host.ask("GET", "/steps").text.contains("No page is open"))
       let id = try await host.open("home")
@@ -372,6 +377,19 @@ import Testing
       #expect(try await host.ask("GET", "/steps/\(id)/\(count + 1)").status == 404)
       #expect(try await host.ask("GET", "/steps/\(id)/list?from=\(count + 1)").text.contains("\"steps\":[]"))
       #expect(try await host.ask("GET", "/steps/none/list").status == 404)
+    }
+  }
+
+  @Test("pictures of a step are asked for as those of a live page are, with the browser's cookie")
+  func stepPictures() async throws {
+    try await running(["home.js": Script.page("b.appendChild(d.createElement('image', { attr: { src: 'a.png' } }))")]) {
+      Self.record(&$0)
+    } _: { host in
+      let id = try await host.open("home")
+      let preview = try await host.ask("GET", "/steps/\(id)/1/preview").text
+      #expect(preview.contains("src=\"/pages/\(id)/live/resource?url=http"), "\(preview)")
+      #expect(preview.contains("img-src data: 'self';") && preview.contains("sandbox allow-same-origin"), "\(preview)")
+      #expect(try await host.ask("GET", "/steps/\(id)").text.contains("sandbox=\"allow-same-origin\""))
     }
   }
 
@@ -468,7 +486,7 @@ import Testing
   @Test("a browser shows the steps of a recorded page, and the one that is chosen")
   func stepsInBrowser() async throws {
     try await running(["home.js": Script.counter]) {
-      $0.recording = URL(fileURLWithPath: $0.folder.path).deletingLastPathComponent().path + "/run.recording"
+      Self.record(&$0)
     } _: { host in
       let id = try await host.open("home")
       try await host.tap(id)
@@ -494,6 +512,15 @@ import Testing
 
   private static func recording(_ path: String) throws -> Recording {
     try Recording(reading: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
+  }
+
+  @Test("pictures of pages are refused with the command that draws them")
+  func noPictures() async throws {
+    try await running(["home.js": Script.counter]) { host in
+      let answer = try await host.ask("GET", "/pages/\(try await host.open("home"))/picture")
+      #expect(answer.status == 501 && answer.text.contains("bundlectl render --format png does"), "\(answer.text)")
+      #expect(!answer.text.contains("--pictures"), "\(answer.text)")
+    }
   }
 
   @Test("an error that comes again and again is told once")

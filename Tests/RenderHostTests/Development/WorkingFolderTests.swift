@@ -30,6 +30,25 @@ struct WorkingFolderTests {
     }
   }
 
+  @Test("bundles of folders that links lead to are listed, and a link to a folder around it is not followed")
+  func linkedFolders() throws {
+    let (folder, other) = (try Self.folder(), try TemporaryDirectory())
+    for path in ["shop", "shop/more"] {
+      try FileManager.default.createDirectory(atPath: other.file(path), withIntermediateDirectories: true)
+    }
+    for path in ["shop/cart.js", "shop/more/list.js"] {
+      try Data("var x".utf8).write(to: URL(fileURLWithPath: other.file(path)))
+    }
+    for (link, target) in [
+      (folder.file("linked"), other.file("shop")), (folder.file("a/again"), folder.file("")),
+      (other.file("shop/more/back"), other.file("shop")), (folder.file("broken"), other.file("none")),
+    ] {
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    }
+    let working = try WorkingFolder([folder.file("")])
+    #expect(working.bundles() == ["a/b/deep", "home", "linked/cart", "linked/more/list"])
+  }
+
   @Test("files are those of the folder that all are in")
   func files() throws {
     let folder = try Self.folder()

@@ -128,7 +128,7 @@ import Testing
     let start = ContinuousClock.now
     let drawn = PageThumbnails.Thumbnail(version: "1-1-0", file: .success([1]), drawn: start)
     #expect(drawn.answers("1-1-0", at: start + .seconds(3_600)) && !drawn.answers("1-2-0", at: start))
-    let failed = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.noPictures), drawn: start)
+    let failed = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.noPictures()), drawn: start)
     #expect(failed.answers("1-2-0", at: start + .seconds(29)) && !failed.answers("1-1-0", at: start + .seconds(30)))
     // One whose turn did not come is tried again soon.
     let busy = PageThumbnails.Thumbnail(version: "1-1-0", file: .failure(.busy("others")), drawn: start)
