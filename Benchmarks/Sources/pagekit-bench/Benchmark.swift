@@ -14,7 +14,7 @@ enum Benchmark {
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
         Data(
-          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|layout|dev|load|growth|gateway-growth]\n"
+          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|layout|dev|live|load|growth|gateway-growth]\n"
             .utf8
         ))
       exit(64)
@@ -47,6 +47,7 @@ enum Benchmark {
     if isWanted("render") { try render(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("layout") { try await layout(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("dev") { try dev(bundlectl: programs + "/bundlectl", folder: folder, saves: rounds < 7 ? 50 : 200) }
+    if isWanted("live") { try live(programs + "/renderhost", folder: folder, taps: max(3, rounds) * 4) }
     if isWanted("growth") {
       let rounds = max(3, rounds / 2)
       let benchmark = GrowthBenchmark(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds)
@@ -112,6 +113,15 @@ enum Benchmark {
       "p50 to the change")
     let samples = FileManager.default.currentDirectoryPath + "/bundles"
     try DevBenchmark(bundlectl: bundlectl, folder: folder, samples: samples, saves: saves).run(&table)
+    table.print()
+    print()
+  }
+
+  private static func live(_ renderhost: String, folder: String, taps: Int) throws {
+    var table = Table(
+      "live pages, two workers", "p50 to the first viewer", "p95", "p50 to the last viewer", "p95", "lost",
+      "memory (PSS) of the daemon", "of its workers")
+    try LiveBenchmark(renderhost: renderhost, folder: folder, taps: taps).run(&table)
     table.print()
     print()
   }

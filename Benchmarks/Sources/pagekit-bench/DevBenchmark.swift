@@ -12,7 +12,7 @@ struct DevBenchmark {
   private var bundles: String { root + "/bundles" }
 
   /// A page of so many elements and taps that are counted.
-  private static func page(elements: Int, padding: Int = 0) -> String {
+  static func page(elements: Int, padding: Int = 0) -> String {
     """
     // { "framework": "Vanilla" }
     var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
@@ -89,8 +89,8 @@ struct DevBenchmark {
     var own = Samples()
     for time in took { own.append(time / 1_000) }
     table.add(
-      "save of \(name).js", Figures.time(Self.quantile(0.5, shown)), Figures.time(Self.quantile(0.95, shown)),
-      Figures.time(Self.quantile(0.5, own)), Figures.time(Self.quantile(0.5, changed)))
+      "save of \(name).js", Figures.time(shown.quantile(0.5)), Figures.time(shown.quantile(0.95)),
+      Figures.time(own.quantile(0.5)), Figures.time(changed.quantile(0.5)))
   }
 
   private func measureTaps(on name: String, in browser: Browser, _ table: inout Table) throws {
@@ -110,13 +110,8 @@ struct DevBenchmark {
       shown.append((times[2] - times[0]) / 1_000)
     }
     table.add(
-      "tap on \(name).js", Figures.time(Self.quantile(0.5, shown)), Figures.time(Self.quantile(0.95, shown)), "",
-      Figures.time(Self.quantile(0.5, changed)))
-  }
-
-  private static func quantile(_ part: Double, _ samples: Samples) -> Double {
-    let sorted = samples.values.sorted()
-    return sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(part * Double(sorted.count)))]
+      "tap on \(name).js", Figures.time(shown.quantile(0.5)), Figures.time(shown.quantile(0.95)), "",
+      Figures.time(changed.quantile(0.5)))
   }
 
   /// - Returns: the Unix time of the closing in milliseconds.

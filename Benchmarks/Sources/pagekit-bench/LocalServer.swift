@@ -88,6 +88,11 @@ final class LocalServer {
   /// Bytes of it and what it has started, each shared page counted in part by everyone who has it.
   var proportionalBytes: Int64 { Self.proportionalBytes(of: pid) }
 
+  /// The same, without what it has started, and that alone.
+  var proportionalBytesApart: (own: Int64, children: Int64) {
+    (Self.ownProportionalBytes(of: pid), Self.children(of: pid).reduce(0) { $0 + Self.proportionalBytes(of: $1) })
+  }
+
   /// Seconds of processor time of it, and of all that it has started.
   var processorSeconds: (own: Double, children: Double) {
     (Self.processorSeconds(of: pid), Self.children(of: pid).reduce(0) { $0 + Self.processorSeconds(of: $1) })
@@ -102,10 +107,13 @@ final class LocalServer {
   }
 
   static func proportionalBytes(of pid: Int32) -> Int64 {
+    children(of: pid).reduce(ownProportionalBytes(of: pid)) { $0 + proportionalBytes(of: $1) }
+  }
+
+  private static func ownProportionalBytes(of pid: Int32) -> Int64 {
     let rollup = (try? String(contentsOfFile: "/proc/\(pid)/smaps_rollup", encoding: .utf8)) ?? ""
     let line = rollup.split(separator: "\n").first { $0.hasPrefix("Pss:") }
-    let own = (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10
-    return children(of: pid).reduce(own) { $0 + proportionalBytes(of: $1) }
+    return (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10
   }
 
   private static func children(of pid: Int32) -> [Int32] {
