@@ -11,10 +11,10 @@ import HTTPTransport
 /// than that it waits for them no longer.
 final class ConnectionSockets {
   private struct Socket {
-    /// The events that libcurl waits for; 0 for none.
-    var wanted: UInt32 = 0
+    /// Those that libcurl waits for.
+    var wanted: Directions = []
     /// Those that the descriptor has.
-    var registered: UInt32 = 0
+    var registered: Directions = []
     /// `true` if libcurl tells when it closes the socket.
     let isConnection: Bool
     /// The ends of the connection once a transfer of HTTP/1 has ended on it: libcurl 7.88 gives the socket only then.
@@ -28,8 +28,16 @@ final class ConnectionSockets {
     let ownPort: Int
   }
 
-  /// What has come for a socket, in libcurl's form.
-  typealias Event = (socket: Int32, directions: Int32)
+  /// The directions in which libcurl waits for a socket, or something has come.
+  struct Directions: OptionSet {
+    let rawValue: UInt32
+
+    static let receiving = Directions(rawValue: UInt32(EPOLLIN.rawValue))
+    static let sending = Directions(rawValue: UInt32(EPOLLOUT.rawValue))
+  }
+
+  /// What has come for a socket.
+  typealias Event = (socket: Int32, directions: Directions)
 
   private let epoll: Int32
   private let mailbox: Int32
@@ -38,8 +46,6 @@ final class ConnectionSockets {
   private var ready = [epoll_event](repeating: epoll_event(), count: 64)
   private var events: [Event] = []
 
-  private static let receives = UInt32(EPOLLIN.rawValue)
-  private static let sends = UInt32(EPOLLOUT.rawValue)
   private static let failures = UInt32(EPOLLERR.rawValue | EPOLLHUP.rawValue)
   /// A number of `EPOLLET` that fits.
   private static let onChange = UInt32(1) << 31
@@ -50,7 +56,7 @@ final class ConnectionSockets {
     self.mailbox = mailbox
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { throw TransportError.ofSystem("cannot wait for sockets") }
-    guard control(EPOLL_CTL_ADD, mailbox, Self.receives | Self.onChange) else {
+    guard control(EPOLL_CTL_ADD, mailbox, UInt32(EPOLLIN.rawValue) | Self.onChange) else {
       let error = TransportError.ofSystem("cannot wait for requests")
       _ = Foundation.close(epoll)
       throw error
@@ -68,36 +74,32 @@ final class ConnectionSockets {
   func close(_ socket: Int32) -> Int32 {
     if let known = sockets.removeValue(forKey: socket) {
       // A child that is just being started may have the socket too.
-      if known.registered != 0 { control(EPOLL_CTL_DEL, socket, 0) }
+      if !known.registered.isEmpty { control(EPOLL_CTL_DEL, socket, 0) }
       if let ends = known.ends, socketsByEnds[ends] == socket { socketsByEnds[ends] = nil }
     }
     return Foundation.close(socket)
   }
 
-  /// libcurl waits for a socket in other directions than before.
-  ///
-  /// - Parameter directions: one of `CURL_POLL_IN`, `CURL_POLL_OUT`, `CURL_POLL_INOUT` and `CURL_POLL_REMOVE`.
-  func wait(for socket: Int32, _ directions: Int32) {
+  /// libcurl waits for a socket in other directions than before; in none once a transfer has ended.
+  func wait(for socket: Int32, _ directions: Directions) {
     var known = sockets[socket] ?? Socket(isConnection: false)
-    known.wanted = 0
-    if directions == CURL_POLL_IN || directions == CURL_POLL_INOUT { known.wanted |= Self.receives }
-    if directions == CURL_POLL_OUT || directions == CURL_POLL_INOUT { known.wanted |= Self.sends }
-    if known.wanted == 0, !known.isConnection {
+    known.wanted = directions
+    if directions.isEmpty, !known.isConnection {
       // It may be closed by now.
-      if known.registered != 0 { control(EPOLL_CTL_DEL, socket, 0) }
+      if !known.registered.isEmpty { control(EPOLL_CTL_DEL, socket, 0) }
       sockets[socket] = nil
       return
     }
-    if known.wanted != 0 { register(socket, &known) }
+    if !directions.isEmpty { register(socket, &known) }
     sockets[socket] = known
   }
 
   private func register(_ socket: Int32, _ known: inout Socket) {
     guard known.wanted != known.registered else { return }
-    let isNew = known.registered == 0
+    let isNew = known.registered.isEmpty
     // The number may be another socket's than the one that was registered.
-    if control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, known.wanted)
-      || control(isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, known.wanted)
+    if control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, known.wanted.rawValue)
+      || control(isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, known.wanted.rawValue)
     {
       known.registered = known.wanted
     }
@@ -123,17 +125,16 @@ final class ConnectionSockets {
       let socket = event.data.fd
       guard var known = sockets[socket] else { continue }
       // As poll(2) does for libcurl: what has ended can be read and written, which then fails.
-      let came = event.events & Self.failures != 0 ? known.wanted : event.events & known.wanted
-      guard came != 0 else {
+      let came =
+        event.events & Self.failures != 0 ? known.wanted : known.wanted.intersection(.init(rawValue: event.events))
+      guard !came.isEmpty else {
         // An idle connection has unasked bytes or its end: the next transfer sees to that.
         control(EPOLL_CTL_DEL, socket, 0)
-        known.registered = 0
+        known.registered = []
         sockets[socket] = known
         continue
       }
-      let directions =
-        (came & Self.receives != 0 ? CURL_CSELECT_IN : 0) | (came & Self.sends != 0 ? CURL_CSELECT_OUT : 0)
-      events.append((socket, directions))
+      events.append((socket, came))
     }
     return events
   }

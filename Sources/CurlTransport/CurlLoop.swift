@@ -52,7 +52,7 @@ final class CurlLoop {
       multi,
       { _, socket, directions, context, _ in
         context.map {
-          Unmanaged<CurlLoop>.fromOpaque($0).takeUnretainedValue().sockets.wait(for: socket, directions)
+          Unmanaged<CurlLoop>.fromOpaque($0).takeUnretainedValue().sockets.wait(for: socket, .init(ofPoll: directions))
         }
         return 0
       }, context)
@@ -62,7 +62,7 @@ final class CurlLoop {
       let now = ContinuousClock.now
       if let timer, timer <= now {
         self.timer = nil
-        act(on: pk_socket_timeout, 0)
+        act(on: pk_socket_timeout, [])
       }
       collectFinished()
       endOverdue(at: now)
@@ -87,9 +87,11 @@ final class CurlLoop {
     timer = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
   }
 
-  private func act(on socket: Int32, _ directions: Int32) {
+  private func act(on socket: Int32, _ directions: ConnectionSockets.Directions) {
     var running: Int32 = 0
-    curl_multi_socket_action(multi, socket, directions, &running)
+    let received = directions.contains(.receiving) ? CURL_CSELECT_IN : 0
+    curl_multi_socket_action(
+      multi, socket, received | (directions.contains(.sending) ? CURL_CSELECT_OUT : 0), &running)
   }
 
   /// The milliseconds until the next time of libcurl's, or of a transfer.
@@ -334,5 +336,14 @@ final class CurlMailbox: Sendable {
       defer { state.commands.removeAll() }
       return state.commands
     }
+  }
+}
+
+extension ConnectionSockets.Directions {
+  /// - Parameter poll: one of `CURL_POLL_IN`, `CURL_POLL_OUT`, `CURL_POLL_INOUT` and `CURL_POLL_REMOVE`.
+  fileprivate init(ofPoll poll: Int32) {
+    self = []
+    if poll == CURL_POLL_IN || poll == CURL_POLL_INOUT { insert(.receiving) }
+    if poll == CURL_POLL_OUT || poll == CURL_POLL_INOUT { insert(.sending) }
   }
 }

@@ -1,4 +1,3 @@
-import CCurl
 import Foundation
 import Testing
 
@@ -28,26 +27,25 @@ struct ConnectionSocketsTests {
   func directions() throws {
     let (ours, other) = try Self.pair()
     defer { for socket in [ours, other] { close(socket) } }
-    sockets.wait(for: ours, CURL_POLL_IN)
+    sockets.wait(for: ours, .receiving)
     #expect(come(milliseconds: 0).isEmpty)
     write(other, "a", 1)
-    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [CURL_CSELECT_IN])
-    sockets.wait(for: ours, CURL_POLL_OUT)
-    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [CURL_CSELECT_OUT])
-    sockets.wait(for: ours, CURL_POLL_INOUT)
-    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [CURL_CSELECT_IN | CURL_CSELECT_OUT])
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [.receiving])
+    sockets.wait(for: ours, .sending)
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [.sending])
+    sockets.wait(for: ours, [.receiving, .sending])
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [[.receiving, .sending]])
   }
 
   @Test(
     "the end of a connection is reported in the directions that libcurl waits for",
-    arguments: [CURL_POLL_IN, CURL_POLL_OUT])
-  func end(direction: Int32) throws {
+    arguments: [ConnectionSockets.Directions.receiving, .sending])
+  func end(direction: ConnectionSockets.Directions) throws {
     let (ours, other) = try Self.pair()
     defer { close(ours) }
     sockets.wait(for: ours, direction)
     close(other)
-    let expected = direction == CURL_POLL_IN ? CURL_CSELECT_IN : CURL_CSELECT_OUT
-    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [expected])
+    #expect(sockets.wait(milliseconds: 10_000).map(\.directions) == [direction])
   }
 
   @Test("an idle connection that has unasked bytes is not reported, and is again for the next transfer")
@@ -55,15 +53,15 @@ struct ConnectionSocketsTests {
     let (ours, other) = try Self.pair()
     defer { close(other) }
     sockets.opened(ours)
-    sockets.wait(for: ours, CURL_POLL_IN)
-    sockets.wait(for: ours, CURL_POLL_REMOVE)
+    sockets.wait(for: ours, .receiving)
+    sockets.wait(for: ours, [])
     write(other, "a", 1)
     #expect(come(milliseconds: 0).isEmpty)
     // Otherwise this would end at once, each time.
     let began = ContinuousClock.now
     #expect(come(milliseconds: 20).isEmpty)
     #expect(ContinuousClock.now - began >= .milliseconds(20))
-    sockets.wait(for: ours, CURL_POLL_IN)
+    sockets.wait(for: ours, .receiving)
     #expect(come() == [ours])
     #expect(sockets.close(ours) == 0)
   }
@@ -75,11 +73,11 @@ struct ConnectionSocketsTests {
       let (ours, other) = try Self.pair()
       defer { close(other) }
       if isConnection { sockets.opened(ours) }
-      sockets.wait(for: ours, CURL_POLL_IN)
+      sockets.wait(for: ours, .receiving)
       #expect(come(milliseconds: 0).isEmpty)
       write(other, "a", 1)
       #expect(come() == [ours])
-      sockets.wait(for: ours, CURL_POLL_REMOVE)
+      sockets.wait(for: ours, [])
       #expect((isConnection ? sockets.close(ours) : close(ours)) == 0)
     }
   }
