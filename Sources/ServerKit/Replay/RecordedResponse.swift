@@ -231,7 +231,7 @@ package final class RecordedResponse: Sendable {
   /// The largest body that is copied after the head.
   private static let copied = 4 << 10
   /// The memory of a response beside its bytes and its head, with its place among the others; and that of an observer.
-  private static let (overhead, observerSize) = (512, 320)
+  private static let (overhead, observerSize) = (448, 256)
 
   /// The memory of the response in bytes, with its observers. Those that are a cache's do not count.
   package let size: Int
