@@ -124,6 +124,11 @@ package enum LiveEvent {
   package static let fault = "fault"
   /// The error is gone.
   package static let mended = "mended"
+  /// The script asks the page's user: `{"id", "kind", "text", "buttons", "preset"}`, with the kind `alert`, `confirm` or
+  /// `prompt`.
+  package static let question = "question"
+  /// The question of an id waits no longer.
+  package static let answered = "answered"
   /// The overlay of the page's developer tools: `{"ref", "label", "picking"}`.
   package static let overlay = "overlay"
   /// An embedded page has changed. Developer tools alone hear of it.

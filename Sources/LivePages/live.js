@@ -341,6 +341,8 @@
     stream?.close();
     page.isOver = true;
     say("");
+    questions = [];
+    showQuestion();
     const end = box("live-end"), text = document.createElement("p"), button = document.createElement("button");
     text.textContent = `This page has ended: ${why}.`;
     button.textContent = "Begin again";
@@ -386,6 +388,56 @@
   };
   const hideFault = () => document.querySelector("html > .live-fault")?.remove();
 
+  // MARK: Questions
+
+  /** What the page's script asks, the first question first, and the texts of the latest ones. */
+  let questions = [], asked = [];
+  const showQuestion = () => {
+    document.querySelector("html > .live-question")?.remove();
+    const [first] = questions;
+    if (!first) return;
+    const shade = box("live-question"), made = (tag) => shade.appendChild(document.createElement(tag));
+    shade.setAttribute("role", "dialog");
+    made("p").textContent = first.text;
+    const field = first.kind === "prompt" ? made("input") : null;
+    if (field) field.value = first.preset;
+    const buttons = first.buttons.map((title, button) => {
+      const element = made("button");
+      element.textContent = title;
+      element.addEventListener("click", () => choose(first, button, field?.value));
+      return element;
+    });
+    shade.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") choose(first, buttons.length - 1, field?.value);
+      if (event.key === "Enter" && event.target === field) choose(first, 0, field.value);
+    });
+    (field || buttons[0])?.focus();
+    field?.select();
+  };
+  const answered = ({ id }) => {
+    questions = questions.filter((question) => question.id !== id);
+    showQuestion();
+  };
+  const choose = async (question, button, text = "") => {
+    answered(question);
+    try {
+      const answer = await ask("POST", `/pages/${page.id}/live/answer`, { id: question.id, button, text });
+      if (!answer.ok) console.warn(await reason(answer));
+    } catch (error) { console.warn(`an answer was lost: ${error.message}`); }
+  };
+  const addQuestion = (question) => {
+    if (questions.some(({ id }) => id === question.id)) return;
+    questions.push(question);
+    asked = [...asked.slice(-15), question.text];
+    if (questions.length === 1) showQuestion();
+  };
+  /** A question that was answered without a user is shown as a message. */
+  const showMessage = (message) => {
+    const show = () => say(message.text, message.stays ? 0 : 3000);
+    if (!message.buttons) return show();
+    setTimeout(() => { if (!asked.includes(message.text)) show(); }, 300);
+  };
+
   // MARK: Developer tools
 
   /** What the page's developer tools show here: a box around an element, and whether a click chooses one for them. */
@@ -420,10 +472,12 @@
   let isAway = false;
   const listen = () => {
     stream?.close();
+    questions = [];
+    showQuestion();
     const acts = {
-      patch, navigate, again: () => refetch(), fault: showFault, mended: () => hideFault(),
+      question: addQuestion, answered, patch, navigate, again: () => refetch(), fault: showFault, mended: () => hideFault(),
       overlay: showOverlay,
-      message: (message) => say(message.text, message.stays ? 0 : 3000),
+      message: showMessage,
       exception: (fault) => console.error(fault.message),
       reopened: (why) => { say(`This page has begun again: ${why.reason}.`, 10000); refetch(); },
       ended: (why) => ended(why.reason || "it was closed"),
@@ -653,7 +707,7 @@
     fire(target, "input", { value: target.value, timestamp: Date.now() }, { value: target.value });
   });
   on("change", ({ target }) => {
-    if (!isQuiet && isField(target)) fire(target, "change", { value: target.value }, { value: target.value });
+    if (!isQuiet && isField(target) && target.dataset.ref) fire(target, "change", { value: target.value }, { value: target.value });
   });
   on("keydown", (event) => {
     if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement) || !hears(event.target, "return")) return;

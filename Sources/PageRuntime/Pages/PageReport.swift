@@ -17,6 +17,10 @@ public struct PageMessage: Hashable, Sendable, Codable {
   /// The text that a prompt has filled in; `nil` for other kinds.
   public internal(set) var preset: String?
 
+  package init(kind: Kind, text: String, buttons: [String] = [], preset: String? = nil) {
+    (self.kind, self.text, self.buttons, self.preset) = (kind, text, buttons, preset)
+  }
+
   /// In one line: `toast: Saved`, `confirm: Delete it? [OK] [Cancel]`.
   package var outlineText: String {
     let typed = preset.map { $0.isEmpty ? "" : " (\($0))" } ?? ""

@@ -397,6 +397,7 @@ private final class GatePage: WorkerPoolDelegate {
         let former = state.storage.withLock { $0.removeValue(forKey: key) }
         try await send(.value(former == nil ? nil : ""), [])
       case .storedKeys: try await send(.keys(state.storage.withLock { $0.keys.sorted() }), [])
+      case .modal(let question): try await send(.agreed(to: question), [])
       }
     } catch is CancellationError {
     } catch {

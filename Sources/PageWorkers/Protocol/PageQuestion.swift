@@ -12,6 +12,8 @@ package enum PageQuestion: Codable, Sendable {
   case storeValue(key: String)
   case removeValue(key: String)
   case storedKeys
+  /// A question of the module `modal` to the user.
+  case modal(PageMessage)
 }
 
 /// A ``ResourceRequest`` in the form of messages.
@@ -93,8 +95,17 @@ package enum PageAnswer: Codable, Sendable {
   case bundle(hasMore: Bool)
   case value(String?)
   case keys([String])
+  /// The number of the button that the user has chosen, from 0, and the text that a prompt asks for.
+  case chosen(button: Int, text: String)
   case failed(String)
   case end
+}
+
+extension PageAnswer {
+  /// The answer to a question that no user is asked: the first button, and the text that is filled in beforehand.
+  package static func agreed(to question: PageMessage) -> PageAnswer {
+    .chosen(button: 0, text: question.preset ?? "")
+  }
 }
 
 /// A ``ResourceUpdate`` with a response, in the form of messages.

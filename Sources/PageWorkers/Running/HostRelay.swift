@@ -9,6 +9,7 @@ final class HostRelay: Sendable {
     case bundle([UInt8])
     case value(String?)
     case keys([String])
+    case chosen(button: Int, text: String)
     case failed(String)
   }
 
@@ -87,6 +88,7 @@ final class HostRelay: Sendable {
         if !hasMore { (question.head, question.bytes) = (nil, []) }
       case .value(let value): arrival = .value(value)
       case .keys(let keys): arrival = .keys(keys)
+      case .chosen(let button, let text): arrival = .chosen(button: button, text: text)
       case .failed(let reason):
         // A failure may occur within an answer.
         (question.head, question.bytes, arrival) = (nil, [], .failed(reason))
@@ -108,9 +110,9 @@ final class HostRelay: Sendable {
   }
 }
 
-/// Relays the requests of a page to the daemon, the values that it stores, and where it navigates: the viewer of the page
-/// gets the target.
-struct RelayedHandlers: ResourceRequestHandling, StorageProviding, Navigating {
+/// Relays the requests of a page to the daemon, the values that it stores, where it navigates, and what it asks its user:
+/// the viewer of the page gets the target and the question.
+struct RelayedHandlers: ResourceRequestHandling, StorageProviding, Navigating, ModalPresenting {
   let relay: HostRelay
   let page: UInt64
 
@@ -157,6 +159,33 @@ struct RelayedHandlers: ResourceRequestHandling, StorageProviding, Navigating {
       return arrival
     }
     throw DescribedError("the daemon did not answer")
+  }
+
+  // MARK: Messages and questions
+
+  /// The event of the message shows it.
+  func toast(_ message: String, seconds: Double, from page: PageInstance) async {}
+
+  func alert(_ message: String, button: String, from page: PageInstance) async {
+    _ = await chosen(PageMessage(kind: .alert, text: message, buttons: [button]))
+  }
+
+  func confirm(_ message: String, buttons: [String], from page: PageInstance) async -> String {
+    await chosen(PageMessage(kind: .confirm, text: message, buttons: buttons)).button
+  }
+
+  func prompt(
+    _ message: String, preset: String, buttons: [String], from page: PageInstance
+  ) async -> (button: String, text: String) {
+    await chosen(PageMessage(kind: .prompt, text: message, buttons: buttons, preset: preset))
+  }
+
+  private func chosen(_ question: PageMessage) async -> (button: String, text: String) {
+    let buttons = question.buttons
+    guard case .chosen(let button, let text)? = try? await answer(.modal(question)) else {
+      return (buttons.first ?? "", question.preset ?? "")
+    }
+    return (buttons.indices.contains(button) ? buttons[button] : buttons.first ?? "", text)
   }
 
   // MARK: Navigation

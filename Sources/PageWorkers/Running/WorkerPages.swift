@@ -107,6 +107,7 @@ import Synchronization
       registry.register(stack as any Navigating, as: \.navigator)
     } else if !opening.isOnce {
       registry.register(handlers as any Navigating, as: \.navigator)
+      registry.register(handlers as any ModalPresenting, as: \.modals)
     }
     let errors = RecordedExceptions()
     registry.register(errors as any ScriptExceptionHandling, as: \.exceptions)

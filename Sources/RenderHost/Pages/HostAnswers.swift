@@ -42,6 +42,7 @@ struct HostAnswers: Sendable {
         let wasThere = try await storage.removeValue(for: name(key, page))
         try await send(.value(wasThere ? "" : nil), [])
       case .storedKeys: try await send(.keys(try await keys(of: page)), [])
+      case .modal(let question): try await send(await asking.questions.ask(question, in: asking.live), [])
       }
     } catch is CancellationError {
     } catch {
@@ -172,6 +173,8 @@ final class PageNumbers: Sendable {
     let patches: EventLog?
     /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
+    /// What its script asks its viewers.
+    let questions = ViewerQuestions()
     private let embedded = EmbeddedBundles()
 
     init(
@@ -214,7 +217,7 @@ final class PageNumbers: Sendable {
   /// Has the viewers of a page be told of what happens in it.
   func attach(_ live: EventLog, to number: UInt64) { state.withLock { $0.pages[number]?.live = live } }
 
-  func remove(_ number: UInt64) { state.withLock { _ = $0.pages.removeValue(forKey: number) } }
+  func remove(_ number: UInt64) { state.withLock { $0.pages.removeValue(forKey: number) }?.questions.end() }
 
   subscript(number: UInt64) -> Page? { state.withLock { $0.pages[number] } }
 }

@@ -52,6 +52,9 @@ struct LiveRoutes: Sendable {
     router.post("/pages/:id/live/pick") { request, context in
       try await pages.answer(context) { try await pick(request, try context.parameters.require("id")) }
     }
+    router.post("/pages/:id/live/answer") { request, context in
+      try await pages.answer(context) { try await answer(request, try context.parameters.require("id")) }
+    }
     router.post("/pages/:id/live/events") { request, context in
       try await pages.answer(context) { try await fire(request, context, try context.parameters.require("id")) }
     }
@@ -195,10 +198,7 @@ struct LiveRoutes: Sendable {
       let id = String(parts[0])
       if let page = try? await directory.page(id) {
         known.append((id, page.live, LiveViewer(after: place)))
-        // The viewer may have missed the latest.
-        if let overlays = page.overlays {
-          present.append(EventLog.Event(id: place, name: LiveEvent.overlay, details: overlays.json).told(of: id))
-        }
+        present += self.present(page, at: place).map { $0.told(of: id) }
       } else {
         lost.append(id)
       }
@@ -244,6 +244,26 @@ struct LiveRoutes: Sendable {
     return Response(status: .noContent)
   }
 
+  /// Takes the answer of a viewer to a question of the page's script.
+  private func answer(_ request: Request, _ id: String) async throws -> Response {
+    try Self.checkOrigin(request)
+    let answer: ViewerAnswer = try await pages.json(of: request, shape: "{\"id\": …, \"button\": …, \"text\": …}")
+    let page = try await directory.page(id)
+    guard let questions = directory.numbers[page.number]?.questions else { throw PageFailure.unknownPage(id) }
+    try questions.take(answer)
+    return Response(status: .noContent)
+  }
+
+  /// What a viewer that begins to read may have missed: the overlay of developer tools, and questions that wait.
+  ///
+  /// - Parameter place: the id of the last event that the viewer has.
+  private func present(_ page: OpenedPage, at place: Int) -> [EventLog.Event] {
+    let overlay = page.overlays.map { EventLog.Event(id: place, name: LiveEvent.overlay, details: $0.json) }
+    let questions = directory.numbers[page.number]?.questions.present ?? []
+    return [overlay].compactMap(\.self)
+      + questions.map { EventLog.Event(id: place, name: LiveEvent.question, details: $0) }
+  }
+
   /// Sends the patches of a page as server-sent events: WHATWG HTML §9.2.
   private func patches(_ request: Request, _ id: String) async throws -> Response {
     let page = try await directory.page(id)
@@ -252,11 +272,8 @@ struct LiveRoutes: Sendable {
     let heartbeat = pages.heartbeat
     return PageRoutes.eventStream(of: [log]) { writer in
       var viewer = start
-      if let overlays = page.overlays {
-        // The viewer may have missed the latest.
-        let present = EventLog.Event(id: viewer.place, name: LiveEvent.overlay, details: overlays.json)
-        try await writer.write(ByteBuffer([present]))
-      }
+      let present = present(page, at: viewer.place)
+      if !present.isEmpty { try await writer.write(ByteBuffer(present)) }
       while !Task.isCancelled {
         switch viewer.take(await log.next(after: viewer.place, within: heartbeat)) {
         case .send(let events): try await writer.write(ByteBuffer(events))

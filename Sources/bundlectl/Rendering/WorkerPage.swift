@@ -309,6 +309,7 @@ final class WorkerAnswers: WorkerPoolDelegate {
         let wasThere = try await storage.removeValue(for: key)
         try await send(.value(wasThere ? "" : nil), [])
       case .storedKeys: try await send(.keys(try await storage.keys()), [])
+      case .modal(let question): try await send(.agreed(to: question), [])
       }
     } catch is CancellationError {
     } catch {

@@ -104,6 +104,7 @@ final class TestAnswers: WorkerPoolDelegate {
       case .removeValue(let key):
         try await send(.value(remove(key) ? "" : nil), [])
       case .storedKeys: try await send(.keys(state.withLock { $0.values.keys.sorted() }), [])
+      case .modal(let question): try await send(.agreed(to: question), [])
       }
     } catch is CancellationError {
     } catch {

@@ -514,6 +514,82 @@ import Testing
     try Recording(reading: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
   }
 
+  /// A text that asks a question when it is tapped, and then shows the answer.
+  private static func question(_ call: String, _ answer: String) -> String {
+    Script.page(
+      """
+      var t = d.createElement('text', { attr: { value: 'ask' } })
+      t.addEvent('click', function () {
+        weex.requireModule('modal').\(call), function (r) { t.setAttr('value', 'said ' + \(answer)) })
+      })
+      b.appendChild(t)
+      """)
+  }
+
+  @Test("a question waits for a viewer, who answers it once; without a viewer it gets the first button")
+  func questions() async throws {
+    let script = Self.question("confirm({ message: 'Sure?', okTitle: 'Yes', cancelTitle: 'No' }", "r")
+    try await running(["home.js": script]) { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      try await host.untilView(of: id, has: "said Yes")
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      _ = try await viewer.read(until: "retry:")
+      try await host.tap(id)
+      let told = try await viewer.read(until: "Sure?\"}")
+      #expect(told.contains("event: question") && told.contains(#""buttons":["Yes","No"]"#), "\(told)")
+      let number = try #require(told.firstMatch(of: /"id":(\d+),"kind":"confirm"/)?.1, "\(told)")
+      // A viewer that comes later is asked too.
+      let later = try RawClient(port: host.port)
+      later.send("GET /pages/\(id)/live/patches?lastEventId=100000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      _ = try await later.read(until: "event: question")
+      let path = "/pages/\(id)/live/answer"
+      let long = String(repeating: "x", count: ViewerQuestions.textLimit + 1)
+      for (body, status) in [
+        (#"{"id":\#(number),"button":2}"#, 400), (#"{"id":\#(number),"button":-1}"#, 400),
+        (#"{"id":0,"button":0}"#, 404),
+        (#"{"id":\#(number),"button":0,"text":"\#(long)"}"#, 400), ("{}", 400), (#"{"id":\#(number),"button":1}"#, 204),
+      ] {
+        #expect(try await host.ask("POST", path, body).status == status, "\(body.prefix(60))")
+      }
+      try await host.untilView(of: id, has: "said No")
+      _ = try await viewer.read(until: "event: answered")
+      #expect(try await host.ask("POST", path, #"{"id":\#(number),"button":1}"#).status == 404)
+      // A question of a run that has ended waits no longer.
+      try await host.tap(id)
+      _ = try await viewer.read(until: "event: question")
+      try host.save(script + "\n// later", as: "home.js")
+      _ = try await viewer.read(until: "event: answered")
+    }
+  }
+
+  @Test("a browser shows a question of the page, and takes the text and the button")
+  func questionInBrowser() async throws {
+    let script = Self.question("prompt({ message: 'Name?', default: 'Bob' }", "r.result + ' ' + r.data")
+    try await running(["home.js": script]) { host in
+      try await Frontend.running("http://127.0.0.1:\(host.port)/live/home") { browser in
+        try await browser.becomes("return document.body.textContent.includes('ask')")
+        for (button, answer) in [(0, "said OK Ann"), (1, "said Cancel Ann")] {
+          try await browser.evaluate("document.querySelector('.w-text').click()")
+          try await browser.becomes(
+            """
+            var shown = document.querySelector('html > .live-question')
+            return shown.querySelector('p').textContent === 'Name?' && shown.querySelector('input').value === 'Bob'
+              && document.activeElement === shown.querySelector('input')
+            """)
+          try await browser.evaluate(
+            """
+            document.querySelector('.live-question input').value = 'Ann'
+            document.querySelectorAll('.live-question button')[\(button)].click()
+            """)
+          try await browser.becomes(
+            "return document.body.textContent === '\(answer)' && !document.querySelector('.live-question')")
+        }
+      }
+    }
+  }
+
   @Test("pictures of pages are refused with the command that draws them")
   func noPictures() async throws {
     try await running(["home.js": Script.counter]) { host in
