@@ -45,6 +45,21 @@ struct BroadcastTests {
     #expect(await next == 7)
   }
 
+  @Test("a listener that did not keep up is woken again once it has read all elements")
+  func wakingAgain() async {
+    let broadcast = Broadcast<Int>(.all)
+    let elements = broadcast.listen()
+    broadcast.send(1)
+    broadcast.send(2)
+    #expect(await elements.first { _ in true } == 1)
+    broadcast.send(3)
+    #expect(await elements.first { _ in true } == 2)
+    #expect(await elements.first { _ in true } == 3)
+    async let next = elements.first { _ in true }
+    broadcast.send(4)
+    #expect(await next == 4)
+  }
+
   @Test("a stream keeps its elements when the broadcast is gone otherwise")
   func lastElements() async {
     var broadcast: Broadcast<Int>? = Broadcast()

@@ -2,6 +2,8 @@ import DequeModule
 import Synchronization
 
 /// Sends elements to any number of listeners, each of which reads at its own pace.
+///
+/// Sending is inlinable, so that other modules' elements cost no look-ups of metadata.
 package final class Broadcast<Element: Sendable>: Sendable {
   /// The elements that are kept for a listener that does not keep up.
   package enum Backlog: Sendable {
@@ -11,16 +13,29 @@ package final class Broadcast<Element: Sendable>: Sendable {
     case all
     /// One element, into which each later one is merged.
     case merged(@Sendable (inout Element, Element) -> Void)
+
+    @inlinable
+    func add(_ element: Element, to elements: inout Deque<Element>) {
+      switch self {
+      case .all: elements.append(element)
+      case .newest(let limit):
+        if elements.count >= limit { elements.removeFirst() }
+        elements.append(element)
+      case .merged(let merge):
+        if elements.isEmpty { elements.append(element) } else { merge(&elements[0], element) }
+      }
+    }
   }
 
   /// The elements that are not read yet; `wake` yields when one was added.
-  private typealias Listener = (elements: Deque<Element>, wake: AsyncStream<Void>.Continuation)
+  @usableFromInline typealias Listener = (elements: Deque<Element>, wake: AsyncStream<Void>.Continuation)
 
-  private struct State {
+  @usableFromInline
+  struct State {
     /// The first elements, for later listeners.
-    var past: [Element] = []
+    @usableFromInline var past: [Element] = []
     var hasEnded = false
-    var listeners: [Int: Listener] = [:]
+    @usableFromInline var listeners: [Int: Listener] = [:]
     var lastID = 0
 
     mutating func add(_ wake: AsyncStream<Void>.Continuation, _ first: Element?) -> Int {
@@ -30,9 +45,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
     }
   }
 
-  private let backlog: Backlog
-  private let replayLimit: Int
-  private let state = Mutex(State())
+  @usableFromInline let backlog: Backlog
+  @usableFromInline let replayLimit: Int
+  @usableFromInline let state = Mutex(State())
 
   /// - Parameters:
   ///   - backlog: the elements that are kept for a listener that does not keep up.
@@ -42,11 +57,20 @@ package final class Broadcast<Element: Sendable>: Sendable {
   }
 
   /// Sends an element to all present listeners.
+  @inlinable
   package func send(_ element: Element) {
     let wakes = state.withLock { state in
       if state.past.count < replayLimit { state.past.append(element) }
-      for id in state.listeners.keys { state.listeners[id]?.elements.add(element, within: backlog) }
-      return state.listeners.values.map(\.wake)
+      var wakes: [AsyncStream<Void>.Continuation] = []
+      // A loop over the values would hold a second reference to them, and each change would copy them.
+      var index = state.listeners.values.startIndex
+      while index != state.listeners.values.endIndex {
+        // A listener that has elements to read was woken for them.
+        if state.listeners.values[index].elements.isEmpty { wakes.append(state.listeners.values[index].wake) }
+        backlog.add(element, to: &state.listeners.values[index].elements)
+        state.listeners.values.formIndex(after: &index)
+      }
+      return wakes
     }
     for wake in wakes { wake.yield() }
   }
@@ -55,7 +79,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
   package func finish() {
     let wakes = state.withLock { state in
       state.hasEnded = true
-      return state.listeners.values.map(\.wake)
+      return state.listeners.values.map { $0.wake }
     }
     for wake in wakes { wake.yield() }
   }
@@ -96,19 +120,6 @@ package final class Broadcast<Element: Sendable>: Sendable {
         if element != nil || hasEnded { return element }
         guard await wakes.next() != nil else { return nil }
       }
-    }
-  }
-}
-
-extension Deque where Element: Sendable {
-  fileprivate mutating func add(_ element: Element, within backlog: Broadcast<Element>.Backlog) {
-    switch backlog {
-    case .all: append(element)
-    case .newest(let limit):
-      if count >= limit { removeFirst() }
-      append(element)
-    case .merged(let merge):
-      if isEmpty { append(element) } else { merge(&self[0], element) }
     }
   }
 }
