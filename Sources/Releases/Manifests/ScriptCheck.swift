@@ -50,9 +50,10 @@ package struct ScriptCheck {
 
   private mutating func isValid(_ bytes: [UInt8]) -> Bool {
     let text = pending.isEmpty ? bytes : pending + bytes
-    let complete = text.count - Self.incompleteTail(text)
-    pending = Array(text[complete...])
-    return String(validating: text[..<complete], as: UTF8.self) != nil
+    let complete = text.dropLast(Self.incompleteTail(text))
+    pending = Array(text[complete.endIndex...])
+    // A string of the text would be a copy of it.
+    return (try? UTF8Span(validating: complete.span)) != nil
   }
 
   /// The number of bytes at the end that begin a character without completing it.
