@@ -167,7 +167,8 @@ extension Resource {
   }
 }
 
-/// The charsets that pages' servers use, by the names of IANA and their usual aliases.
+/// The charsets that pages' servers use, by the names of IANA and their usual aliases. `scripts/trim-icu-data` keeps their
+/// tables in released programs.
 extension String.Encoding {
   /// Reads the parameter `charset` of a media type, such as `text/html; charset="GBK"`; `nil` if there is none that is
   /// known.
