@@ -56,6 +56,23 @@ struct CacheValidityTests {
     _ = try read(b)
   }
 
+  @Test("an answer that is given again has its bytes for as long as they are in memory, and does not keep them there")
+  func bytesInMemory() throws {
+    let cache = try ResponseCache(store: NoResponseStore(), memoryCapacity: 20_000)
+    cache.memory.insert(MemoryTierFixture.response(1, a))
+    let replay = {
+      cache.memory.variants(for: a).last.map {
+        ReplayableResponse(
+          $0, among: [$0], in: cache, made: ResponseCacheFixture.now, remaining: 60, now: { ResponseCacheFixture.now },
+          storedUse: { _ in .unlimited })
+      }
+    }
+    let first = try #require(replay())
+    #expect(first.bytes == [UInt8](repeating: 0, count: 10))
+    cache.memory.remove(a)
+    #expect(first.bytes == nil)
+  }
+
   @Test func aUseIsNewsOnceInAWhile() {
     let validity = MemoryTierFixture.response(1, a).validity
     #expect([100, 100, 107, 108, 109, 116].map { validity.isNews(at: $0) } == [true, false, false, true, false, true])
