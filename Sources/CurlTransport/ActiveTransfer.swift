@@ -147,7 +147,7 @@ final class ActiveTransfer {
     }
     // Also if they have no room: the reader may take those before.
     readers.add(transfer)
-    guard transfer.receive(bytes, announced: announced) else {
+    guard transfer.receive(bytes, left: announced.map { $0 &- bodyBytes }) else {
       isPaused = true
       return pk_writefunc_pause
     }

@@ -18,7 +18,8 @@ final class Transfer: Sendable {
 
   /// The number of waiting bytes at which the transfer pauses.
   private static let highWater = 256 << 10
-  /// The reserved size of the buffer. libcurl passes on 16 KiB at a time; several pieces are usually taken at once.
+  /// The reserved size of the buffer, unless the rest of the body is known to fit into one. libcurl passes on 16 KiB at
+  /// a time; several pieces are usually taken at once.
   private static let usualChunk = 64 << 10
 
   private struct State {
@@ -144,8 +145,8 @@ final class Transfer: Sendable {
 
   /// Takes bytes of the body; returns `false`, without taking them, if the reader must catch up first.
   ///
-  /// - Parameter announced: the length of the whole body; `nil` if it is not known.
-  func receive(_ bytes: UnsafeRawBufferPointer, announced: Int64?) -> Bool {
+  /// - Parameter left: the length of the body from these bytes on; `nil` if it is not known.
+  func receive(_ bytes: UnsafeRawBufferPointer, left: Int64?) -> Bool {
     state.withLock { state in
       guard state.end == nil else { return true }
       guard state.buffer.count < Self.highWater else {
@@ -153,7 +154,9 @@ final class Transfer: Sendable {
         return false
       }
       if state.buffer.isEmpty {
-        state.buffer.reserveCapacity(announced.map { Int(min($0, Int64(Self.usualChunk))) } ?? Self.usualChunk)
+        // A buffer that grows is copied.
+        let rest = left.flatMap { $0 <= Self.highWater ? Int($0) : nil }
+        state.buffer.reserveCapacity(max(bytes.count, rest ?? Self.usualChunk))
       }
       state.buffer.append(contentsOf: bytes)
       return true
