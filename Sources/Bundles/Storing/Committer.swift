@@ -90,9 +90,11 @@ final class Committer: Sendable {
   private func place(_ job: Job) throws -> (status: FileStatus, wasMoved: Bool) {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
-    // Mostly the folder is there and the name is free; anything else in their place makes the link fail.
+    // Mostly the name is free, and the folder is there, or missing in a new store; anything else in their place makes the
+    // link fail.
     let isLinked =
       try FileSystem.link(source, to: target)
+      || (try? FileSystem.makeFolder(target.folder)) != nil && FileSystem.link(source, to: target)
       || directory.repairing {
         try directory.makeWay(for: .folder, at: target.folder)
         try FileSystem.makeFolder(target.folder)
