@@ -308,7 +308,7 @@ extension BundleStore {
     guard let md5 = expected.md5 else { return nil }
     // Without a file the database need not be asked: of a first preload, for most bundles.
     if let sha256 = expected.sha256, FileSystem.status(blobs.path(of: sha256)) == nil { return nil }
-    return try await read { [blobs] db in
+    return try await readOnce { [blobs] db in
       let record = try db.firstRow(
         """
         SELECT blob.* FROM listed INDEXED BY listedByMD5 JOIN blob ON blob.sha256 = listed.blob

@@ -185,6 +185,12 @@ public final class BundleStore: Sendable {
     try await recovering { try await $0.reader.read(body) }
   }
 
+  /// Reads with one statement, which needs no transaction around it: beginning and ending one takes as long as a short
+  /// statement.
+  func readOnce<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    try await recovering { try await $0.reader.unsafeRead(body) }
+  }
+
   func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
     try await recovering { [directory] in try await $0.writer(of: directory).write(body) }
   }
