@@ -196,6 +196,8 @@ public struct LoadedBundle: Sendable {
   public let source: Source
   /// The MD5 of the bytes.
   public let md5: MD5Digest
+  /// The SHA-256 of the bytes.
+  package let sha256: SHA256Digest
   /// `true` if the server confirmed the bytes in this launch.
   public let isVerified: Bool
   /// A sentence that says why the bytes are stale or unconfirmed; `nil` for verified bytes.
@@ -212,8 +214,9 @@ extension LoadedBundle {
   ///
   /// - Throws: ``DigestError``.
   package init(file url: PageURL, _ bytes: [UInt8]) throws {
+    let digests = try ContentDigests(of: bytes)
     self.init(
-      url: url, bytes: bytes, source: .network, md5: try ContentDigests(of: bytes).md5, isVerified: true, note: nil,
+      url: url, bytes: bytes, source: .network, md5: digests.md5, sha256: digests.sha256, isVerified: true, note: nil,
       view: nil)
   }
 }

@@ -301,7 +301,7 @@ final class BundleOpening: Sendable {
         }
       let isVerified = [.verified, .instead].contains(confirmation) && answer.isServers
       return LoadedBundle(
-        url: url, bytes: found.bytes, source: source, md5: blob.md5, isVerified: isVerified,
+        url: url, bytes: found.bytes, source: source, md5: blob.md5, sha256: blob.sha256, isVerified: isVerified,
         note: isVerified ? nil : answer.note, view: view)
     } catch let error as BlobError {
       loader.logger.warning("\(error)", metadata: ["url": "\(url)"])
@@ -368,8 +368,8 @@ final class BundleOpening: Sendable {
   ) async throws -> LoadedBundle {
     LoadedBundle(
       url: url, bytes: try await loader.store.bytes(of: delivery.blob).bytes,
-      source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5, isVerified: isVerified,
-      note: isVerified ? nil : answer.note, view: view)
+      source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5, sha256: delivery.blob.sha256,
+      isVerified: isVerified, note: isVerified ? nil : answer.note, view: view)
   }
 
   // MARK: The server's answer

@@ -10,7 +10,6 @@ extension PageDirectory {
     /// The public URL.
     let location: String
     var bundle: LoadedBundle
-    var digest: SHA256Digest
     /// The seconds until it was loaded.
     var bundleTime: Double
     /// The caller for whom the page opens.
@@ -173,11 +172,9 @@ extension PageDirectory {
   ) async throws -> Target {
     let began = ContinuousClock.now
     let bundle = try await answers.bundle(url)
-    let digest = try ContentDigests(of: bundle.bytes).sha256
     let location = locations.location(of: url) + parameters
     return Target(
-      url: url, location: location, bundle: bundle, digest: digest,
-      bundleTime: (ContinuousClock.now - began).seconds, caller: caller)
+      url: url, location: location, bundle: bundle, bundleTime: (ContinuousClock.now - began).seconds, caller: caller)
   }
 
   private func opening(_ request: PageRequest, _ target: Target, _ view: PageView?, isOnce: Bool) -> PageOpening {
@@ -214,8 +211,7 @@ extension PageDirectory {
           url: target.url, view: target.bundle.view, location: target.location, log: log, live: live, patches: patches))
       do {
         let (reply, seen) = try await pool.open(
-          number, opening, target.bundle.bytes, target.digest, for: target.caller,
-          location: target.location)
+          number, opening, target.bundle.bytes, target.bundle.sha256, for: target.caller, location: target.location)
         return (number, reply, seen)
       } catch {
         numbers.remove(number)

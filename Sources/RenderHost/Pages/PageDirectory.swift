@@ -342,7 +342,7 @@ struct OpenedPage: Sendable {
   /// Records that the page was reopened with other bytes.
   mutating func reopen(with other: PageDirectory.Target, number: UInt64, _ reply: PageReply) {
     (self.number, self.reply) = (number, reply)
-    (target.bundle, target.digest, target.bundleTime) = (other.bundle, other.digest, other.bundleTime)
+    (target.bundle, target.bundleTime) = (other.bundle, other.bundleTime)
   }
 
   /// The public URL.

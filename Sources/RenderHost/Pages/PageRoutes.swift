@@ -316,10 +316,15 @@ extension PageRoutes {
     _ page: OpenedPage, _ tree: [UInt8], status: HTTPResponse.Status = .ok
   ) -> Response {
     // The tree is JSON already and is inserted as it is.
-    var bytes = JSONValue.object(page.json).text.dropLast()
-    if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
-    bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}".utf8)
-    return Response.json(text: Array(bytes), status: status)
+    var members = page.json
+    if page.id.isEmpty { members["id"] = nil }
+    var bytes = JSONValue.object(members).text
+    bytes.removeLast()
+    bytes.reserveCapacity(bytes.count + tree.count + 16)
+    bytes += ",\"tree\":".utf8
+    if tree.isEmpty { bytes += "null".utf8 } else { bytes += tree }
+    bytes.append(UInt8(ascii: "}"))
+    return Response.json(text: bytes, status: status)
   }
 
   static func response(text: [UInt8]) -> Response {

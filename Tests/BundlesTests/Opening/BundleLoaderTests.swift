@@ -22,7 +22,10 @@ struct BundleLoaderTests {
       let url = try fixture.url("/b/a.js")
       let first = try await loader.load(url)
       #expect((first.source, first.isVerified, Self.text(first), first.url) == (.store, true, "var a = 1", url))
-      #expect(try await loader.load(url).source == .memory)
+      let second = try await loader.load(url)
+      #expect(second.source == .memory)
+      let digest = try ContentDigests(of: first.bytes).sha256
+      #expect((first.sha256, second.sha256) == (digest, digest))
       _ = try await loader.load(try fixture.url("/b/b.js"))
       #expect(fixture.origin.requests.count == before + 1)
     }
@@ -243,6 +246,7 @@ struct BundleLoaderTests {
       let loader = try fixture.loader(try fixture.verifier())
       let page = try await loader.load(url)
       #expect((page.source, Self.text(page)) == (.network, "var a = 1"))
+      #expect(page.sha256 == (try ContentDigests(of: page.bytes)).sha256)
       #expect(try await loader.load(url).source != .network)
       try await fixture.origin.refuseConnections()
       try Files.flipFirstByte(fixture.folder.file("store/blobs/\(hex.prefix(2))/\(hex)"))
