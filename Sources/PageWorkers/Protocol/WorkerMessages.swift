@@ -40,7 +40,26 @@ package enum Frame {
     _ type: Message.Type, _ buffer: ByteBuffer
   ) throws -> (message: Message, payload: [UInt8]) {
     let (head, payload) = try split(buffer)
-    return (try JSONValue(reading: head, limits: ownLimits).decoded(), payload)
+    return (try decode(type, from: head), payload)
+  }
+
+  /// Decodes a message without its bytes, with the limits of what the program that started the worker sends.
+  ///
+  /// - Throws: ``JSONError``, `DecodingError`.
+  static func decode<Message: Decodable>(_ type: Message.Type, from head: [UInt8]) throws -> Message {
+    try JSONValue(reading: head, limits: ownLimits).decoded()
+  }
+
+  /// The number of bytes of a frame's two lengths.
+  static let lengthBytes = 8
+
+  /// Returns how long a frame's message and its bytes are, by its first ``lengthBytes`` bytes; `nil` if these are not of a
+  /// frame.
+  static func lengths(_ bytes: [UInt8]) -> (message: Int, payload: Int)? {
+    func length(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+    let (all, message) = (length(bytes.prefix(4)), length(bytes.dropFirst(4)))
+    guard bytes.count == lengthBytes, (4...limit).contains(all), message <= all - 4 else { return nil }
+    return (message, all - 4 - message)
   }
 
   /// Decodes a frame, with the limits of what a worker sends; a long message keeps no other task waiting.

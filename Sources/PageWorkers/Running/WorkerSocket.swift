@@ -2,7 +2,8 @@ import Foundation
 import NIOCore
 import Synchronization
 
-/// The worker's end of its socket: one thread reads and one writes. Senders wait while the daemon does not keep up.
+/// The worker's end of its socket: one thread reads. A message is written by its sender if nothing waits and the socket
+/// takes it; what is left, and what comes meanwhile, is written by a thread. Senders wait while the daemon does not keep up.
 final class WorkerSocket: Sendable {
   /// The limit of buffered bytes, above which events wait.
   private static let highWater = 4 << 20
@@ -21,32 +22,46 @@ final class WorkerSocket: Sendable {
 
   /// The next message; `nil` at the end, or after an invalid message.
   func read() -> (HostMessage, [UInt8])? {
-    guard let head = bytes(4) else { return nil }
-    let length = head.reduce(0) { $0 << 8 | Int($1) }
-    guard (4...Frame.limit).contains(length), let body = bytes(length) else { return nil }
-    return try? Frame.decode(HostMessage.self, ByteBuffer(bytes: body))
+    guard let lengths = bytes(Frame.lengthBytes), let (head, payload) = Frame.lengths(lengths),
+      let message = bytes(head), let payload = bytes(payload)
+    else { return nil }
+    return (try? Frame.decode(HostMessage.self, from: message)).map { ($0, payload) }
   }
 
   private func bytes(_ count: Int) -> [UInt8]? {
-    var buffer = [UInt8](repeating: 0, count: count)
-    var filled = 0
-    while filled < count {
-      let read = buffer[filled...].withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
-      if read < 0, errno == EINTR { continue }
-      guard read > 0 else { return nil }
-      filled += read
+    let buffer = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while filled < count {
+        let read = Foundation.read(descriptor, buffer.baseAddress.map { $0 + filled }, count - filled)
+        if read < 0, errno == EINTR { continue }
+        guard read > 0 else { return }
+        filled += read
+      }
     }
-    return buffer
+    return buffer.count == count ? buffer : nil
   }
 
-  /// Appends a message to the buffer.
+  /// Writes a message, or appends it to the buffer.
   func post(_ message: WorkerMessage, _ payload: [UInt8] = []) {
-    guard let frame = try? Frame.encode(message, payload) else { return }
-    state.withLock { state in
+    guard var frame = try? Frame.encode(message, payload) else { return }
+    let waits = state.withLock { state in
+      // What is being written counts too, so that messages stay in order.
+      if state.bytes == 0 { frame.moveReaderIndex(forwardBy: writeAtOnce(frame)) }
+      guard frame.readableBytes > 0 else { return false }
       state.frames.append(frame)
       state.bytes += frame.readableBytes
+      return true
     }
-    wake.signal()
+    if waits { wake.signal() }
+  }
+
+  /// Writes what the socket takes without waiting: waking the thread that writes costs more than a message.
+  ///
+  /// - Returns: the number of bytes that were written.
+  private func writeAtOnce(_ frame: ByteBuffer) -> Int {
+    frame.withUnsafeReadableBytes {
+      // An error is the thread's: it tries again.
+      max(0, Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)))
+    }
   }
 
   /// `false` if the buffer is full.
