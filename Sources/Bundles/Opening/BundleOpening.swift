@@ -179,7 +179,7 @@ final class BundleOpening: Sendable {
         damaged = nil
       case .askServer:
         // What was read still holds if nothing is waited for.
-        let isKnown = await loader.verifier?.hasValidAnswer ?? false
+        let isKnown = await loader.verifier?.validAnswer != nil
         if isKnown { found = candidates }
         await set(serverAnswer(candidates, isKnown: isKnown))
       case .askOtherSources: await set(otherSources())
@@ -417,11 +417,14 @@ final class BundleOpening: Sendable {
   private func manifestAnswer(_ verifier: LaunchVerifier, _ candidates: [StoredCandidate]) async -> ServerAnswer {
     waitsFor(verifier.source)
     do {
-      // If nothing is stored, the bundle is requested without its MD5 after this time.
-      guard
-        let verified = try await within(
+      // What is known needs no deadline, which takes tasks and a timer.
+      var known = await verifier.validAnswer
+      if known == nil {
+        known = try await within(
           until: deadline.began + patience, on: loader.time, { try await verifier.verified() })
-      else {
+      }
+      guard let verified = known else {
+        // If nothing is stored, the bundle is requested without its MD5 after this time.
         return ServerAnswer(word: .unknown, note: "the server's MD5s were not known after \(patience.inSeconds)")
       }
       do {

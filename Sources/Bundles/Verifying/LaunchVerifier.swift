@@ -111,7 +111,7 @@ package actor LaunchVerifier {
   /// - Parameter resting: `true` to send no request for 30 seconds after a failure.
   /// - Throws: ``SourceError``, ``StoreError``.
   package func verified(resting: Bool = true) async throws -> Verified {
-    if let last, isCurrent(since: last.at) { return last.verified }
+    if let validAnswer { return validAnswer }
     // A missing manifest is also an answer.
     if let lastFailure, case SourceError.noManifest = lastFailure.error, isCurrent(since: lastFailure.at) {
       throw lastFailure.error
@@ -122,8 +122,8 @@ package actor LaunchVerifier {
     return try await ask(conditionally: true)
   }
 
-  /// `true` if ``verified(resting:)`` answers from memory.
-  package var hasValidAnswer: Bool { last.map { isCurrent(since: $0.at) } ?? false }
+  /// The answer that ``verified(resting:)`` has in memory; `nil` if it would ask the server.
+  package var validAnswer: Verified? { last.flatMap { isCurrent(since: $0.at) ? $0.verified : nil } }
 
   /// The server's last answer in this launch; `nil` if it was not asked or did not answer. Sends no request.
   package var known: Verified? { last?.verified }
