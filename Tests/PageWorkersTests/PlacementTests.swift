@@ -29,6 +29,14 @@ import Testing
     #expect(Placement.choose([candidate(1, 2, calls: 2), candidate(2, 1, calls: 1)], warmWorkers: [1, 2]) == 2)
   }
 
+  @Test("the next run of a page goes to its worker, also while another is free")
+  func formerWorker() {
+    #expect(Placement.choose([candidate(1, 9, calls: 3), candidate(2, 0)], warmWorkers: [2], near: 1) == 1)
+    #expect(Placement.choose([candidate(1, 9, busy: 0.5), candidate(2, 0)], warmWorkers: [], near: 1) == 2)
+    #expect(Placement.choose([candidate(1, 9, memory: 0.9), candidate(2, 0)], warmWorkers: [], near: 1) == 2)
+    #expect(Placement.choose([candidate(2, 0)], warmWorkers: [], near: 1) == 2)
+  }
+
   @Test("a worker that is busy for long, or nearly full, gets no page")
   func suspectWorker() {
     #expect(Placement.choose([candidate(1, 0, busy: 0.5), candidate(2, 9)], warmWorkers: [1]) == 2)

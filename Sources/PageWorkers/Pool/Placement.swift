@@ -24,14 +24,18 @@ package enum Placement {
   /// The number of pages that a worker that ran the bundle may have above the least loaded one.
   private static let detour = 8
 
-  /// - Parameter warmWorkers: the workers that have run the bundle.
+  /// - Parameters:
+  ///   - warmWorkers: the workers that have run the bundle.
+  ///   - near: the worker of a former run, whose viewers then need not fetch the whole page; `nil` for none.
   /// - Returns: `nil` if no worker has memory for another page.
-  static func choose(_ candidates: [Candidate], warmWorkers: Set<Int>) -> Int? {
+  static func choose(_ candidates: [Candidate], warmWorkers: Set<Int>, near: Int? = nil) -> Int? {
     let roomy = candidates.filter { $0.memory < full }
     let sound = roomy.filter { $0.busy < suspicious }
     guard let free = least(sound) else {
       return roomy.min { ($0.busy, $0.memory, $0.id) < ($1.busy, $1.memory, $1.id) }?.id
     }
+    // Also while others run there: several pages may be saved at once.
+    if let near, sound.contains(where: { $0.id == near }) { return near }
     // Waiting for a warm worker while another is free gains nothing.
     let hot = sound.filter { warmWorkers.contains($0.id) && $0.calls <= free.calls && $0.pages <= free.pages + detour }
     return (least(hot) ?? free).id

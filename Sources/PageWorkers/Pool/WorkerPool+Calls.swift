@@ -231,8 +231,8 @@ extension WorkerPool {
   /// - Throws: ``WorkerError/noWorker`` if none becomes ready in time, ``WorkerError/noMemory(limit:)`` if all are
   ///   full, `CancellationError` if the caller has gone.
   ///
-  /// - Parameter other: a worker that is preferred; `nil` for those that have run the bundle.
-  func worker(for digest: SHA256Digest, near other: Int? = nil) async throws -> Worker {
+  /// - Parameter near: a worker that is preferred; `nil` for none.
+  func worker(for digest: SHA256Digest, near: Int? = nil) async throws -> Worker {
     let began = ContinuousClock.now
     let deadline = began + configuration.pageTime + .seconds(10)
     while !isStopping {
@@ -243,8 +243,9 @@ extension WorkerPool {
           memory: Double(worker.residentBytes + Int64(worker.calls) * Placement.pageBytes)
             / Double(configuration.memory))
       }
-      let warm = other.map { [$0] } ?? warmWorkers[digest] ?? []
-      if let chosen = Placement.choose(candidates, warmWorkers: warm), let worker = workers[chosen] {
+      if let chosen = Placement.choose(candidates, warmWorkers: warmWorkers[digest] ?? [], near: near),
+        let worker = workers[chosen]
+      {
         if warmWorkers.count >= Self.warmWorkersLimit { warmWorkers = [:] }
         warmWorkers[digest, default: []].insert(chosen)
         return worker
