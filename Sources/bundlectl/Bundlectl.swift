@@ -1,5 +1,6 @@
 import ArgumentParser
 import Blobs
+import CLinux
 import CurlTransport
 import Dispatch
 import Foundation
@@ -25,7 +26,12 @@ enum Program {
       exit(1)
     }
     // It always sends a request, but for a wrong usage: libcurl is loaded while the arguments are read and the store opens.
-    if command == "preload" { CurlTransport.loadAhead() }
+    if command == "preload" {
+      // The memory of a bundle's bytes is the next one's: the system would have to clear it each time.
+      _ = mallopt(M_TRIM_THRESHOLD, 16 << 20)
+      _ = mallopt(M_MMAP_THRESHOLD, 1 << 20)
+      CurlTransport.loadAhead()
+    }
     Task {
       await Bundlectl.main()
       exit(0)
