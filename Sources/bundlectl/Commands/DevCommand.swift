@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Foundation
 import HTTPTransport
 import Logging
