@@ -153,7 +153,7 @@ import Testing
         let more = "b.appendChild(d.createElement('text', { attr: { value: 'new' } })); b.appendChild(t)"
         func kept(_ label: String) -> String {
           """
-          return document.body.textContent === 'new\(label): 0' && first.isConnected && field.isConnected
+          return document.body.textContent.trim() === 'new\(label): 0' && first.isConnected && field.isConnected
             && first.textContent === '\(label): 0' && field.value === 'Ann' && document.activeElement === field
             && field.selectionStart === 1
           """
@@ -584,7 +584,7 @@ import Testing
             document.querySelectorAll('.live-question button')[\(button)].click()
             """)
           try await browser.becomes(
-            "return document.body.textContent === '\(answer)' && !document.querySelector('.live-question')")
+            "return document.body.textContent.trim() === '\(answer)' && !document.querySelector('.live-question')")
         }
       }
     }
