@@ -92,7 +92,7 @@ package final class ResponseStore: ResponseStoring {
     capacity = Atomic(options.capacity)
     index = try ResponseIndex(directory, readsAtOnce: options.readsAtOnce, logger: logger)
     uses = UseRecord(index, queues)
-    commits = Batcher(on: queues.writes, limit: 64, longestPause: .milliseconds(2)) { $0.commit($1) }
+    commits = Batcher(on: queues.writes, limit: 64) { $0.commit($1) }
     sweepDaily()
     if options.remembersKeys { queues.background { [weak self] in self?.readKeys() } }
   }
