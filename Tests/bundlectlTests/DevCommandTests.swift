@@ -105,7 +105,9 @@ import Testing
     let tests = folder.file("tests")
     let made = try await Command.run("replay", file, "--as-test", tests, environment: ["CI": ""])
     #expect(made.status == 0, "\(made.output)\(made.error)")
-    let test = try String(contentsOfFile: "\(tests)/home.test.json", encoding: .utf8)
+    // On a busy machine time passes between the inputs.
+    let test = try String(contentsOfFile: "\(tests)/home.test.json", encoding: .utf8).replacing(
+      /\ *{"advance": "[^"]*"},\n/, with: "")
     #expect(
       test.contains(
         #"    {"tap": "text=taps: 0"},\#n    {"input": ["input", "Ann"]},\#n    {"tap": "text=taps: 1"},\#n"#),
