@@ -4,7 +4,7 @@
 # deploy/compose.yml runs it with a store that stays, and a gateway. What draws pages, for --pictures, is in the image of
 #   docker build -t renderhost --build-arg PICTURES=yes .
 FROM swift:6.2-bookworm AS build
-RUN apt-get update && apt-get install -y --no-install-recommends make git
+RUN apt-get update && apt-get install -y --no-install-recommends make git python3
 WORKDIR /source
 COPY . .
 RUN make release && make install DESTDIR=/installed PREFIX=/usr

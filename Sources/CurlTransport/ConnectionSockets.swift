@@ -7,16 +7,18 @@ import HTTPTransport
 /// thread.
 ///
 /// A socket whose connection is idle stays registered: the next transfer on it most often waits for the same. libcurl
-/// tells of its connections' sockets when they open and close; of others, such as those of a name lookup, it tells no more
-/// than that it waits for them no longer.
+/// tells when it closes a connection's socket; of others, such as those of a name lookup, and, before 8.0, of those that it
+/// gives up while they connect, it tells no more than that it waits for them no longer.
 final class ConnectionSockets {
   private struct Socket {
     /// Those that libcurl waits for.
     var wanted: Directions = []
     /// Those that the descriptor has.
     var registered: Directions = []
-    /// `true` if libcurl tells when it closes the socket.
-    let isConnection: Bool
+    /// `true` for the socket of a connection.
+    var isConnection: Bool
+    /// `true` if something was to be received: the connection was made, and libcurl tells when it closes the socket.
+    var isMade = false
     /// The ends of the connection once a transfer of HTTP/1 has ended on it: libcurl 7.88 gives the socket only then.
     var ends: Ends?
   }
@@ -42,6 +44,7 @@ final class ConnectionSockets {
   private let epoll: Int32
   private let mailbox: Int32
   private var sockets: [Int32: Socket] = [:]
+  private var hasGivenUp = false
   private var socketsByEnds: [Ends: Int32] = [:]
   private var ready = [epoll_event](repeating: epoll_event(), count: 64)
   private var events: [Event] = []
@@ -84,7 +87,9 @@ final class ConnectionSockets {
   func wait(for socket: Int32, _ directions: Directions) {
     var known = sockets[socket] ?? Socket(isConnection: false)
     known.wanted = directions
-    if directions.isEmpty, !known.isConnection {
+    if directions.contains(.receiving) { known.isMade = true }
+    if directions.isEmpty, !(known.isConnection && known.isMade) {
+      if known.isConnection { hasGivenUp = true }
       // It may be closed by now.
       if !known.registered.isEmpty { control(EPOLL_CTL_DEL, socket, 0) }
       sockets[socket] = nil
@@ -92,6 +97,12 @@ final class ConnectionSockets {
     }
     if !directions.isEmpty { register(socket, &known) }
     sockets[socket] = known
+  }
+
+  /// Returns `true` if libcurl has given up an address since the last call: the socket of a connection that was not made.
+  func takeGivenUp() -> Bool {
+    defer { hasGivenUp = false }
+    return hasGivenUp
   }
 
   private func register(_ socket: Int32, _ known: inout Socket) {
@@ -146,8 +157,8 @@ final class ConnectionSockets {
     var socket: curl_socket_t = -1
     var (version, port, ownPort) = (0, 0, 0)
     var address: UnsafeMutableRawPointer?
-    guard pk_getinfo_socket(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, let known = sockets[socket],
-      known.ends == nil,
+    guard pk_getinfo_socket(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, socket >= 0,
+      sockets[socket]?.ends == nil,
       // On HTTP/2 connections, frames of other streams and of the server may arrive at any time.
       pk_getinfo_long(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK, version < pk_http_version_2_0,
       pk_getinfo_long(easy, CURLINFO_PRIMARY_PORT, &port) == CURLE_OK,
@@ -156,7 +167,10 @@ final class ConnectionSockets {
     else { return }
     let text = String(cString: UnsafePointer(address.assumingMemoryBound(to: CChar.self)))
     let ends = Ends(address: text, port: port, ownPort: ownPort)
-    sockets[socket]?.ends = ends
+    // The whole response may have been there before libcurl waited for it.
+    var known = sockets[socket] ?? Socket(isConnection: true)
+    (known.isConnection, known.isMade, known.ends) = (true, true, ends)
+    sockets[socket] = known
     socketsByEnds[ends] = socket
   }
 

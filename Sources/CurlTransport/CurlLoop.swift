@@ -57,6 +57,8 @@ final class CurlLoop {
         return 0
       }, context)
     while true {
+      // What has ended gets no more commands: libcurl would take them for wrong calls.
+      collectFinished()
       for command in mailbox.removeAll() { handle(command) }
       if isStopping { break }
       let now = ContinuousClock.now
@@ -92,6 +94,8 @@ final class CurlLoop {
     let received = directions.contains(.receiving) ? CURL_CSELECT_IN : 0
     curl_multi_socket_action(
       multi, socket, received | (directions.contains(.sending) ? CURL_CSELECT_OUT : 0), &running)
+    // libcurl 7.88 opens the next address's socket when it runs the transfer the next time, for which it sets no timer.
+    if sockets.takeGivenUp() { curl_multi_socket_all(multi, &running) }
   }
 
   /// The milliseconds until the next time of libcurl's, or of a transfer.

@@ -408,6 +408,8 @@
       return element;
     });
     shade.addEventListener("keydown", (event) => {
+      // An input method takes these keys for itself.
+      if (event.isComposing) return;
       if (event.key === "Escape") choose(first, buttons.length - 1, field?.value);
       if (event.key === "Enter" && event.target === field) choose(first, 0, field.value);
     });
@@ -422,8 +424,13 @@
     answered(question);
     try {
       const answer = await ask("POST", `/pages/${page.id}/live/answer`, { id: question.id, button, text });
-      if (!answer.ok) console.warn(await reason(answer));
-    } catch (error) { console.warn(`an answer was lost: ${error.message}`); }
+      if (answer.ok) return;
+      console.warn(await reason(answer));
+      if (answer.status === 503) addQuestion(question);
+    } catch (error) {
+      console.warn(`an answer was lost: ${error.message}`);
+      addQuestion(question);
+    }
   };
   const addQuestion = (question) => {
     if (questions.some(({ id }) => id === question.id)) return;

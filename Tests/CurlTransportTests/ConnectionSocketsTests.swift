@@ -82,6 +82,31 @@ struct ConnectionSocketsTests {
     }
   }
 
+  @Test("an address is given up if its socket was never waited for to receive")
+  func givenUp() throws {
+    let (ours, other) = try Self.pair()
+    defer { for socket in [ours, other] { close(socket) } }
+    sockets.opened(ours)
+    sockets.wait(for: ours, .sending)
+    #expect(!sockets.takeGivenUp())
+    sockets.wait(for: ours, [])
+    #expect(sockets.takeGivenUp() && !sockets.takeGivenUp())
+    // libcurl has closed it, and the number is another one's now.
+    #expect(come(milliseconds: 0).isEmpty)
+    sockets.opened(ours)
+    sockets.wait(for: ours, .sending)
+    #expect(come() == [ours])
+    sockets.wait(for: ours, .receiving)
+    sockets.wait(for: ours, [])
+    #expect(!sockets.takeGivenUp())
+    // Those that are no connections are left without a word.
+    let (lookup, end) = try Self.pair()
+    defer { for socket in [lookup, end] { close(socket) } }
+    sockets.wait(for: lookup, .sending)
+    sockets.wait(for: lookup, [])
+    #expect(!sockets.takeGivenUp())
+  }
+
   @Test("commands that are posted before any is taken wake the thread once")
   func wakeUps() throws {
     func count() -> UInt64 {

@@ -3,6 +3,8 @@
 
 // curl.h otherwise replaces its variadic functions by type-checking macros.
 #define CURL_DISABLE_TYPECHECK
+// curl_multi_socket_all is: nothing else runs a transfer that waits for nothing.
+#define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 
 // The part of libcurl that CurlTransport uses. The library is loaded by `pk_load_curl`, and not linked: with those that it

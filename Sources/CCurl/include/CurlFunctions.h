@@ -23,6 +23,7 @@ FUNCTION(CURLMcode, curl_multi_add_handle, (CURLM *multi, CURL *easy), (multi, e
 FUNCTION(CURLMcode, curl_multi_remove_handle, (CURLM *multi, CURL *easy), (multi, easy))
 FUNCTION(CURLMcode, curl_multi_socket_action,
     (CURLM *multi, curl_socket_t socket, int events, int *running), (multi, socket, events, running))
+FUNCTION(CURLMcode, curl_multi_socket_all, (CURLM *multi, int *running), (multi, running))
 FUNCTION(CURLMsg *, curl_multi_info_read, (CURLM *multi, int *left), (multi, left))
 FUNCTION(const char *, curl_multi_strerror, (CURLMcode code), (code))
 

@@ -174,14 +174,15 @@ final class PageNumbers: Sendable {
     /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
     /// What its script asks its viewers.
-    let questions = ViewerQuestions()
+    let questions: ViewerQuestions
     private let embedded = EmbeddedBundles()
 
     init(
-      url: PageURL, view: ReleaseView?, location: String, log: EventLog?, live: EventLog?, patches: EventLog? = nil
+      url: PageURL, view: ReleaseView?, location: String, log: EventLog?, live: EventLog?, patches: EventLog? = nil,
+      answers: [ViewerQuestions.Given] = []
     ) {
       (self.url, self.view, self.location, self.log) = (url, view, location, log)
-      (self.live, self.patches) = (live, patches)
+      (self.live, self.patches, questions) = (live, patches, ViewerQuestions(after: answers))
     }
 
     /// Records the bundle of an embedded page.

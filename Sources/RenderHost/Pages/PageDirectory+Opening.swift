@@ -75,7 +75,9 @@ extension PageDirectory {
         opening.inputs = inputs
         opening.former = pages[id]?.isFollowed == true ? former.number : nil
         // A page that is pushed again by the same input has been pushed before.
-        return try await run(target, opening, former.log, inputs == nil ? former.live : nil, patches: former.live)
+        return try await run(
+          target, opening, former.log, inputs == nil ? former.live : nil, patches: former.live,
+          answers: inputs == nil ? [] : numbers[former.number]?.questions.given ?? [])
       }
       guard let old = pages[id]?.number else {
         numbers.remove(number)
@@ -202,13 +204,14 @@ extension PageDirectory {
 
   func run(
     _ target: Target, _ opening: PageOpening, _ log: EventLog? = nil, _ live: EventLog? = nil,
-    patches: EventLog? = nil
+    patches: EventLog? = nil, answers: [ViewerQuestions.Given] = []
   ) async throws -> (UInt64, PageReply, [UInt8]) {
     var tries = 0
     while true {
       let number = numbers.add(
         .init(
-          url: target.url, view: target.bundle.view, location: target.location, log: log, live: live, patches: patches))
+          url: target.url, view: target.bundle.view, location: target.location, log: log, live: live, patches: patches,
+          answers: answers))
       do {
         let (reply, seen) = try await pool.open(
           number, opening, target.bundle.bytes, target.bundle.sha256, for: target.caller, location: target.location)

@@ -24,6 +24,8 @@ final class RunRecordings: Sendable {
     private(set) var isWhole = true
     /// `true` if that is the end of the recording.
     private(set) var hasEnded = false
+    /// The first byte of its last line; `nil` before there is one.
+    private var lineStart: UInt8?
 
     init(_ file: RecordingFile) { self.file = file }
 
@@ -33,10 +35,9 @@ final class RunRecordings: Sendable {
       file.append(bytes)
       let lineEnd = UInt8(ascii: "\n")
       let before = bytes.dropLast().lastIndex(of: lineEnd)
-      if before != nil || isWhole {
-        hasEnded = last == lineEnd && bytes[before.map { $0 + 1 } ?? 0] == RecordingLine.end.rawValue
-      }
+      if before != nil || isWhole { lineStart = bytes[before.map { $0 + 1 } ?? 0] }
       isWhole = last == lineEnd
+      hasEnded = isWhole && lineStart == RecordingLine.end.rawValue
     }
 
     /// Appends the end, if there is none. A recording whose last line is not whole was cut off.

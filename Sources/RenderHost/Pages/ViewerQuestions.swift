@@ -14,63 +14,123 @@ struct ViewerAnswer: Decodable, Sendable {
 
 /// The questions of a run of a page, by the module `modal`, that wait for its viewers. The first answer counts.
 final class ViewerQuestions: Sendable {
-  /// The limit of questions that wait; further ones get the first button at once.
-  static let countLimit = 16
-  /// The limits of a text and of a button's title, in characters.
+  /// The limit of questions that wait; further ones get the first button at once. A worker has 256 questions of all kinds.
+  static let countLimit = 4
+  /// The limits of a text and of a button's title, in bytes of UTF-8.
   static let (textLimit, titleLimit) = (10_000, 100)
   /// The time after which a question gets its first button.
   private static let patience: Duration = .seconds(600)
+  /// The answers that are remembered.
+  private static let givenLimit = 256
+
+  /// An answer that was given, for a run in which the page's inputs are done again.
+  struct Given: Sendable {
+    /// Of the question.
+    fileprivate let kind: PageMessage.Kind
+    fileprivate let text: String
+    fileprivate let button: Int
+    fileprivate let answer: String
+  }
 
   private struct Question {
-    let message: PageMessage
+    let json: [UInt8]
+    let buttons: Int
     let answer: AsyncStream<ViewerAnswer>.Continuation
+  }
+
+  private struct State {
+    var waiting: [Int: Question] = [:]
+    var hasEnded = false
+    /// The answers of this run, the oldest first.
+    var given: [Given] = []
+    /// Those of the run before that are not given again yet.
+    var former: [Given]
   }
 
   /// Questions of all pages have other ids.
   private static let lastID = Mutex(0)
-  private let state = Mutex<(waiting: [Int: Question], hasEnded: Bool)>(([:], false))
+  private let state: Mutex<State>
 
-  /// Asks the viewers. Without any, the answer is the first button.
+  /// - Parameter former: the answers of the run before, whose inputs are done again: until there are viewers, a question
+  ///   with the same text gets the same answer, so that nothing happens that its user has refused.
+  init(after former: [Given] = []) { state = Mutex(State(former: former)) }
+
+  /// The answers of this run.
+  var given: [Given] { state.withLock(\.given) }
+
+  /// Asks the viewers. Without any, the answer is that of the run before, or the first button.
   ///
   /// - Parameter live: tells the viewers; `nil` if there can be none.
   func ask(_ message: PageMessage, in live: EventLog?) async -> PageAnswer {
-    guard let live, live.watchers > 0, !message.buttons.isEmpty else { return .agreed(to: message) }
-    let (answers, answer) = AsyncStream.makeStream(of: ViewerAnswer.self, bufferingPolicy: .bufferingNewest(1))
+    let question = message.cut
+    let given: Given
+    if let live, live.watchers > 0, !question.buttons.isEmpty {
+      let answer = await answer(to: question, in: live)
+      given = Given(
+        kind: question.kind, text: question.text, button: answer?.button ?? 0,
+        answer: answer.map { $0.text ?? "" } ?? question.preset ?? "")
+    } else {
+      given =
+        former(question) ?? Given(kind: question.kind, text: question.text, button: 0, answer: question.preset ?? "")
+    }
+    state.withLock { state in
+      if state.given.count >= Self.givenLimit { state.given.removeFirst() }
+      state.given.append(given)
+    }
+    return .chosen(button: given.button, text: given.answer)
+  }
+
+  private func former(_ question: PageMessage) -> Given? {
+    state.withLock { state in
+      let place = state.former.firstIndex {
+        $0.kind == question.kind && $0.text == question.text && $0.button < max(question.buttons.count, 1)
+      }
+      return place.map { state.former.remove(at: $0) }
+    }
+  }
+
+  /// - Returns: `nil` if there is none in time, or too many questions wait.
+  private func answer(to question: PageMessage, in live: EventLog) async -> ViewerAnswer? {
+    let (answers, answer) = AsyncStream.makeStream(of: ViewerAnswer.self)
     let id = Self.lastID.withLock { last in
       last += 1
       return last
     }
+    let json = Self.json(id, question)
     let isAsked = state.withLock { state in
       guard !state.hasEnded, state.waiting.count < Self.countLimit else { return false }
-      state.waiting[id] = Question(message: message, answer: answer)
+      state.waiting[id] = Question(json: json, buttons: question.buttons.count, answer: answer)
       return true
     }
-    guard isAsked else { return .agreed(to: message) }
-    live.append(LiveEvent.question, Self.json(id, message))
+    guard isAsked else { return nil }
+    live.append(LiveEvent.question, json)
     let found = try? await within(Self.patience) { () -> ViewerAnswer? in
       for await answer in answers { return answer }
       return nil
     }
     state.withLock { _ = $0.waiting.removeValue(forKey: id) }
     live.append(LiveEvent.answered, JSONValue.object(["id": .integer(Int64(id))]).text)
-    guard let answer = found ?? nil else { return .agreed(to: message) }
-    return .chosen(button: answer.button, text: answer.text ?? "")
+    return found ?? nil
   }
 
-  /// Takes a viewer's answer.
+  /// Takes a viewer's answer. The question waits for no other one then.
   ///
   /// - Throws: ``PageFailure`` if it fits no question that waits.
   func take(_ answer: ViewerAnswer) throws {
-    guard let question = state.withLock({ $0.waiting[answer.id] }) else {
-      throw PageFailure.bundle(status: 404, reason: "no question \(answer.id) of the page waits for an answer")
-    }
-    let count = question.message.buttons.count
-    guard (0..<count).contains(answer.button) else {
-      throw PageFailure.badRequest("the question has the buttons 0 to \(count - 1), and no button \(answer.button)")
-    }
-    guard answer.text?.count ?? 0 <= Self.textLimit else {
-      throw PageFailure.badRequest(
-        "the text has \(answer.text?.count ?? 0) characters, and the limit is \(Self.textLimit)")
+    let question = try state.withLock { state in
+      guard let question = state.waiting[answer.id] else {
+        throw PageFailure.bundle(status: 404, reason: "no question \(answer.id) of the page waits for an answer")
+      }
+      guard (0..<question.buttons).contains(answer.button) else {
+        throw PageFailure.badRequest(
+          "the question has the buttons 0 to \(question.buttons - 1), and no button \(answer.button)")
+      }
+      let count = answer.text?.utf8.count ?? 0
+      guard count <= Self.textLimit else {
+        throw PageFailure.badRequest("the text has \(count) bytes, and the limit is \(Self.textLimit)")
+      }
+      state.waiting[answer.id] = nil
+      return question
     }
     question.answer.yield(answer)
   }
@@ -85,16 +145,32 @@ final class ViewerQuestions: Sendable {
   }
 
   /// The details of ``LiveEvent/question`` of each question that waits, the oldest first.
-  var present: [[UInt8]] {
-    state.withLock(\.waiting).sorted { $0.key < $1.key }.map { Self.json($0, $1.message) }
-  }
+  var present: [[UInt8]] { state.withLock(\.waiting).sorted { $0.key < $1.key }.map(\.value.json) }
 
-  private static func json(_ id: Int, _ message: PageMessage) -> [UInt8] {
-    let buttons = message.buttons.map { JSONValue.string(String($0.prefix(titleLimit))) }
-    return JSONValue.object([
-      "id": .integer(Int64(id)), "kind": .string(message.kind.rawValue),
-      "text": .string(String(message.text.prefix(textLimit))), "buttons": .array(buttons),
-      "preset": .string(String((message.preset ?? "").prefix(textLimit))),
+  private static func json(_ id: Int, _ question: PageMessage) -> [UInt8] {
+    JSONValue.object([
+      "id": .integer(Int64(id)), "kind": .string(question.kind.rawValue), "text": .string(question.text),
+      "buttons": .array(question.buttons.map { .string($0) }), "preset": .string(question.preset ?? ""),
     ]).text
+  }
+}
+
+extension PageMessage {
+  /// Its texts within the limits of what viewers are shown.
+  fileprivate var cut: PageMessage {
+    PageMessage(
+      kind: kind, text: text.cut(toBytes: ViewerQuestions.textLimit),
+      buttons: buttons.prefix(8).map { $0.cut(toBytes: ViewerQuestions.titleLimit) },
+      preset: preset?.cut(toBytes: ViewerQuestions.textLimit))
+  }
+}
+
+extension String {
+  /// The beginning of the text, of so many bytes of UTF-8 at most.
+  fileprivate func cut(toBytes limit: Int) -> String {
+    guard utf8.count > limit else { return self }
+    var end = utf8.index(startIndex, offsetBy: limit)
+    while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+    return String(self[..<end])
   }
 }

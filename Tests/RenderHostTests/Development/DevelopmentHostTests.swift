@@ -568,6 +568,41 @@ import Testing
     }
   }
 
+  @Test("a question gets the answer that it had while a saved page's inputs are done again")
+  func repeatedAnswers() async throws {
+    let script = Script.page(
+      """
+      var all = '', t = d.createElement('text', { attr: { value: 'ask' } })
+      t.addEvent('click', function () {
+        weex.requireModule('modal').confirm({ message: 'Sure?', okTitle: 'Yes', cancelTitle: 'No' }, function (r) {
+          all += r; t.setAttr('value', 'said ' + all)
+        })
+      })
+      b.appendChild(t)
+      """)
+    try await running(["home.js": script]) { host in
+      let id = try await host.open("home")
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      var told = try await viewer.read(until: "retry:")
+      for (button, said) in [(1, "said No"), (0, "said NoYes")] {
+        try await host.tap(id)
+        for _ in 1...100 where !told.contains(/event: question\n.*"id":\d+.*\n/) {
+          told += try await viewer.read(until: "\n")
+        }
+        let number = try #require(told.firstMatch(of: /event: question\n.*"id":(\d+)/)?.1, "\(told)")
+        let answer = #"{"id":\#(number),"button":\#(button)}"#
+        #expect(try await host.ask("POST", "/pages/\(id)/live/answer", answer).status == 204)
+        try await host.untilView(of: id, has: said)
+        told = ""
+      }
+      try host.save(script + "\n// later", as: "home.js")
+      #expect(try await host.reload(1) == (2, nil))
+      // The question of the last input may be asked anew.
+      try await host.untilView(of: id, has: "said No")
+    }
+  }
+
   @Test("a browser shows a question of the page, and takes the text and the button")
   func questionInBrowser() async throws {
     let script = Self.question("prompt({ message: 'Name?', default: 'Bob' }", "r.result + ' ' + r.data")
