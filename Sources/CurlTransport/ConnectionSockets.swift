@@ -7,11 +7,11 @@ import HTTPTransport
 /// thread.
 ///
 /// A socket whose connection is idle stays registered: the next transfer on it most often waits for the same. libcurl
-/// tells when it closes a connection's socket; of others, such as those of a name lookup, and, before 8.0, of those that it
+/// tells when it closes a connection's socket; of others, such as those of a name lookup, and, in 7.88, of those that it
 /// gives up while they connect, it tells no more than that it waits for them no longer.
 final class ConnectionSockets {
   private struct Socket {
-    /// Those that libcurl waits for.
+    /// The directions that libcurl waits for.
     var wanted: Directions = []
     /// Those that the descriptor has.
     var registered: Directions = []
@@ -38,7 +38,7 @@ final class ConnectionSockets {
     static let sending = Directions(rawValue: UInt32(EPOLLOUT.rawValue))
   }
 
-  /// What has come for a socket.
+  /// A socket, and the directions in which something has come.
   typealias Event = (socket: Int32, directions: Directions)
 
   private let epoll: Int32

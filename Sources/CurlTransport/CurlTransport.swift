@@ -56,7 +56,7 @@ public final class CurlTransport: CallbackTransporting {
   public init(_ configuration: Configuration = Configuration()) throws {
     let mailbox = try CurlMailbox()
     self.mailbox = mailbox
-    // The thread alone uses it.
+    // The thread alone uses both from the moment that it begins.
     nonisolated(unsafe) let multi = try CurlMailbox.handle { curl_multi_init() }
     do {
       nonisolated(unsafe) let loop = try CurlLoop(multi: multi, mailbox: mailbox, configuration: configuration)

@@ -1,6 +1,6 @@
 /// Limits the events of a client or process, such as lines that it logs, in periods. A pure value.
 package struct EventRate: Sendable {
-  /// What an event is beside the limit.
+  /// The place of an event within the limit or beyond it.
   package enum Verdict: Sendable {
     case permitted
     /// The first one of a period beyond the limit.

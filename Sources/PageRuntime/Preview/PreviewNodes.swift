@@ -30,7 +30,7 @@ package struct PreviewNodes: Sendable {
     /// Returns `true` if a change of attributes and text turns the other one into this one.
     func canReplace(_ other: Shown) -> Bool { tag == other.tag && dots == other.dots && columns == other.columns }
 
-    /// What it shows, without its ref, is part of a hash.
+    /// Adds the appearance to a hash, without the ref.
     func hash(into hasher: inout Hasher) {
       for text in [tag, value, dots] { hasher.combine(text) }
       hasher.combine(columns)

@@ -173,7 +173,7 @@ final class PageNumbers: Sendable {
     let patches: EventLog?
     /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
-    /// What its script asks its viewers.
+    /// The questions of its script for its viewers.
     let questions: ViewerQuestions
     private let embedded = EmbeddedBundles()
 

@@ -254,7 +254,8 @@ struct LiveRoutes: Sendable {
     return Response(status: .noContent)
   }
 
-  /// What a viewer that begins to read may have missed: the overlay of developer tools, and questions that wait.
+  /// The events that a viewer which begins to read may have missed: the overlay of developer tools, and questions that
+  /// wait.
   ///
   /// - Parameter place: the id of the last event that the viewer has.
   private func present(_ page: OpenedPage, at place: Int) -> [EventLog.Event] {

@@ -238,8 +238,8 @@ final class PromptHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var isUnflushed = false
   private var current: Current?
   private var lastNumber: UInt64 = 0
-  /// What came while an answer was on its way: the rest of its read and one more of the connection, or all that the client
-  /// has sent if it has closed its side.
+  /// The parts that came while an answer was on its way: the rest of its read and one more of the connection, or all that
+  /// the client has sent if it has closed its side.
   private var held = CircularBuffer<HTTPRequestPart>()
   private var heldError: (any Error)?
   private var holdsRead = false
