@@ -28,6 +28,7 @@ package struct InspectorSession: Sendable {
   private var console: [ScriptValue] = []
   private var showsConsole = false
   private var showsScripts = false
+  private var requests: [InspectedExchange] = []
   private var showsRequests = false
   private var lastException = 0
   /// The overlay that the page's viewers are to show, and the one that they were told of last.
@@ -43,6 +44,8 @@ package struct InspectorSession: Sendable {
   private static let numberLimit = 1_000
   /// The largest number of lines of the console that are kept for a debugger that does not want them yet.
   private static let lineLimit = 1_000
+  /// The largest number of steps of requests that are kept for such a debugger. A request has three.
+  private static let stepLimit = 300
 
   /// The request that waits for an answer of the page.
   private enum Waiting {
@@ -259,6 +262,8 @@ package struct InspectorSession: Sendable {
     case "Page.reload": ask(.reload, .reload(id))
     case "Network.enable":
       showsRequests = true
+      for step in requests { tell(step) }
+      requests = []
       reply(id)
     case "Network.getResponseBody":
       guard let request = params["requestId"].string, request.utf8.count <= 100 else { throw Self.missing("requestId") }
@@ -598,7 +603,11 @@ package struct InspectorSession: Sendable {
   // MARK: Requests of the page
 
   private mutating func tell(_ exchange: InspectedExchange) {
-    guard showsRequests else { return }
+    guard showsRequests else {
+      requests.append(exchange)
+      if requests.count > Self.stepLimit { requests.removeFirst() }
+      return
+    }
     for event in exchange.events(document: script.url, loader: "\(id).\(context)") { tell(event.method, event.params) }
   }
 

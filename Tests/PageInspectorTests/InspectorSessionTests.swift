@@ -447,8 +447,6 @@ import Testing
           InspectedExchange(
             id: "r1", url: "https://a.example/x", type: "fetch", isFromCache: isFromCache, time: 2_000, step)))
     }
-    hear(.began(method: "GET", fields: []))
-    #expect(debugger.events("Network.requestWillBeSent").isEmpty)
     _ = try debugger.ask("Network.enable")
     hear(.began(method: "POST", fields: [["A", "1"], ["A", "2"], ["odd"]]))
     hear(
@@ -472,6 +470,22 @@ import Testing
       ])
     #expect(try debugger.ask("Network.getResponseBody", ["requestId": "x"])["error"]["code"].int == -32_000)
     #expect(try debugger.ask("Network.getResponseBody", ["requestId": 1])["error"]["code"].int == -32_602)
+  }
+
+  @Test("steps of requests wait until the debugger wants them, the newest 300")
+  func earlyRequests() throws {
+    let debugger = try Self.page()
+    for number in 1...301 {
+      debugger.hear(
+        .exchange(
+          InspectedExchange(
+            id: "r\(number)", url: "https://a.example/x", type: "fetch", isFromCache: false, time: 2_000,
+            .began(method: "GET", fields: []))))
+    }
+    #expect(debugger.events("Network.requestWillBeSent").isEmpty)
+    for _ in 1...2 { _ = try debugger.ask("Network.enable") }
+    let told = debugger.events("Network.requestWillBeSent").map { $0["requestId"].string }
+    #expect(told == (2...301).map { "r\($0)" })
   }
 
   @Test("a page that begins anew has another context, script and document, over the same session")

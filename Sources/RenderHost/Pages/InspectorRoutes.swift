@@ -104,12 +104,12 @@ struct InspectorRoutes: Sendable {
         return try await writer.finish(nil)
       }
       defer { log.removeWatcher() }
+      let requests = log.traffic.map { PageNews($0.log, after: $0.log.lastID) }
       _ = log.traffic?.log.addWatcher(limit: .max)
       defer { log.traffic?.log.removeWatcher() }
       let session = InspectorSession(
         id: Hex.encode(UInt64.random(in: .min ... .max)), script: bundle, methods: methods)
       let news = PageNews(log)
-      let requests = log.traffic.map { PageNews($0.log, after: $0.log.lastID) }
       let connection = InspectorConnection(
         read: { try await bytes.next() },
         news: [{ await news.next(within: Self.silence) { await script(of: id) } }]

@@ -102,6 +102,9 @@ struct DeveloperToolsTests {
     try await running(methods: methods, panel: "network") { farm, id, frontend in
       farm.origin.serve("/api", Array("hello".utf8), contentType: "text/plain", headers: [.cacheControl: "max-age=60"])
       try await frontend.shows(["Status"])
+      // The panel is shown before the frontend is connected, from when on requests are recorded.
+      let log = try await farm.log(of: id)
+      try await farm.until { log.watchers > 0 && log.traffic.map { $0.log.watchers > 0 } ?? false }
       let expression =
         "weex.requireModule('stream').fetch({ url: '\(farm.origin.url(for: "/api"))', type: 'text' }, function () {})"
       for expected in ["200", "(disk cache)"] {
