@@ -465,6 +465,7 @@ let package = Package(
       dependencies: [
         "bundlectl", "PageKit", "PageWorkers", "PageTesting", "TestServers", "TestSupport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       exclude: ["Fixtures"], swiftSettings: relaxed),
   ]

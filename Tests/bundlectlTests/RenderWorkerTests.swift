@@ -1,9 +1,10 @@
 import Foundation
+import NIOCore
 import PageKit
 import PageTesting
-import PageWorkers
 import Testing
 
+@testable import PageWorkers
 @testable import bundlectl
 
 /// Pages in separate processes: the ends of hostile ones, and the same output as in the command's own process.
@@ -186,6 +187,42 @@ struct RenderWorkerTests {
       let fault = await page.end()
       #expect(
         fault?.message.contains("was stopped: the worker process has ended") == true, "\(String(describing: fault))")
+    }
+    await host.shutDown()
+  }
+
+  @Test("a page is opened once more if the engine's alarm has ended its process, and is then reported like others")
+  func alarmFault() async throws {
+    let folder = try TemporaryDirectory()
+    try Data(Self.body.utf8).write(to: URL(fileURLWithPath: folder.file("a.js")))
+    let url = try #require(PageURL(filePath: folder.file("a.js")))
+    let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
+    let ready = try Frame.encode(WorkerMessage.ready(ConfinementReport()))
+    try Data(ready.readableBytesView).write(to: URL(fileURLWithPath: folder.file("ready")))
+    for (count, text) in [(1, nil), (2, "it ended by signal 6 (Aborted)")] {
+      // So many processes end as soon as they were told to open a page.
+      let script = """
+        #!/bin/sh
+        cd '\(folder.path)'
+        for number in $(seq \(count)); do
+          mkdir "\(count).$number" 2>/dev/null || continue
+          cat ready >&3
+          while ! dd bs=65536 count=1 <&3 2>/dev/null | grep -q '"open"'; do :; done
+          echo 'libjavascriptcoregtk-4.1.so.0(_ZN3JSC7VMTraps25requestThreadStopIfNeededEj+0x1de)[0x7f]' >&2
+          kill -6 $$
+        done
+        exec '\(Command.executable.path)' "$@"
+
+        """
+      let program = folder.file("worker.\(count)")
+      try Data(script.utf8).write(to: URL(fileURLWithPath: program))
+      chmod(program, 0o700)
+      let page = WorkerPage(
+        Self.request(url), on: host, NoticeListener(nil), WorkerLimits(time: .seconds(60), memory: 256 << 20),
+        executable: program)
+      let fault = try await page.open()
+      #expect(fault == nil ? text == nil : fault?.message.contains(text ?? "-") == true, "\(fault?.message ?? "")")
+      _ = await page.end()
     }
     await host.shutDown()
   }

@@ -4,7 +4,8 @@ import Logging
 import PageKit
 
 extension WorkerPool {
-  /// Opens a page in the most suitable worker.
+  /// Opens a page in the most suitable worker. Where a command's only worker has ended by ``KillReason/isAlarmFault``, the
+  /// page is opened once more, in another one.
   ///
   /// - Parameters:
   ///   - caller: the caller for whom the page opens; what it does with the page later is its input.
@@ -15,6 +16,19 @@ extension WorkerPool {
     location: String
   ) async throws -> WorkerLink.Reply {
     if let entry = barred.entry(digest, for: caller.client, at: configuration.now()) { throw WorkerError.barred(entry) }
+    do {
+      return try await openOnce(page, opening, source, digest, for: caller, location: location)
+    } catch WorkerError.ended(let reason, _)
+      where reason.isAlarmFault && !configuration.keepsWorkers && !opening.isRecorded
+    {
+      return try await openOnce(page, opening, source, digest, for: caller, location: location)
+    }
+  }
+
+  private func openOnce(
+    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, for caller: PageCaller,
+    location: String
+  ) async throws -> WorkerLink.Reply {
     let worker = try await worker(for: digest, near: opening.former.flatMap(home))
     if let engineProblem { throw WorkerError.cannotRun(engineProblem) }
     workers[worker.id]?.pages.insert(page)

@@ -135,6 +135,8 @@ package actor WorkerPool: Service {
   private var slotCount = 0
   /// The reason why the worker that ended last did.
   package private(set) var lastEnd: KillReason?
+  /// `true` if the engine's fault has cost a pool its only worker, and another one was started for it.
+  private var isReplaced = false
   private(set) var isStopping = false
   private let orders: AsyncStream<Duration>
   private let order: AsyncStream<Duration>.Continuation
@@ -283,7 +285,8 @@ package actor WorkerPool: Service {
     updateAdmission()
     let (how, lastWords) = await spawner.end(worker.process)
     let found = reason ?? .ended("\(how)", lastWords: lastWords)
-    if worker.link.recordEnd(found, culprits: Self.culprits(of: how, worker)) {
+    let culprits = found.isAlarmFault ? [] : Self.culprits(of: how, worker)
+    if worker.link.recordEnd(found, culprits: culprits) {
       logger.warning("a worker has ended: \(found)", metadata: ["worker": "\(id)"])
     }
     failedStarts = wasReady ? 0 : failedStarts + 1
@@ -292,6 +295,11 @@ package actor WorkerPool: Service {
     let pages = workers.removeValue(forKey: id)?.pages ?? []
     let (why, culprits) = worker.link.end ?? (found, [])
     lastEnd = why
+    if why.isAlarmFault, !configuration.keepsWorkers, !isReplaced {
+      isReplaced = true
+      startsUnderWay += 1
+      order.yield(.zero)
+    }
     if why != .shutdown {
       kills[worker.slot, default: 0] += 1
       killed(why, culprits.compactMap { assignments[$0]?.location })

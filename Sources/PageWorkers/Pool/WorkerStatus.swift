@@ -144,6 +144,12 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     }
   }
 
+  /// `true` if the engine's own alarm has ended the process, which is no page's fault: an assertion of JavaScriptCore
+  /// 2.50.6 fails if an alarm comes at the moment when another one is being handled.
+  var isAlarmFault: Bool {
+    if case .ended(_, let lastWords) = self { lastWords.contains("VMTraps25requestThreadStopIfNeeded") } else { false }
+  }
+
   /// The name for metrics.
   package var name: String {
     switch self {
