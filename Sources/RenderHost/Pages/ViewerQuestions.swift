@@ -26,10 +26,21 @@ final class ViewerQuestions: Sendable {
   /// An answer that was given, for a run in which the page's inputs are done again.
   struct Given: Sendable {
     /// Of the question.
-    fileprivate let kind: PageMessage.Kind
-    fileprivate let text: String
-    fileprivate let button: Int
-    fileprivate let answer: String
+    private let kind: PageMessage.Kind
+    private let text: String
+    fileprivate let answer: PageAnswer
+
+    /// - Parameter answer: `nil` if no viewer has answered: the first button counts, and the preset text.
+    fileprivate init(_ answer: ViewerAnswer?, to question: PageMessage) {
+      (kind, text) = (question.kind, question.text)
+      self.answer = answer.map { .chosen(button: $0.button, text: $0.text ?? "") } ?? .agreed(to: question)
+    }
+
+    /// `true` if the question is the same, and has the button.
+    fileprivate func fits(_ question: PageMessage) -> Bool {
+      guard kind == question.kind, text == question.text, case .chosen(let button, _) = answer else { return false }
+      return button < max(question.buttons.count, 1)
+    }
   }
 
   private struct Question {
@@ -65,27 +76,20 @@ final class ViewerQuestions: Sendable {
     let question = message.cut
     let given: Given
     if let live, live.watchers > 0, !question.buttons.isEmpty {
-      let answer = await answer(to: question, in: live)
-      given = Given(
-        kind: question.kind, text: question.text, button: answer?.button ?? 0,
-        answer: answer.map { $0.text ?? "" } ?? question.preset ?? "")
+      given = Given(await answer(to: question, in: live), to: question)
     } else {
-      given =
-        former(question) ?? Given(kind: question.kind, text: question.text, button: 0, answer: question.preset ?? "")
+      given = former(question) ?? Given(nil, to: question)
     }
     state.withLock { state in
       if state.given.count >= Self.givenLimit { state.given.removeFirst() }
       state.given.append(given)
     }
-    return .chosen(button: given.button, text: given.answer)
+    return given.answer
   }
 
   private func former(_ question: PageMessage) -> Given? {
     state.withLock { state in
-      let place = state.former.firstIndex {
-        $0.kind == question.kind && $0.text == question.text && $0.button < max(question.buttons.count, 1)
-      }
-      return place.map { state.former.remove(at: $0) }
+      state.former.firstIndex { $0.fits(question) }.map { state.former.remove(at: $0) }
     }
   }
 
