@@ -289,8 +289,9 @@ package final class RecordedResponse: Sendable {
 
 /// The head of a recorded response, in pieces: each replay renews some of them.
 struct RecordedHead: Sendable {
-  /// A value that is renewed.
-  private enum Value: Sendable {
+  private enum Piece: Sendable {
+    /// Text that stays. The other pieces are renewed.
+    case text(String)
     case date
     case requestID
     /// A number of seconds that grows by one each second.
@@ -300,6 +301,7 @@ struct RecordedHead: Sendable {
 
     func text(_ renewed: RenewedValues) -> String {
       switch self {
+      case .text(let text): text
       case .date: renewed.date
       case .requestID: renewed.requestID
       case .age(let first): String(first &+ renewed.age)
@@ -308,21 +310,9 @@ struct RecordedHead: Sendable {
     }
   }
 
-  private enum Piece: Sendable {
-    case text(String)
-    case value(Value)
-
-    func text(_ renewed: RenewedValues) -> String {
-      switch self {
-      case .text(let text): text
-      case .value(let value): value.text(renewed)
-      }
-    }
-  }
-
   private enum Form: Sendable {
-    /// The bytes that stay, and the values between them, each with the number of bytes before it.
-    case http1([UInt8], [(value: Value, position: Int32)])
+    /// The bytes that stay, and the pieces between them, each with the number of bytes before it.
+    case http1([UInt8], [(piece: Piece, position: Int32)])
     /// The fields, in which the values that change are empty.
     indirect case http2(HTTP2Fields, changing: [(index: Int, value: [Piece])])
   }
@@ -340,7 +330,7 @@ struct RecordedHead: Sendable {
     guard String(validating: bytes, as: UTF8.self) != nil, bytes.starts(with: "HTTP/1.1 ".utf8),
       bytes.suffix(4).elementsEqual("\r\n\r\n".utf8)
     else { return nil }
-    var values: [(value: Value, position: Int32)] = []
+    var renewed: [(piece: Piece, position: Int32)] = []
     var text: [UInt8] = []
     text.reserveCapacity(bytes.count)
     let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
@@ -359,15 +349,16 @@ struct RecordedHead: Sendable {
       guard let parts = self.pieces(of: name, content, renewal, isNearest: index == nearest) else { return nil }
       text += line[..<value.startIndex]
       for part in parts {
-        switch part {
-        case .text(let part): text += part.utf8
-        case .value(let value): values.append((value, Int32(clamping: text.count)))
+        if case .text(let part) = part {
+          text += part.utf8
+        } else {
+          renewed.append((part, Int32(clamping: text.count)))
         }
       }
       text += line[value.endIndex...] + [0x0A]
     }
     guard hasID, isRenewed else { return nil }
-    (form, size) = (.http1(text, values), bytes.count)
+    (form, size) = (.http1(text, renewed), bytes.count)
   }
 
   /// The head of a response of HTTP/2. RFC 9113 §8.3.
@@ -386,7 +377,7 @@ struct RecordedHead: Sendable {
       } else {
         changing.append((fields.count, value))
         // Values that do not come again would push others out of the client's table.
-        if case .value(.date)? = value.first { fields.add(name, "") } else { fields.add(name, "", isIndexed: false) }
+        if case .date? = value.first { fields.add(name, "") } else { fields.add(name, "", isIndexed: false) }
       }
     }
     guard hasID, isRenewed else { return nil }
@@ -404,33 +395,31 @@ struct RecordedHead: Sendable {
     switch (name, renewal) {
     case ("x-request-id", _):
       hasID = true
-      return [.value(.requestID)]
+      return [.requestID]
     case ("date", .date):
       isRenewed = true
-      return [.value(.date)]
+      return [.date]
     case ("age", .age):
       guard let age = Int64(value), !isRenewed else { return nil }
       isRenewed = true
-      return [.value(.age(age))]
+      return [.age(age)]
     case ("cache-status", .age) where isNearest:
       // RFC 9211 §2.4: the remaining lifetime. That of other caches is as it was when they answered.
       guard let start = value.ranges(of: "; ttl=").last?.upperBound else { return [.text(value)] }
       let digits = value[start...].prefix { ("0"..."9").contains($0) }
       guard let left = Int64(digits) else { return [.text(value)] }
-      return [
-        .text(String(value[..<start])), .value(.remaining(left)), .text(String(value[digits.endIndex...])),
-      ]
+      return [.text(String(value[..<start])), .remaining(left), .text(String(value[digits.endIndex...]))]
     default: return [.text(value)]
     }
   }
 
   /// - Returns: `false` for a head of HTTP/2.
   func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) -> Bool {
-    guard case .http1(let bytes, let values) = form else { return false }
+    guard case .http1(let bytes, let pieces) = form else { return false }
     var start = 0
-    for (value, position) in values {
+    for (piece, position) in pieces {
       buffer.writeBytes(bytes[start..<Int(position)])
-      buffer.writeString(value.text(renewed))
+      buffer.writeString(piece.text(renewed))
       start = Int(position)
     }
     buffer.writeBytes(bytes[start...])
