@@ -218,7 +218,13 @@ final class PageNumbers: Sendable {
   /// Has the viewers of a page be told of what happens in it.
   func attach(_ live: EventLog, to number: UInt64) { state.withLock { $0.pages[number]?.live = live } }
 
-  func remove(_ number: UInt64) { state.withLock { $0.pages.removeValue(forKey: number) }?.questions.end() }
+  /// - Returns: the answers to the page's questions, for its next run.
+  @discardableResult
+  func remove(_ number: UInt64) -> [ViewerQuestions.Given] {
+    guard let questions = state.withLock({ $0.pages.removeValue(forKey: number) })?.questions else { return [] }
+    questions.end()
+    return questions.answers
+  }
 
   subscript(number: UInt64) -> Page? { state.withLock { $0.pages[number] } }
 }

@@ -159,9 +159,10 @@ struct LiveRoutes: Sendable {
       let firing = PageFiring(
         ref: input.ref, type: input.type, event: input.event, changes: input.changes,
         tellsPlace: directory.configuration.development?.keepsInputs)
+      let purpose: PageDirectory.Purpose = PageDirectory.inputTypes.contains(input.type) ? .input : .entry
       let began = ContinuousClock.now
       do {
-        let (page, _, newErrors) = try await directory.call(id, for: context.client, as: .entry, run: run) {
+        let (page, _, newErrors) = try await directory.call(id, for: context.client, as: purpose, run: run) {
           .fire(call: $0, page: $1, firing, PageWait(settle: 0, timers: 0), view: nil)
         }
         directory.record.entered("fire", seconds: (ContinuousClock.now - began).seconds)

@@ -59,9 +59,9 @@ struct ReloadState: Sendable {
 }
 
 extension PageDirectory {
-  /// The types of inputs that are kept for the next runs of a script. A browser says by itself again what it shows and where it has
-  /// scrolled to.
-  private static let keptTypes: Set<String> = [
+  /// The types of events that are inputs of a page's user, which are kept for the next runs of a script. A browser says by itself
+  /// again what it shows and where it has scrolled to.
+  static let inputTypes: Set<String> = [
     "blur", "change", "click", "focus", "input", "loadmore", "longpress", "return", "swipe",
   ]
   /// The limit of inputs that are kept; what is done after them is not done again.
@@ -76,7 +76,7 @@ extension PageDirectory {
 
   /// Keeps what the user of a page has done.
   func keep(_ input: PageInput, of id: String) {
-    guard configuration.development?.keepsInputs == true, Self.keptTypes.contains(input.firing.type) else { return }
+    guard configuration.development?.keepsInputs == true, Self.inputTypes.contains(input.firing.type) else { return }
     // Who goes on after an input that fits no element goes on from there.
     if let page = pages[id], let fitting = page.reloads.fitting {
       pages[id]?.inputs = Array(page.inputs.prefix(fitting))

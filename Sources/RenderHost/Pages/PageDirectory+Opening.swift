@@ -66,18 +66,20 @@ extension PageDirectory {
   func reload(
     _ id: String, for client: String, repeating inputs: [PageInput]? = nil
   ) async throws -> (OpenedPage, [UInt8]) {
-    let former = try page(id)
-    return try await failing(former.location) {
+    let location = try page(id).location
+    return try await failing(location) {
       try await pages[id]?.reopening?.value
+      let former = try page(id)
       let target = try await target(former.target.url, for: former.target.caller)
       let (number, reply, seen) = try await pool.admission.admitted(client) {
         var opening = former.opening
         opening.inputs = inputs
         opening.former = pages[id]?.isFollowed == true ? former.number : nil
+        let answers = numbers[former.number]?.questions.answers ?? pages[id]?.answers ?? []
         // A page that is pushed again by the same input has been pushed before.
         return try await run(
           target, opening, former.log, inputs == nil ? former.live : nil, patches: former.live,
-          answers: inputs == nil ? [] : numbers[former.number]?.questions.given ?? [])
+          answers: inputs == nil ? [] : answers)
       }
       guard let old = pages[id]?.number else {
         numbers.remove(number)

@@ -76,6 +76,10 @@ actor PageDirectory {
     case view
     /// Its script is entered.
     case entry
+    /// Its script is entered by what its user does.
+    case input
+
+    var isEntry: Bool { self == .entry || self == .input }
   }
 
   /// Sends a message to a page, and returns the page and its view after it.
@@ -94,12 +98,13 @@ actor PageDirectory {
     return try await failing(location) {
       try await pages[id]?.reopening?.value
       // What a user does while the page's file is saved is done with the new run.
-      if purpose == .entry { await pages[id]?.reloads.gate?.value }
+      if purpose.isEntry { await pages[id]?.reloads.gate?.value }
       let number = try page(id, as: purpose).number
       guard run == nil || run == number else { throw PageFailure.earlierRun }
-      if purpose == .entry { pages[id]?.reloads.entering += 1 }
+      if purpose == .input { numbers[number]?.questions.goOn() }
+      if purpose.isEntry { pages[id]?.reloads.entering += 1 }
       defer {
-        if purpose == .entry {
+        if purpose.isEntry {
           pages[id]?.entries += 1
           pages[id]?.reloads.entering -= 1
         }
@@ -113,7 +118,7 @@ actor PageDirectory {
         return (try page(id, as: purpose), seen, reply.newErrors)
       } catch PageFault.unknownPage {
         // What only looks at a page that was reloaded meanwhile looks at the new one.
-        if purpose != .entry, let page = pages[id], page.number != number {
+        if !purpose.isEntry, let page = pages[id], page.number != number {
           return try await call(id, for: client, as: purpose, extra: extra, message)
         }
         if run != nil, let page = pages[id], page.number != number { throw PageFailure.earlierRun }
@@ -154,7 +159,7 @@ actor PageDirectory {
     if let page = pages[id] { record.killed(reason, page: page.location) }
     if let page = pages[id], let development = configuration.development {
       // Its next save runs it again.
-      numbers.remove(page.number)
+      pages[id]?.answers = numbers.remove(page.number)
       await close(run: page.number)
       pages[id]?.reloads.isStopped = true
       pages[id]?.reloads.fault = .ofSave
@@ -205,7 +210,7 @@ extension PageDirectory {
   private func reopen(
     _ page: OpenedPage, _ reason: String, after before: Task<Void, any Error>?
   ) -> Task<Void, any Error> {
-    numbers.remove(page.number)
+    pages[page.id]?.answers = numbers.remove(page.number)
     let details = JSONValue.object(["reason": .string(reason)]).text
     for log in [page.log, page.live] { log.append("reopened", details) }
     pages[page.id]?.reopened += 1
@@ -221,10 +226,12 @@ extension PageDirectory {
   private func openAgain(_ page: OpenedPage) async throws {
     do {
       guard pages[page.id] != nil else { return }
-      var opening = page.opening
-      if configuration.development?.keepsInputs == true { opening.inputs = page.inputs }
+      var (opening, answers) = (page.opening, [ViewerQuestions.Given]())
+      if configuration.development?.keepsInputs == true {
+        (opening.inputs, answers) = (page.inputs, pages[page.id]?.answers ?? [])
+      }
       let (number, reply, _) = try await pool.admission.admitted(Self.reopeningClient, within: .seconds(120)) {
-        [opening] in try await run(page.target, opening, page.log, page.live)
+        [opening, answers] in try await run(page.target, opening, page.log, page.live, answers: answers)
       }
       // It may have been closed or reloaded meanwhile.
       guard pages[page.id]?.number == page.number else {
@@ -328,6 +335,8 @@ struct OpenedPage: Sendable {
   var entries = 0
   /// The inputs of its user, for the next runs of its script.
   var inputs: [PageInput] = []
+  /// The answers to the questions of a run that was stopped or whose worker has ended, for the next one.
+  var answers: [ViewerQuestions.Given] = []
   /// The reloads since its files were saved.
   var reloads = ReloadState()
 

@@ -227,7 +227,7 @@ struct PageRoutes: Sendable {
   ) async throws -> Response {
     let view = PageView(format: .json)
     let began = ContinuousClock.now
-    let (page, tree, newErrors) = try await directory.call(id, for: context.client, as: .entry, extra: extra) {
+    let (page, tree, newErrors) = try await directory.call(id, for: context.client, as: .input, extra: extra) {
       message($0, $1, view)
     }
     directory.record.entered(kind, seconds: (ContinuousClock.now - began).seconds)

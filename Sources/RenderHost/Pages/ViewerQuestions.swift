@@ -62,23 +62,28 @@ final class ViewerQuestions: Sendable {
   private static let lastID = Mutex(0)
   private let state: Mutex<State>
 
-  /// - Parameter former: the answers of the run before, whose inputs are done again: until there are viewers, a question
-  ///   with the same text gets the same answer, so that nothing happens that its user has refused.
+  /// - Parameter former: the answers of the run before, whose inputs are done again: until the page's user goes on, a
+  ///   question with the same text gets the same answer, so that nothing happens that its user has refused.
   init(after former: [Given] = []) { state = Mutex(State(former: former)) }
 
-  /// The answers of this run.
-  var given: [Given] { state.withLock(\.given) }
+  /// The answers for a next run in which the inputs of this one are done again.
+  var answers: [Given] { state.withLock { ($0.given + $0.former).suffix(Self.givenLimit) } }
 
-  /// Asks the viewers. Without any, the answer is that of the run before, or the first button.
+  /// Forgets the answers of the run before: the questions that follow are those of other inputs.
+  func goOn() { state.withLock { $0.former = [] } }
+
+  /// Asks the viewers, unless the question was answered in the run before. Without viewers, the first button counts.
   ///
   /// - Parameter live: tells the viewers; `nil` if there can be none.
   func ask(_ message: PageMessage, in live: EventLog?) async -> PageAnswer {
     let question = message.cut
     let given: Given
-    if let live, live.watchers > 0, !question.buttons.isEmpty {
+    if let former = former(question) {
+      given = former
+    } else if let live, live.watchers > 0, !question.buttons.isEmpty {
       given = Given(await answer(to: question, in: live), to: question)
     } else {
-      given = former(question) ?? Given(nil, to: question)
+      given = Given(nil, to: question)
     }
     state.withLock { state in
       if state.given.count >= Self.givenLimit { state.given.removeFirst() }

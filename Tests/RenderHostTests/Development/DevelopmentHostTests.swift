@@ -568,37 +568,77 @@ import Testing
     }
   }
 
-  @Test("a question gets the answer that it had while a saved page's inputs are done again")
-  func repeatedAnswers() async throws {
-    let script = Script.page(
+  /// A text that asks a question when it is tapped, and shows all the answers.
+  ///
+  /// - Parameter asking: how `ask` is called.
+  private static func repeatedQuestion(_ asking: String) -> String {
+    Script.page(
       """
       var all = '', t = d.createElement('text', { attr: { value: 'ask' } })
-      t.addEvent('click', function () {
+      function ask () {
         weex.requireModule('modal').confirm({ message: 'Sure?', okTitle: 'Yes', cancelTitle: 'No' }, function (r) {
           all += r; t.setAttr('value', 'said ' + all)
         })
-      })
+      }
+      t.addEvent('click', function () { \(asking) })
       b.appendChild(t)
       """)
+  }
+
+  /// Has a viewer answer the next question of a page.
+  private static func answer(_ id: String, with button: Int, _ host: Running, _ viewer: RawClient) async throws {
+    var told = ""
+    for _ in 1...1_000 where !told.contains(/event: question\n.*"id":\d+.*\n/) {
+      told += try await viewer.read(until: "\n")
+    }
+    let number = try #require(told.firstMatch(of: /event: question\n.*"id":(\d+)/)?.1, "\(told)")
+    let answer = #"{"id":\#(number),"button":\#(button)}"#
+    #expect(try await host.ask("POST", "/pages/\(id)/live/answer", answer).status == 204)
+  }
+
+  @Test(
+    "a question gets the answer that it had when a saved page's inputs are done again, also after the new run is shown",
+    arguments: ["ask()", "setTimeout(ask, 300)"])
+  func repeatedAnswers(asking: String) async throws {
+    let script = Self.repeatedQuestion(asking)
     try await running(["home.js": script]) { host in
       let id = try await host.open("home")
       let viewer = try RawClient(port: host.port)
       viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-      var told = try await viewer.read(until: "retry:")
+      _ = try await viewer.read(until: "retry:")
       for (button, said) in [(1, "said No"), (0, "said NoYes")] {
         try await host.tap(id)
-        for _ in 1...100 where !told.contains(/event: question\n.*"id":\d+.*\n/) {
-          told += try await viewer.read(until: "\n")
-        }
-        let number = try #require(told.firstMatch(of: /event: question\n.*"id":(\d+)/)?.1, "\(told)")
-        let answer = #"{"id":\#(number),"button":\#(button)}"#
-        #expect(try await host.ask("POST", "/pages/\(id)/live/answer", answer).status == 204)
+        try await Self.answer(id, with: button, host, viewer)
         try await host.untilView(of: id, has: said)
-        told = ""
       }
-      try host.save(script + "\n// later", as: "home.js")
-      #expect(try await host.reload(1) == (2, nil))
-      // The question of the last input may be asked anew.
+      for count in 1...2 {
+        try host.save(script + "\n// \(count)", as: "home.js")
+        #expect(try await host.reload(count) == (2, nil))
+        try await host.untilView(of: id, has: "said NoYes")
+      }
+      // The user goes on, and is asked.
+      try await host.tap(id)
+      try await Self.answer(id, with: 1, host, viewer)
+      try await host.untilView(of: id, has: "said NoYesNo")
+    }
+  }
+
+  @Test("a question gets the answer that it had after a script was stopped and saved")
+  func answersOfStoppedScript() async throws {
+    let endless = "if (all) { while (true) {} }; ask()"
+    try await running(["home.js": Self.repeatedQuestion(endless)]) {
+      $0.pageTime = .milliseconds(500)
+    } _: { host in
+      let id = try await host.open("home")
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      _ = try await viewer.read(until: "retry:")
+      try await host.tap(id)
+      try await Self.answer(id, with: 1, host, viewer)
+      try await host.untilView(of: id, has: "said No")
+      try await host.tap(id, status: 504)
+      try host.save(Self.repeatedQuestion("ask()"), as: "home.js")
+      #expect(try await host.reload(1) == (1, nil))
       try await host.untilView(of: id, has: "said No")
     }
   }
