@@ -139,7 +139,8 @@ package enum HostMessage: Codable, Sendable {
   /// A debugger's question. The bytes of the reply are the answer as JSON.
   case inspect(call: UInt64, page: UInt64, PageInspection)
   /// Reports from now on what changes in the page's HTML, as events ``LiveEvent/patch``. The answer's view is that of
-  /// ``LivePage``, in which `resources` stands before URLs that elements refer to.
+  /// ``LivePage``, in which `resources` stands before URLs that elements refer to. It is a view of the next run if the
+  /// reports about the page went on with that.
   case follow(call: UInt64, page: UInt64, resources: String)
   /// Ends these reports.
   case unfollow(page: UInt64)
@@ -359,6 +360,8 @@ package struct PageReply: Codable, Hashable, Sendable {
   package var place: ElementPlace?
   /// `true` if the reports about a former run go on with this one.
   package var isFollowed: Bool?
+  /// The number of the run that the answer's view for viewers is of.
+  package var run: UInt64?
   /// How often the inputs of an opening were done again, and the place of the first one that fits no element.
   package var replay: ReplayedInputs?
 }

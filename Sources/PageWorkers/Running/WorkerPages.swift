@@ -31,6 +31,8 @@ import Synchronization
     let stack: PageStack?
     /// Reports what changes in its HTML; `nil` if it has no viewers.
     var live: LivePage?
+    /// The number of the next run, with which the reports went on; `nil` if there is none.
+    var successor: UInt64?
     /// Listens to the pages that it embeds; `nil` until a debugger looks.
     var listener: PageListener?
   }
@@ -258,6 +260,8 @@ import Synchronization
   /// - Parameter resources: the text before the URLs that its elements refer to.
   /// - Throws: ``PageFault``, ``PageError``.
   func follow(_ number: UInt64, _ resources: String) throws -> (PageReply, [UInt8]) {
+    // The viewers of a former run, which ends at once, have been sent the next one.
+    let number = pages[number]?.successor ?? number
     guard let resident = pages[number] else { throw PageFault.unknownPage }
     if let failure = resident.page.failure { throw failure }
     let live =
@@ -266,7 +270,9 @@ import Synchronization
         await socket.waitForRoom()
       }
     pages[number]?.live = live
-    return (reply(resident.page, resident.errors, since: resident.errors.count, PendingWork()), live.view)
+    var reply = reply(resident.page, resident.errors, since: resident.errors.count, PendingWork())
+    reply.run = number
+    return (reply, live.view)
   }
 
   /// Goes on with the reports about a former run of a page.
@@ -275,6 +281,7 @@ import Synchronization
   private func succeed(_ page: RelayedPage, _ number: UInt64, _ former: UInt64) -> Bool {
     guard let live = pages[former]?.live else { return false }
     pages[former]?.live = nil
+    pages[former]?.successor = number
     pages[number]?.live = LivePage(page, after: live, run: number, post: poster(number)) { [socket] in
       await socket.waitForRoom()
     }

@@ -118,7 +118,7 @@ struct LiveRoutes: Sendable {
       }
     }
     let document = try LiveDocument(
-      page: shown.page.id, run: shown.page.number, view: shown.view, position: shown.position,
+      page: shown.page.id, run: shown.run, view: shown.view, position: shown.position,
       request: shown.request, isShared: !shown.page.isViewers)
     var headers: HTTPFields = [
       .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .contentSecurityPolicy: document.policy,
@@ -140,7 +140,7 @@ struct LiveRoutes: Sendable {
   private static func response(_ shown: PageDirectory.LiveView, status: HTTPResponse.Status = .ok) -> Response {
     Response.json(
       text: LiveDocument.json(
-        page: shown.page.id, run: shown.page.number, view: shown.view, position: shown.position, request: shown.request,
+        page: shown.page.id, run: shown.run, view: shown.view, position: shown.position, request: shown.request,
         isShared: !shown.page.isViewers), status: status)
   }
 

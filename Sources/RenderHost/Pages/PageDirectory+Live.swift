@@ -8,6 +8,8 @@ extension PageDirectory {
   /// A page as a viewer sees it, and the place in its events that the viewer goes on from.
   struct LiveView: Sendable {
     let page: OpenedPage
+    /// The run of the page's script that the view is of.
+    let run: UInt64
     /// As JSON.
     let view: [UInt8]
     let position: Int
@@ -51,7 +53,7 @@ extension PageDirectory {
       .follow(call: $0, page: $1, resources: "/pages/\(id)/live/resource?url=")
     }
     pages[id]?.isFollowed = true
-    return LiveView(page: page, view: view, position: place)
+    return LiveView(page: page, run: page.reply.run ?? page.number, view: view, position: place)
   }
 
   /// Closes a page that was opened for a viewer, which leaves. Other pages stay.

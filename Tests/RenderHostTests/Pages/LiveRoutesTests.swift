@@ -151,6 +151,70 @@ import Testing
     }
   }
 
+  /// The patches in the text of a stream, with their numbers.
+  private func patches(in sent: String) throws -> [JSONValue] {
+    try sent.matches(of: /event: patch\ndata: (.*)\n/).map { try JSONValue(reading: Array($0.1.utf8)) }
+  }
+
+  @Test("a viewer that joins while a new run opens sees the former one, and gets one patch with the differences")
+  func joiningBefore() async throws {
+    let waiting =
+      Script.counter + "\nweex.requireModule('stream').fetch({ url: '/data', type: 'text' }, function () {})"
+    try await PageFarm.running(["waiting": waiting], workers: 1) { farm in
+      farm.origin.serve("/data", Array("data".utf8), headers: [.cacheControl: "no-store"])
+      let (id, view) = try await open(farm, #"{"name":"waiting","settle":20}"#)
+      _ = try await fire(farm, id, #"{"ref":"\#(try ref("text", in: view))","type":"click"}"#)
+      let live = try await farm.running.directory.page(id).live
+      try await farm.until { live.lastID == 1 }
+      farm.origin.hold("/data")
+      let reload = Task { try await farm.ask(.post, "/pages/\(id)/reload") }
+      defer { farm.origin.release("/data") }
+      try await farm.origin.waitForRequests(2, to: "/data")
+      let joined = try await farm.ask(.get, "/pages/\(id)/live").json
+      #expect(joined["run"] == view["run"] && joined["view"]["html"].text?.contains("clicks: 1") == true)
+      let stream = try watch(farm, id, after: try #require(joined["position"].count))
+      farm.origin.release("/data")
+      #expect(try await reload.value.status == 200)
+      let now = try await farm.ask(.get, "/pages/\(id)/live").json
+      _ = try await fire(farm, id, #"{"ref":"\#(try ref("text", in: now))","type":"click"}"#)
+      let sent = try await stream.read(until: #""clicks: 1"]"#) + stream.read(until: "\n\n")
+      let patches = try patches(in: sent)
+      let first = try #require(joined["view"]["number"].count)
+      #expect(
+        patches.map { $0["number"].count } == [first + 1, first + 2] && !sent.contains("event: again"), "\(sent)")
+      #expect(patches.map { $0["run"] } == [now["run"], .null] && now["run"] != view["run"], "\(sent)")
+    }
+  }
+
+  @Test("a viewer that joins between the patch of a new run and the end of the former one sees the new one")
+  func joiningBetween() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      let directory = farm.running.directory
+      let (id, view) = try await open(farm)
+      _ = try await fire(farm, id, #"{"ref":"\#(try ref("text", in: view))","type":"click"}"#)
+      let page = try await directory.page(id)
+      try await farm.until { page.live.lastID == 1 }
+      // A reload up to there.
+      var opening = page.opening
+      opening.former = page.number
+      let (run, reply, _) = try await directory.run(page.target, opening, page.log, nil, patches: page.live)
+      #expect(reply.isFollowed == true && page.live.lastID == 2)
+      let joined = try await farm.ask(.get, "/pages/\(id)/live").json
+      #expect(joined["run"].count == Int(run) && joined["position"].count == 2, "\(joined)")
+      #expect(joined["view"]["number"].count == 2, "\(joined)")
+      #expect(joined["view"]["html"].text?.contains("clicks: 0") == true, "\(joined)")
+      let document = try await farm.ask(.get, "/live/counter?page=\(id)").text
+      #expect(document.contains("data-run=\"\(run)\" data-number=\"2\" data-position=\"2\""))
+      let stream = try watch(farm, id, after: 2)
+      let firing = PageFiring(ref: try ref("text", in: joined), type: "click", event: nil, changes: nil)
+      _ = try await directory.pool.call(run) {
+        .fire(call: $0, page: run, firing, PageWait(settle: 0, timers: 0), view: nil)
+      }
+      let sent = try await stream.read(until: #""clicks: 1"]"#)
+      #expect(sent.ranges(of: "event: ").count == 1 && sent.contains(#""number":3"#), "\(sent)")
+    }
+  }
+
   @Test("a page without viewers is no longer compared, and one that comes back gets all of it")
   func unseen() async throws {
     let clock = ManualInstant()
