@@ -206,7 +206,7 @@ struct Operation {
 
   // MARK: Layouts
 
-  /// Pages with fixed widths of characters. What is laid out first is a copy, so that each run does the same.
+  /// Pages with fixed widths of characters. Each run lays out a copy, so that all do the same.
   private static func layouts() -> [Operation] {
     var page = LayoutTree()
     page.createBody("_root", type: "div")

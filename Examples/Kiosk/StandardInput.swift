@@ -1,8 +1,8 @@
 import Foundation
 
 enum StandardInput {
-  /// The lines of standard input until its end, or until the reader's task is cancelled. What a line has beyond 4,096 bytes
-  /// is cut off.
+  /// The lines of standard input until its end, or until the reader's task is cancelled. Lines are cut off at 4,096
+  /// bytes.
   ///
   /// A read from a terminal cannot be cancelled: it has a thread of its own, which ends with the process. The thread reads
   /// no more than 64 lines ahead.

@@ -128,7 +128,7 @@ final class ConnectionSockets {
 
   /// Waits until libcurl has something to do for a socket, or there is mail.
   ///
-  /// - Returns: what has come for libcurl's sockets; empty after the time.
+  /// - Returns: the events of libcurl's sockets; none after the time.
   func wait(milliseconds: Int32) -> [Event] {
     events.removeAll(keepingCapacity: true)
     let count = epoll_wait(epoll, &ready, Int32(ready.count), milliseconds)

@@ -21,7 +21,7 @@ import ScriptEngine
   /// - Parameters:
   ///   - resources: the text before the percent-encoded URL of a picture or a font.
   ///   - post: takes a patch as JSON. It is called in the order of the patches.
-  ///   - room: returns when there is room for another patch. What changes until then is in the next one.
+  ///   - room: returns when there is room for another patch. Changes until then are in the next one.
   package convenience init(
     _ page: PageInstance, resources: String, post: @escaping @Sendable ([UInt8]) -> Void,
     room: @escaping @Sendable () async -> Void

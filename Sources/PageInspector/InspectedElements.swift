@@ -62,7 +62,7 @@ struct InspectedElements: Sendable {
 
   /// Tells the debugger of an element that it may not have, with the children of all that are above it.
   ///
-  /// - Returns: what it is told, and the number of the element; `nil` if there is no such element.
+  /// - Returns: the events for the debugger, and the number of the element; `nil` if there is no such element.
   mutating func reveal(_ ref: String) -> (events: [Event], number: Int)? {
     guard !numbers.isEmpty, let element = tree[ref] else { return nil }
     var above: [String] = []
@@ -81,7 +81,7 @@ struct InspectedElements: Sendable {
 
   /// Takes over a changed tree.
   ///
-  /// - Returns: what the debugger is told; `nil` if it is to ask for the document again.
+  /// - Returns: the events for the debugger; `nil` if it is to ask for the document again.
   mutating func update(to new: ElementTree) -> [Event]? {
     let old = tree
     guard old != new else { return [] }

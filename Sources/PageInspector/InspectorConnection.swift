@@ -6,7 +6,7 @@ import Synchronization
 
 /// Runs a session over the web socket of a debugger.
 ///
-/// Whatever comes in is taken in turn, and what goes out is written before the next is taken: a debugger that reads slowly
+/// Messages are taken in turn, and the answer to one is written before the next one is taken: a debugger that reads slowly
 /// has its session wait, and not its messages in memory.
 package struct InspectorConnection: Sendable {
   /// The largest length of a debugger's message in bytes.
@@ -105,7 +105,7 @@ package struct InspectorConnection: Sendable {
   }
 }
 
-/// Hands values from several tasks to one, which takes them in turn. Who puts one waits while there are as many as may wait.
+/// Hands values from several tasks to one, which takes them in turn. A task that puts one waits while it is full.
 package final class Mailbox<Value: Sendable>: Sendable {
   private struct State {
     var values: [Value] = []

@@ -110,7 +110,7 @@ struct Style: Equatable {
   }
 }
 
-/// Reads a style. What is not understood is left out, as in the SDK.
+/// Reads a style. Unknown properties and values are left out, as in the SDK.
 struct StyleReader {
   enum Property: UInt8 {
     case direction, flexDirection, wrap, flexFlow, justify, alignItems, alignSelf, alignContent, position, overflow,
@@ -516,7 +516,7 @@ struct StyleReader {
 }
 
 extension Int32 {
-  /// The whole part of a number, within bounds. What is not a number is 0.
+  /// The whole part of a number, within bounds; 0 for NaN.
   init(_ number: Double, within bounds: ClosedRange<Int32>) {
     self = number.isNaN ? 0 : Int32(Swift.min(Swift.max(number, Double(Self.min)), Double(Self.max)))
     self = Swift.min(Swift.max(self, bounds.lowerBound), bounds.upperBound)
@@ -524,7 +524,7 @@ extension Int32 {
 }
 
 extension TextStyle {
-  /// Reads the properties of a text. What is not understood is left out.
+  /// Reads the properties of a text. Unknown ones are left out.
   init(_ values: [String: LayoutValue], unitsPerPoint: Double, isRightToLeft: Bool, above: TextStyle = TextStyle()) {
     self = above
     self.isRightToLeft = isRightToLeft

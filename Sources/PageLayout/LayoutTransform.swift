@@ -62,7 +62,7 @@ package struct LayoutTransform: Hashable, Sendable {
   package var originY = Length.share(0.5)
 
   /// - Parameters:
-  ///   - text: the value of `transform`; `nil` for none. What is not understood is left out.
+  ///   - text: the value of `transform`; `nil` for none. Unknown functions are left out.
   ///   - origin: the value of `transformOrigin`; `nil` for the middle.
   ///   - unitsPerPoint: the units of a `wx`.
   package init(_ text: String? = nil, origin: String? = nil, unitsPerPoint: Double = 2) {

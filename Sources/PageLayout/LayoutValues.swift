@@ -101,7 +101,7 @@ public struct LayoutWindow: Hashable, Sendable {
   }
 }
 
-/// A value of a style or an attribute, as a script wrote it. What a property cannot be is left out, as in the SDKs.
+/// A value of a style or an attribute, as a script wrote it. Values that a property cannot have are left out, as in the SDKs.
 public enum LayoutValue: Hashable, Sendable {
   /// A number; a length is in units. NaN counts as no value at all.
   case number(Double)
@@ -123,8 +123,8 @@ public struct LayoutBox: Hashable, Sendable {
   public var border: LayoutInsets
   /// The paddings. A text's lines begin within `border` and `padding`.
   public var padding: LayoutInsets
-  /// What a scroller scrolls: the extent of its children, with its padding, and no smaller than its frame. For others the
-  /// extent of what is in them, which may be larger than the frame.
+  /// The size of the content. Of a scroller it is the extent of its children, with its padding, and no smaller than its
+  /// frame; of others the extent of all that is in them, which may be larger than the frame.
   public var contentSize: LayoutSize
   /// How far a scroller is scrolled; 0 for others.
   public var scrollOffset: LayoutPoint

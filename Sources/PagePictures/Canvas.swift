@@ -2,7 +2,7 @@ import CCairo
 import CZlib
 import Foundation
 
-/// What a page is drawn on: pixels in memory, or an SVG file that grows.
+/// The ground that a page is drawn on: pixels in memory, or an SVG file that grows.
 final class Canvas {
   /// cairo's largest side in pixels.
   static let sideLimit = 32_767

@@ -17,7 +17,7 @@ package final class DecodedPicture: @unchecked Sendable {
   /// The largest number of bytes of an SVG file: its drawing may take long.
   package static let drawingLimit = 1 << 20
 
-  /// What is drawn for a picture that cannot be decoded.
+  /// The picture in the place of one that cannot be decoded.
   package static let placeholder = DecodedPicture()
 
   /// The picture's size in pixels; of a JPEG that was decoded smaller the size of the whole.

@@ -124,7 +124,7 @@ extension StringProtocol {
   fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }
 
-/// What of an element's style is drawn, beside its box. Numbers are units of the design.
+/// The properties of an element's style that are drawn, beside its box. Numbers are units of the design.
 struct ElementPaint: Equatable {
   /// A linear gradient, CSS Images 3 §3.1.
   struct Gradient: Equatable {

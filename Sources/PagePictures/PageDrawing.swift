@@ -11,14 +11,14 @@ import PageLayout
 ///     let drawing = PageDrawing(layout, texts: texts, look: { .init(style: styles[$0], attributes: attributes[$0]) })
 ///     let file = try drawing.png(width: 750)
 package struct PageDrawing {
-  /// What is drawn of an element beside its box.
+  /// The look of an element beside its box.
   package struct Look {
     /// The style, by names as the script wrote them.
     package var style: [String: LayoutValue]
     /// The attributes.
     package var attributes: [String: LayoutValue]
 
-    /// What an element has; a page's script decides both.
+    /// A page's script decides both.
     package init(style: [String: LayoutValue] = [:], attributes: [String: LayoutValue] = [:]) {
       (self.style, self.attributes) = (style, attributes)
     }
@@ -134,7 +134,7 @@ private struct PagePainter {
     case end(Ended)
   }
 
-  /// What an element's end restores.
+  /// The state that the end of an element restores.
   private struct Ended {
     let clip: LayoutRect
     let matrix: LayoutMatrix
@@ -168,7 +168,7 @@ private struct PagePainter {
   /// The reason why the element at hand cannot be drawn.
   private var failure: PictureError?
   private let pageScale: Double
-  /// What is above all others, and drawn last.
+  /// The elements above all others, which are drawn last.
   private let fixed: [String]
   private let isFixed: Set<String>
   private var steps: [Step] = []

@@ -11,7 +11,7 @@ import PageLayout
 package final class PageTexts: TextMeasuring {
   /// The largest number of characters of a text that are measured and drawn.
   package static let characterLimit = 30_000
-  /// What a page is written in that names no font, and what has the characters that a page's fonts lack.
+  /// The fonts of pages that name none, and of characters that a page's own fonts lack.
   static let standardFamilies = "sans-serif"
 
   private let fonts: SystemFonts

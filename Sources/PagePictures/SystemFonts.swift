@@ -49,7 +49,7 @@ public enum PictureError: Error, Hashable, CustomStringConvertible {
 ///
 /// Pages add fonts of their own through ``PageTexts``. One text is set or drawn at a time.
 package final class SystemFonts: @unchecked Sendable {
-  /// What the lock protects: neither Pango nor fontconfig may be used by two threads at once.
+  /// The state behind the lock: neither Pango nor fontconfig may be used by two threads at once.
   struct State {
     let config: OpaquePointer
     let map: OpaquePointer
@@ -69,7 +69,7 @@ package final class SystemFonts: @unchecked Sendable {
   }
 
   private let lock = NSLock()
-  /// Protected by the lock. What is made of it stays behind the lock too: Pango's objects name each other.
+  /// Protected by the lock. Objects that are made with it stay behind the lock too: Pango's objects name each other.
   private var state: State
 
   private static let loaded: Result<SystemFonts, PictureError> = Result { () throws(PictureError) in try SystemFonts() }
@@ -100,7 +100,7 @@ package final class SystemFonts: @unchecked Sendable {
   /// Loads the fonts that a process needs that will have no right to open other files, and opens those of usual texts.
   ///
   /// Pango starts threads: one for each search, which ends by itself, and since 1.51.2 one for each map of fonts, which ends
-  /// with the map. What a process gives up afterwards does not hold for those that run already. So this map is gone when the
+  /// with the map. Rights that a process gives up afterwards stay with those that run already. So this map is gone when the
   /// call returns, though its threads may take a moment; ``shared()`` makes another one when it is needed.
   ///
   /// - Returns: the folders of fonts, from which the process must still be able to read: Pango opens a font when a text needs

@@ -23,7 +23,7 @@ struct ConnectionSocketsTests {
     sockets.wait(milliseconds: milliseconds).map(\.socket)
   }
 
-  @Test("what libcurl waits for is reported in its direction")
+  @Test("events of a socket are reported in the direction that libcurl waits for")
   func directions() throws {
     let (ours, other) = try Self.pair()
     defer { for socket in [ours, other] { close(socket) } }

@@ -84,7 +84,7 @@ struct ErrorTests {
     }
   }
 
-  @Test("what a function takes or returns may throw without the function doing so")
+  @Test("a function does not throw because an argument or a result of it may")
   func throwingArguments() {
     #expect(!Self.isThrowing("public init(next: @escaping () async throws -> [UInt8]?) {"))
     #expect(Self.isThrowing("public func run(_ body: () throws -> Void) async throws -> Int {"))

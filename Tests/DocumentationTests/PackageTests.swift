@@ -16,7 +16,7 @@ struct PackageTests {
     }
   }
 
-  @Test("what draws pages is loaded from the packages that scripts, the image and the article name")
+  @Test("libraries that draw pages are in the packages that scripts, the image and the article name")
   func pictures() throws {
     let source = try Self.text("Sources/CCairo/CCairo.c")
     for library in ["pangocairo", "jpeg", "webp", "gif", "svg"] {

@@ -131,7 +131,7 @@ struct TransferGateTests {
     #expect(gauge.most <= 3)
   }
 
-  @Test("who has no task is let through in turn with those who have one")
+  @Test("callers without a task are let through in turn with those that have one")
   func callbacks() async throws {
     let gate = TransferGate(width: 1, waitingLimit: 2)
     let log = Recorder<String>()
@@ -175,7 +175,7 @@ struct TransferGateTests {
     _ = try await full.value
   }
 
-  @Test("who has no task and leaves the queue is told so, and takes no place")
+  @Test("a caller without a task that leaves the queue is told so, and takes no place")
   func leavingQueue() async throws {
     let gate = TransferGate(width: 1)
     let log = Recorder<String>()

@@ -95,7 +95,7 @@ struct LivePageTests {
     }
   }
 
-  @Test("what elements refer to is asked of the host")
+  @Test("URLs in elements lead to the host")
   @PageActor func resources() async throws {
     let script = "b.appendChild(d.createElement('image', { attr: { src: 'a.png' } }))"
     try await Self.following(script) { _, live, _ in
@@ -112,7 +112,7 @@ struct LivePageTests {
     #expect(PageEvent.image(ref: "1", .loading(url: url)).changesPreview)
   }
 
-  @Test("nothing that a page says comes before the document's script, or has its nonce")
+  @Test("contents of a page come after the document's script, and do not have its nonce")
   func document() throws {
     let view = Array(
       #"{"number":3,"title":"</title><script>","styles":"</style><i>","class":"a\"b","html":"<p>hello</p>"}"#.utf8)

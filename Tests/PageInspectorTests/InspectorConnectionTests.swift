@@ -94,7 +94,7 @@ import Testing
     #expect(asked == [.page(.release(session: "s", handle: nil, group: nil))])
   }
 
-  @Test("what violates the protocol closes the socket with the code of RFC 6455")
+  @Test("a violation of the protocol closes the socket with the code of RFC 6455")
   func violations() async throws {
     let huge = [0x81, 0xFF] + [UInt8](repeating: 0x7F, count: 8)
     for (bytes, code) in [

@@ -195,7 +195,7 @@ import Testing
     #expect(debugger.overlays.last == InspectedOverlay())
   }
 
-  @Test("what viewers show follows the pointer one step at a time, and ends with the session")
+  @Test("the overlay of viewers follows the pointer one step at a time, and ends with the session")
   func overlaysInTurn() throws {
     var session = try Self.page().session
     func overlays(_ actions: [InspectorAction]) -> [(number: Int, overlay: InspectedOverlay)] {

@@ -119,7 +119,7 @@ struct FlexLayoutTests {
     #expect(boxes.frames("a", "b", "c") == ["0 0 750 30", "0 0 750 30", "0 0 750 80"])
   }
 
-  @Test("what is not stretched is as wide as its items; a text is no wider than what is around it")
+  @Test("an element that is not stretched is as wide as its items; a text is no wider than the element around it")
   func widths() {
     var boxes = Boxes()
     boxes.add("a", "width: 300; alignItems: center")

@@ -559,7 +559,7 @@ struct LayoutTreeTests {
     #expect(boxes.frames("cell") == ["0 120 750 10"])
   }
 
-  @Test("what is hidden keeps its room; what is not displayed has none")
+  @Test("a hidden element keeps its room; one with display: none has none")
   func hidden() {
     var boxes = Boxes()
     boxes.add("a", "height: 10; visibility: hidden")
@@ -636,7 +636,7 @@ struct LayoutTreeTests {
     #expect(Self.hit(&boxes, 10, 110) == "new 10 110")
   }
 
-  @Test("what a scroller clips is not found beside it, also if something fixed is in the scroller")
+  @Test("elements that a scroller clips are not found beside it, also if a fixed one is in the scroller")
   func clippedAway() {
     var boxes = Boxes()
     boxes.add("s", "height: 100", type: "scroller")

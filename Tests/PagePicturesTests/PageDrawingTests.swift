@@ -73,7 +73,7 @@ struct PageDrawingTests {
     #expect(["255,128,128", "255,127,127"].contains(try page.draw().color(100, 100)))
   }
 
-  @Test("what is outside of a clip is not seen")
+  @Test("the part of an element outside of a clip is not drawn")
   func clips() throws {
     var page = try TestPage()
     let outer = page.add("width:100;height:100;overflow:hidden;borderRadius:30;backgroundColor:yellow")

@@ -456,7 +456,7 @@ import Testing
     }
   }
 
-  @Test("what the user scrolls is told once, and the places follow")
+  @Test("a scroll of the user is told once, and the places follow")
   func userScrolls() async throws {
     let scroll = "list.addEvent('scroll', function (e) { say('scroll ' + e.contentOffset.y) })"
     try await Self.running(Self.list + Self.telling + scroll) { page, _ in

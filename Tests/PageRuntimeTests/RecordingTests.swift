@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test("what modules answer is given again: at once, by callbacks, by promises, and refusals")
+  @Test("answers of modules are given again: at once, by callbacks, by promises, and refusals")
   func answers() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/data", Array(#"{"list":[1,2,3]}"#.utf8), contentType: "application/json")

@@ -115,7 +115,7 @@ import Testing
     #expect(try await Command.run("test", tests, "--ci", "--timeout", "100s").status == 0)
   }
 
-  @Test("what a page says does not command the terminal")
+  @Test("messages of a page do not command the terminal")
   func controlCharacters() async throws {
     let folder = try TemporaryDirectory()
     let script = Site.script("first") + "\nthrow new Error('\\u001b[31mred')"

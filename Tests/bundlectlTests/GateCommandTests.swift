@@ -72,7 +72,7 @@ struct GateCommandTests {
     }
   }
 
-  @Test("what was good before stays when a release is refused, and --gate=warn publishes it")
+  @Test("the release before stays when one is refused, which --gate=warn publishes")
   func warn() async throws {
     try await Site.running { site in
       try site.write(Self.page("a"), to: "pages/home.js")

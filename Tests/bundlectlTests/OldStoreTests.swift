@@ -75,7 +75,7 @@ struct OldStoreTests {
     }
   }
 
-  @Test("what a page of an old program has stored is there for its script")
+  @Test("values that a page has stored with an old program are there for its script")
   func storage() async throws {
     try await Self.opened { copy in
       let script = """

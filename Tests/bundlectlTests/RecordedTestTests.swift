@@ -100,7 +100,7 @@ struct RecordedTestTests {
     #expect(steps.leftOut.isEmpty)
   }
 
-  @Test("what a test cannot say is counted by its kind")
+  @Test("inputs that a test cannot have are counted by their kind")
   func leftOut() throws {
     let steps = try Self.steps(
       [

@@ -172,7 +172,7 @@ struct TestCommandTests {
     #expect(result.output.contains("\n::error file=dist/page.js,line=13,title=tests/a::Error: three\n"))
   }
 
-  @Test("what a step does not find ends the test and says what there is; expectations let it go on")
+  @Test("an element that a step does not find ends the test, which names those there are; expectations let it go on")
   func failures() async throws {
     let project = try Project()
     try project.test(

@@ -14,7 +14,7 @@ struct LayoutBenchmark {
   /// The pictures of a page, of which the last ten are its hundredth.
   private static let count = 100
 
-  /// What was measured of one of both, a value from each round.
+  /// The measurements of one of both, a value from each round.
   private struct Pictures {
     var (first, hundredth, memory, memoryAtEnd, bytes) = (Samples(), Samples(), Samples(), Samples(), Samples())
   }

@@ -75,7 +75,7 @@ private final class LivePage {
   private let request: [UInt8]
   /// The text that the present tap brings.
   private var wanted: [UInt8] { Array("taps: \(taps)".utf8) }
-  /// What viewers have got of the present tap, by their sockets, until they have its text.
+  /// The bytes that viewers have got of the present tap, by their sockets, until they have its text.
   private var arriving: [Int32: [UInt8]] = [:]
 
   /// Opens a page, and its viewers' streams.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What wrk(1) saw of a server.
+/// The measurements of a server by wrk(1).
 struct Load {
   /// Answers per second.
   let rate: Double

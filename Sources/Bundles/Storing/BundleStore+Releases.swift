@@ -261,8 +261,8 @@ extension BundleStore {
       validators: validators, signed: signatures?.checked, standing: standing)
   }
 
-  /// Makes bundles the entries of a source's newest release. What its predecessor has too stays; the rest of the
-  /// predecessor's ends with it.
+  /// Makes bundles the entries of a source's newest release. Entries that its predecessor has too stay; the
+  /// predecessor's others end with it.
   private static func list(_ bundles: [PageBundle], release: Int64, source: Int64, _ db: Database) throws {
     let lookup = try BlobLookup(source: source, db)
     let statement = try db.cachedStatement(

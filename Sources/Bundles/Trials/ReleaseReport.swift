@@ -112,7 +112,7 @@ public struct ReleaseReports: Sendable {
   ///
   /// - Parameters:
   ///   - url: the URL to which each report is posted; an `https` one, since the authorization is a secret.
-  ///   - authorization: returns the value of the field `Authorization`. What it throws counts as a failed attempt.
+  ///   - authorization: returns the value of the field `Authorization`. An error of it counts as a failed attempt.
   public init(to url: PageURL, authorization: @escaping @Sendable () async throws -> String?) {
     (self.url, self.authorization) = (url, authorization)
   }

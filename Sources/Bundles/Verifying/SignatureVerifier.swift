@@ -171,8 +171,8 @@ struct SignatureKeeper: Sendable {
     }
   }
 
-  /// Fetches what else is published beside the manifest: the roots that are not stored yet, and the status. What cannot
-  /// be fetched now is fetched with the next check.
+  /// Fetches the other files that are published beside the manifest: the roots that are not stored yet, and the status.
+  /// Those that cannot be fetched now are fetched with the next check.
   ///
   /// - Throws: ``StoreError``, `CancellationError`.
   func keepOthers() async throws {

@@ -169,8 +169,8 @@ final class MemoryTier: Sendable {
     state.withLock { _ = $0.use(key) }
   }
 
-  /// Which state of things a key is in: it changes with every removal. What was read from the store before that may
-  /// be gone.
+  /// A number for a key that changes with every removal. A response that was read from the store before that may have
+  /// been removed.
   func epoch(of key: CacheKey) -> UInt64 { state.withLock { $0.epochs[State.stripe(key)] } }
 
   /// Puts a response in the place of those with the given ids.

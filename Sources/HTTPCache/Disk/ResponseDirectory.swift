@@ -102,7 +102,7 @@ extension ResponseDirectory {
   var isSession: Bool { !base.isEmpty }
 
   /// The same responses, regions too, in a folder that can be written: indexes are copied, and files are read where they
-  /// are. What is changed there changes nothing here.
+  /// are. Changes there change nothing here.
   ///
   /// - Throws: ``StoreError``.
   package func session(in folder: String) throws -> ResponseDirectory {

@@ -239,8 +239,8 @@ struct ResponseIndexOpening {
   /// The largest file of an entry, in bytes.
   private static let fileLimit = 8 << 20
 
-  /// Builds the index of what is kept anew from what the files themselves say. What was changed since it was written is
-  /// left out.
+  /// Builds the index of kept responses anew from their files. Files that were changed since they were written are left
+  /// out.
   ///
   /// - Returns: how many responses were found.
   private func rebuild(_ db: Database) throws -> Int {

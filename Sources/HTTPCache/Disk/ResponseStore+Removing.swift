@@ -27,7 +27,7 @@ extension ResponseStore {
     return count ?? 0
   }
 
-  /// Whoever removes what has these keys does not want what comes later to be kept either.
+  /// Ends the keeping of a selection: responses that come later for its keys are not kept either.
   private func forgetKept(_ selection: ResponseSelection, _ db: Database) throws {
     switch selection {
     case .all, .key, .partition, .prefix:

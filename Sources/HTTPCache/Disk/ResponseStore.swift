@@ -22,7 +22,7 @@ package final class ResponseStore: ResponseStoring {
     /// If fewer bytes are free on the file system, the store evicts responses.
     package var lowSpace: Int64
     /// Keeps hashes of all keys in memory, so that a request for something that is not stored asks no index: for a store
-    /// that answers many requests. What another process stores is then found a second later.
+    /// that answers many requests. Responses of another process are then found a second later.
     package var remembersKeys = false
     /// Keeps connections to the index that read without waiting, for ``ResponseStoring/responsesAtOnce(for:fields:)``.
     package var readsAtOnce = false

@@ -137,7 +137,7 @@ final class UseRecord: Sendable {
   /// Records that a row of the index has got a time of use.
   func advance(to time: Int64) { uses.withLock { $0.advance(to: time) } }
 
-  /// Writes times of use, a few at a time: others get on between. What cannot be written is tried again with later uses.
+  /// Writes times of use, a few at a time: others get on between. Times that cannot be written are tried again with later uses.
   ///
   /// - Parameter found: is told the time that the index has for a response now.
   private static func write(

@@ -15,7 +15,7 @@ final class IncomingResponse: Sendable {
   /// The request's fields that the response was chosen by; `nil` if no other request can have asked for the same.
   let vary: VaryKey?
   let generation: UInt64
-  /// What is to be stored of it.
+  /// The part of it that is to be stored.
   let pending: PendingResponse
   private let spool: any ResponseWriting
   /// Bytes that were here before anything came.

@@ -10,7 +10,7 @@ public struct LoadBehavior: Hashable, Sendable {
     case never
     /// Those that RFC 9111 allows.
     case valid
-    /// Whatever is stored, however old.
+    /// Any stored response, however old.
     case any
   }
 
@@ -81,7 +81,7 @@ extension LoadBehavior {
   /// RFC 9111. Offline: what is fresh, and what is stale where its server does not forbid that.
   public static let protocolCache = LoadBehavior(cacheRead: .valid, network: .onMiss, fallback: .permitted)
 
-  /// Whatever is stored, however old; the network where nothing is. Offline: whatever is stored.
+  /// The stored response, however old; the network if there is none. Offline: the stored response.
   public static let cacheFirst = LoadBehavior(cacheRead: .any, network: .onMiss)
 
   /// The network, revalidating; after `timeout` or a failure whatever is stored. Offline: whatever is stored.
@@ -89,17 +89,17 @@ extension LoadBehavior {
     LoadBehavior(cacheRead: .never, network: .revalidating, fallback: .any, patience: timeout)
   }
 
-  /// Whatever is stored at once, and then the network's answer. Offline: whatever is stored, and then the failure.
+  /// The stored response at once, and then the network's answer. Offline: the stored response, and then the failure.
   public static let cacheThenNetwork = LoadBehavior(cacheRead: .any, network: .onMiss, refresh: .always)
 
-  /// Whatever is stored at once; where it is stale, the network is asked for the next time. Offline: whatever is
-  /// stored.
+  /// The stored response at once; if it is stale, the network is asked for the next time. Offline: the stored
+  /// response.
   public static let staleWhileRevalidate = LoadBehavior(cacheRead: .any, network: .onMiss, refresh: .whenStale)
 
   /// The network; what it answers is stored. Offline: an error.
   public static let networkOnly = LoadBehavior(cacheRead: .never, network: .reloading)
 
-  /// Whatever is stored, or an error. Offline: the same.
+  /// The stored response, or an error. Offline: the same.
   public static let cacheOnly = LoadBehavior(cacheRead: .any, network: .never)
 
   /// RFC 9111 while online. Offline, and after the network has failed, the stored response of any age. The default for
@@ -129,10 +129,10 @@ extension LoadBehavior {
   public static let reloadIgnoringLocalAndRemoteCacheData = LoadBehavior(
     cacheRead: .never, network: .reloadingPastAllCaches)
 
-  /// Whatever is stored, however old, or else the network. Offline: whatever is stored.
+  /// The stored response, however old, or else the network. Offline: the stored response.
   public static let returnCacheDataElseLoad = cacheFirst
 
-  /// Whatever is stored, however old, and never the network. Offline: the same.
+  /// The stored response, however old, and never the network. Offline: the same.
   public static let returnCacheDataDontLoad = cacheOnly
 
   /// A stored response if the origin confirms it, else the origin's new response. Offline: an error.

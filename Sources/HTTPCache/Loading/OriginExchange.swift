@@ -310,7 +310,7 @@ final class OriginExchange: Sendable {
 
   /// Asks with a HEAD whether something large has to be fetched again, if the server is known to ignore conditions.
   ///
-  /// - Returns: what is stored, brought up to date; `nil` if only a GET can tell.
+  /// - Returns: the stored response, brought up to date; `nil` if only a GET can tell.
   private func confirmedByHead(
     _ outgoing: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
   ) async throws -> CachedResponse? {

@@ -150,7 +150,7 @@ struct ResourceOrigin: Sendable {
 }
 
 extension ResourceLoader {
-  /// The same as ``updates(for:)`` with something in the server's place. What is stored answers by the request's
+  /// The same as ``updates(for:)`` with something in the server's place. A stored response answers by the request's
   /// behaviour before it is asked, and after it has failed; what it answers is stored as it says.
   ///
   /// A request without a URL that could be cached under is answered, and the answer is not stored.

@@ -165,8 +165,8 @@ public final class ResourceLoader: Sendable {
   /// Waits until refreshes and revalidations in the background have ended.
   public func finishBackgroundWork() async { await background.finish() }
 
-  /// Cancels every response that is coming in and all work in the background, and returns when that has ended. What was
-  /// begun is not stored.
+  /// Cancels every response that is coming in and all work in the background, and returns when that has ended.
+  /// Responses that have begun to come in are not stored.
   public func shutDown() async { await tasks.shutDown() }
 
   /// A request that a handler answers gets its response even without a URL to store it under.

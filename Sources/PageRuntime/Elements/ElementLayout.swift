@@ -539,7 +539,7 @@ extension ScriptValue {
     return length.flatMap { $0.isFinite ? (isPoints ? $0 * window.unitsPerPoint : $0) : nil }
   }
 
-  /// What is neither a number nor a text is an empty text, which is no value of any property.
+  /// A value that is neither a number nor a text is an empty text, which no property has.
   fileprivate var layoutValue: LayoutValue {
     switch self {
     case .number(let number): .number(number)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a page's script otherwise takes from the machine: the time, random numbers, the time zone and the locale. Two
-/// runs with the same values, the same bundle and the same answers are the same.
+/// The values that a page's script otherwise takes from the machine: the time, random numbers, the time zone and the
+/// locale. Two runs with the same values, the same bundle and the same answers are the same.
 ///
 ///     let fixed = PageDeterminism(seed: 7, time: Date(timeIntervalSince1970: 1_767_225_600))
 ///     let page = try await host.open("https://pages.example.com/bundles/home.js", options: .init(determinism: fixed))

@@ -90,8 +90,8 @@ public struct PageOptions: Hashable, Sendable {
   public var policy: OpenPolicy?
   /// The use of the elements of the page's last run; `nil` for the host's.
   public var snapshot: SnapshotUse?
-  /// What the page's script takes from the machine; `nil` for the machine's own time, random numbers, zone and locale. Pages
-  /// that it embeds or pushes get the same.
+  /// The time, random numbers, zone and locale of the page's script; `nil` for the machine's own. Pages that it embeds or
+  /// pushes get the same.
   public var determinism: PageDeterminism?
   /// The time that the caller has already waited for the server. It counts for the policy's deadline.
   package var timeWaited: Duration = .zero

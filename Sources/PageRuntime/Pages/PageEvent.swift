@@ -12,7 +12,7 @@ public enum PageEvent: Sendable {
   case rendered
   /// The script has rendered new data: `refreshFinish`.
   case refreshed
-  /// The elements of the page's last run are shown until the script has rendered. What comes then turns them into the
+  /// The elements of the page's last run are shown until the script has rendered. Further events turn them into the
   /// script's elements: commands that remove some, ``renamed(_:)``, and commands that change and add some. If they begin
   /// anew, `nil` comes first.
   case snapshot(ElementTree?)

@@ -91,7 +91,7 @@ extension PageInstance {
 
   // MARK: Texts
 
-  /// What draws the page's texts, and measures them unless the app does. The libraries are loaded by the first call.
+  /// Draws the page's texts, and measures them unless the app does. The libraries are loaded by the first call.
   var pageTexts: Result<PageTexts, PictureError> {
     if let ownTexts { return .success(ownTexts) }
     return Result { () throws(PictureError) in
@@ -101,7 +101,7 @@ extension PageInstance {
     }
   }
 
-  /// What measures the page's texts.
+  /// Measures the page's texts.
   var measurer: any TextMeasuring {
     if let measurer = registry.handlers.measurer { return measurer }
     switch pageTexts {
@@ -209,7 +209,7 @@ private struct DrawingTime {
     return true
   }
 
-  /// Gives everything back. What comes later is not kept.
+  /// Gives everything back, and keeps nothing that comes later.
   func release() {
     turns.give(taken)
     (size, taken) = (0, 0)

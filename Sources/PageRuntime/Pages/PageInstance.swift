@@ -207,7 +207,7 @@ public enum PagePhase: String, Hashable, Sendable {
   // MARK: Its texts
   // Changed in `PageInstance+Picture.swift`.
 
-  /// What draws the page's texts; `nil` until something asks for a place, or for a picture.
+  /// Draws and measures the page's texts; `nil` until something asks for a place, or for a picture.
   var ownTexts: PageTexts?
   /// The references of the fonts that draw the page's texts, by their families in lower case.
   var usedFonts: [String: String] = [:]

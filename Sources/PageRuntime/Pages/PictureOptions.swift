@@ -136,8 +136,8 @@ public struct PictureOptions: Codable, Hashable, Sendable {
   public var format: Format
   /// The screen that the page is laid out for; `nil` for the device of `WXEnvironment`. The script is not told of it.
   public var screen: Screen?
-  /// `true` to draw all of the page's content, also what is below the screen. What a scroller on the page has scrolled away
-  /// stays so.
+  /// `true` to draw all of the page's content, also below the screen. Scrollers on the page stay scrolled as they
+  /// are.
   public var isFull: Bool
   /// The longest time that the picture may take, in seconds, without the waits for others that are drawn. Half of it is the
   /// longest wait for pictures and fonts.

@@ -201,7 +201,7 @@ package struct PreviewNodes: Sendable {
     return hashes
   }
 
-  /// The elements that stay under new names, without the others. What they show still has the former refs.
+  /// The elements that stay under new names, without the others. Their HTML still has the former refs.
   private func renamed(_ names: [String: String]) -> PreviewNodes {
     var renamed = PreviewNodes()
     renamed.roots = roots.compactMap { names[$0] }

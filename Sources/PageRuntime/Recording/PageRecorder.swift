@@ -163,7 +163,7 @@ package enum RecordingLine: UInt8 {
     add(.change, text.bytes)
   }
 
-  /// Ends the recording. What comes after it changes nothing.
+  /// Ends the recording. Later calls change nothing.
   ///
   /// - Parameter reason: why it ends, for its reader.
   package func end(_ reason: String) {

@@ -35,7 +35,7 @@ package actor PageReplay {
 
   /// Runs a step: the first one opens the page.
   ///
-  /// - Returns: what the script has done.
+  /// - Returns: the calls and changes of the script.
   /// - Throws: ``ScriptError`` if the page's context cannot be made. An error of the script is in the result.
   package func run(_ step: RecordedStep) async throws -> ReplayedStep {
     group.clock?.begin(at: step.time)
@@ -63,7 +63,7 @@ package actor PageReplay {
   package func close() async { await group.close(head.page) }
 }
 
-/// What the script of a recorded page has done in a step that was run again.
+/// The calls and changes of a recorded page's script in a step that was run again.
 package struct ReplayedStep: Sendable {
   /// The changes of the elements.
   package let commands: [RenderCommand]

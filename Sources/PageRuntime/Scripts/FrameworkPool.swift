@@ -29,10 +29,11 @@ public struct ScriptConfiguration: Sendable {
   /// The limits of one entry into a script: processor time and memory.
   public var limits = ScriptLimits()
   /// The number of entries into scripts that run at once, of all pages, and of pages that open at once; others wait for
-  /// their turn. What takes longer than 0.1 s makes room for the next, and goes on. The default is the number of processors.
+  /// their turn. One that takes longer than 0.1 s makes room for the next, and goes on. The default is the number of
+  /// processors.
   public var entriesAtOnce = ProcessInfo.processInfo.activeProcessorCount
-  /// What frameworks and pages see as `process.env.NODE_ENV`. `development` turns on the warnings of frameworks and bundles
-  /// that have some.
+  /// The value of `process.env.NODE_ENV` for frameworks and pages. `development` turns on the warnings of frameworks and
+  /// bundles that have some.
   public var nodeEnvironment = Self.defaultNodeEnvironment
   /// The `WXEnvironment` that frameworks see. `__enable_native_promise__` is added if it is missing. A host sets it from
   /// its device.

@@ -128,7 +128,7 @@ final class TLSContext: @unchecked Sendable {
 
 /// TLS of one connection, as the client. It does no I/O: bytes of the network go in and come out.
 ///
-/// OpenSSL reads and writes in memory. What came in is used up by ``handshake()`` and ``read(into:)``, except for a
+/// OpenSSL reads and writes in memory. Received bytes are used up by ``handshake()`` and ``read(into:)``, except for a
 /// record of which a part has come.
 final class TLSSession {
   private let host: String

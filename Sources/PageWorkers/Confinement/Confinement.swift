@@ -133,8 +133,8 @@ enum Confinement {
   static func failure(_ result: Int32) -> String? { result == 0 ? nil : String(cString: strerror(errno)) }
 }
 
-/// The threads of this process. What a thread gives up holds for it and for those that it starts later, but not for others
-/// that run already.
+/// The threads of this process. A right that a thread gives up is gone for it and for those that it starts later, but not
+/// for others that run already.
 enum ProcessThreads {
   enum Decision: Hashable {
     /// The calling thread is the only one.

@@ -183,7 +183,7 @@ extension SystemCallFilter {
     add([SYS_mremap])  // Also: realloc().
   }
 
-  /// What cairo and FreeType need to open a font that a text is drawn in; Landlock restricts the files.
+  /// Adds the calls with which cairo and FreeType open the font of a text; Landlock restricts the files.
   private mutating func addFonts() {
     add([SYS_memfd_create])
     #if arch(x86_64)

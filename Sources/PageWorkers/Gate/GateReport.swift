@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 
-/// What the gate says of a release.
+/// The report of the gate about a release.
 package struct GateReport: Hashable, Sendable {
   package var release: String
   /// The release that its pages ran beside; `nil` if there was none.

@@ -104,7 +104,7 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What the reader of a message can change about a limit, as the end of the sentence; by default the settings of the daemon.
+/// The ends of sentences about limits, which name the setting that a reader can change; by default those of the daemon.
 package struct LimitHints: Hashable, Sendable {
   package var pages = " (--max-pages)"
   package var memory = " (--worker-memory)"

@@ -17,7 +17,7 @@ import Synchronization
   private nonisolated let roots: RegistryTable
   /// The members of `WXEnvironment` that are not the default ones.
   private nonisolated let device: [String: ScriptValue]
-  /// What the process has loaded to draw pages; `nil` if it draws none.
+  /// The folders of fonts that the process has loaded to draw pages, or the reason why it cannot; `nil` if it draws none.
   private nonisolated let fonts: Result<[String], PictureError>?
 
   private struct Resident {
@@ -221,7 +221,7 @@ import Synchronization
 
   /// Runs a step of a recording again; with the number 0, boots the framework of the recording.
   ///
-  /// - Returns: what the script has done, without its changes if they are those of the recording.
+  /// - Returns: the calls and changes of the script, without the changes if they are those of the recording.
   func replay(_ number: UInt64, step: Int, _ payload: [UInt8]) async throws -> [UInt8] {
     guard step > 0 else {
       let recording = try Recording(reading: payload)

@@ -3,9 +3,9 @@ import HTTPTransport
 /// Reads a manifest of PageKit's own format whose entries are written as most tools write them, in a tenth of the time
 /// that reading any JSON takes.
 ///
-/// The lists of entries are read byte by byte, and the rest of the manifest as any other JSON. What is not plain JSON, or
-/// has a fault, is left to the reader of all manifests, which names the faults: both read the same bytes as the same
-/// manifest.
+/// The lists of entries are read byte by byte, and the rest of the manifest as any other JSON. A manifest that is not
+/// plain JSON, or has a fault, is left to the reader of all manifests, which names the faults: both read the same bytes as
+/// the same manifest.
 struct PlainManifestReader {
   /// A manifest without its entries, as JSON, its entries, and at least the number of JSON values in them.
   typealias Parts = (rest: [UInt8], bundles: [Manifest.Entry], files: [Manifest.Entry], values: Int)

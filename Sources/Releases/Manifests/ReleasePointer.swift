@@ -129,9 +129,9 @@ extension ReleasePointer {
 ///     blobs/SHA256                  a content
 ///     blobs/deltas/…                the difference between two contents
 ///
-/// Behind a digest stands the number of the last collection, if there was one: `blobs/SHA256-3`. What a collection
-/// removes was written before it, so that no later publisher relies on a name that is about to be removed: publishers
-/// and collections need no lock between them.
+/// Behind a digest stands the number of the last collection, if there was one: `blobs/SHA256-3`. The blobs that a
+/// collection removes were written before it, so that no later publisher relies on a name that is about to be removed:
+/// publishers and collections need no lock between them.
 package enum PublishedNames {
   package static let pointer = ReleasePointer.fileName
   package static let blobs = "blobs/"

@@ -112,7 +112,7 @@ package struct ReleaseStatus: Hashable, Sendable, Codable {
   /// The status that a publishing host signs.
   ///
   /// - Parameters:
-  ///   - directives: what people have decided; `nil` for nothing. What they disable is off in each release; a halt and a
+  ///   - directives: the decisions of people; `nil` for none. Bundles that they disable are off in each release; a halt and a
   ///     way back are of the release that they were written for.
   ///   - isHalted: `true` if the host halts the release.
   package init(

@@ -137,7 +137,7 @@ package struct DevelopmentHost: Sendable {
       })
   }
 
-  /// Ends the recordings of all runs, for an end of the process without other clean-up. What comes later is not recorded.
+  /// Ends the recordings of all runs, for an end of the process without other clean-up. Later events are not recorded.
   package func endRecordings() { recordings?.end("bundlectl dev has ended") }
 
   /// Serves until the task is cancelled.
@@ -154,7 +154,7 @@ package struct DevelopmentHost: Sendable {
 }
 
 extension LimitHints {
-  /// What the user of `bundlectl dev` can change.
+  /// The settings that the user of `bundlectl dev` can change.
   static let development = {
     var hints = LimitHints()
     hints.pages = ": close some of them in the browser"

@@ -216,7 +216,7 @@ extension PageDirectory {
     return false
   }
 
-  /// Reloads a page, and does again what its user has done. What the user does meanwhile waits for the new run.
+  /// Reloads a page, and does its user's inputs again. Inputs that come meanwhile wait for the new run.
   private func runAnew(_ id: String, _ development: Development) async throws -> OpenedPage {
     let (open, opener) = AsyncStream.makeStream(of: Void.self)
     pages[id]?.reloads.gate = Task { for await _ in open {} }

@@ -113,7 +113,7 @@ struct PickedElement: Decodable, Sendable {
   static let refLimit = 4_096
 }
 
-/// What the developer tools of a page show in its viewers: the box of those that have asked last.
+/// The overlays that developer tools show in the viewers of a page: the box is that of those that have asked last.
 struct PageOverlays: Sendable {
   private var shown: [(debugger: String, overlay: InspectedOverlay)] = []
 

@@ -323,7 +323,7 @@ struct OpenedPage: Sendable {
   var isFollowed = false
   /// `true` if it was opened for one viewer, and goes with it.
   var isViewers = false
-  /// What developer tools show in its viewers; `nil` if they have never shown anything.
+  /// The overlays that developer tools show in its viewers; `nil` if they have never shown any.
   var overlays: PageOverlays?
   var reply: PageReply
   let opened: ContinuousClock.Instant

@@ -107,7 +107,7 @@ package struct PlaygroundSocket: RouterMiddleware {
 
   /// Tells an app of changes until it or the server ends the socket.
   ///
-  /// What is written waits until the app has room for it, and all else with it.
+  /// Each message waits until the app has room for it, and all others wait with it.
   ///
   /// - Parameters:
   ///   - bytes: returns the bytes that come over the socket next; `nil` at the end.

@@ -72,7 +72,7 @@ final class RunRecordings: Sendable {
   /// Appends bytes of a page's recording. The first ones make its file.
   ///
   /// - Parameter page: the page's number in workers.
-  /// - Returns: what its user is to know; `nil` for nothing.
+  /// - Returns: news for its user; `nil` for none.
   func append(_ bytes: [UInt8], of page: UInt64) -> News? {
     state.withLock { state in
       guard !state.isOver else { return nil }
@@ -121,7 +121,7 @@ final class RunRecordings: Sendable {
     if let reason { run?.end(reason) }
   }
 
-  /// Ends all recordings. What comes later is not recorded.
+  /// Ends all recordings. Later events are not recorded.
   func end(_ reason: String) {
     let runs = state.withLock { state in
       state.isOver = true

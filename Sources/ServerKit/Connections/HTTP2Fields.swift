@@ -10,7 +10,7 @@ import NIOCore
 struct HTTP2Fields: Sendable {
   /// A field that no table keeps: a value that does not come again would push others out of the client's.
   private static let isUnindexed: UInt8 = 1
-  /// What a field adds to its bytes: its flags and its lengths.
+  /// The bytes of a field beside its name and value: its flags and its lengths.
   static let overhead = 9
 
   private(set) var bytes = ByteBuffer()

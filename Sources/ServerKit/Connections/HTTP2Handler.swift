@@ -89,7 +89,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   private var timer: Scheduled<Void>?
   /// When the last request ended, or the client last took bytes of a recorded response.
   private var idleSince = NIODeadline.now()
-  /// What the client is told if it must not go on.
+  /// The error code for a client that must not go on.
   private var fault = NGHTTP2_ENHANCE_YOUR_CALM
   /// The last stream that the client has opened, and those that were reset here.
   private var lastOpened: Int32 = 0

@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTPTypes
 import Synchronization
 
-/// What is still to be sent on a stream of HTTP/2 behind the head of its response.
+/// The bytes that are still to be sent on a stream of HTTP/2 after the head of its response.
 ///
 /// Belongs to the event loop of its connection.
 final class StreamOutput {

@@ -82,7 +82,7 @@ final class ConnectionContext: Sendable {
     var disconnection = ClientDisconnection()
     /// A response was made after which the connection is closed.
     var hasLast = false
-    /// What was done on the event loop for the request that the connection's task gets next, and since when.
+    /// The work that the event loop has begun for the request that the connection's task gets next, and the time of its start.
     var begun: (rest: any AnyObject & Sendable, started: ContinuousClock.Instant)?
   }
 

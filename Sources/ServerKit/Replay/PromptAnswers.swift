@@ -42,7 +42,7 @@ package final class PromptAnswers: Sendable {
     let receive: @Sendable (UInt64, () -> Later) -> Void
   }
 
-  /// What was done for a request at once.
+  /// The outcome of the attempt to answer a request at once.
   package enum Beginning {
     case answer(Answer)
     /// Something was asked that answers later; the function ends that until there is an answer.
@@ -84,7 +84,7 @@ package final class PromptAnswers: Sendable {
   /// Counts and logs an answer at its end, given the bytes of its body.
   typealias End = (_ bytes: Int, _ isAborted: Bool) -> Void
 
-  /// What is done on the event loop at once.
+  /// The next act on the event loop.
   enum Step {
     case answer(Answer)
     case begun(Begun)

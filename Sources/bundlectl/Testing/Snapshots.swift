@@ -91,7 +91,7 @@ enum SnapshotMode: Hashable, Sendable {
   case local
   /// Nothing is written: a missing snapshot fails, and so does one that no step takes.
   case ci
-  /// What differs is written, and what no step takes is removed.
+  /// Snapshots that differ are written, and those that no step takes are removed.
   case update
 
   /// - Parameters:
@@ -103,7 +103,7 @@ enum SnapshotMode: Hashable, Sendable {
     self = isUpdate ? .update : isCI || hasVariable ? .ci : .local
   }
 
-  /// What follows from a stored snapshot and the page's elements.
+  /// The result of a comparison of a stored snapshot with the page's elements.
   enum Verdict: Hashable, Sendable {
     case same
     /// The shown elements are written; `isNew` if there was no snapshot.

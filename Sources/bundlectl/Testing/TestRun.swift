@@ -33,7 +33,7 @@ struct TestRun {
   private static let failureLimit = 100
   /// The largest number of openings of which the least processor time counts: a page that is fast enough once is.
   private static let timedRuns = 5
-  /// What a message lists.
+  /// The limit of elements that a message lists.
   private static let listLimit = 8
 
   /// Runs a test.

@@ -85,7 +85,7 @@ struct TestFiles: Sendable {
 
 /// The tests that a command runs again and again, as the pressed keys choose them.
 struct WatchedTests: Sendable {
-  /// What follows from a key.
+  /// The effect of a key.
   enum Effect: Hashable, Sendable {
     case run(SnapshotMode)
     case say(String)

@@ -123,7 +123,7 @@ struct ReleaseArchiveTests {
     }
   }
 
-  @Test("what is on demand and not stored is left out")
+  @Test("bundles on demand that are not stored are left out")
   func onDemand() async throws {
     try await Self.exporting(preload: ["late": .demand]) { path, source, summary in
       #expect(summary.bundles == 2 && summary.leftOut == ["late"])

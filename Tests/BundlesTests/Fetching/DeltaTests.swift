@@ -276,7 +276,7 @@ struct DeltaTests {
     }
   }
 
-  @Test("nothing is offered for a content whose SHA-256 is unknown, nor for another bundle")
+  @Test("no stored bytes are offered for a content whose SHA-256 is unknown, nor for another bundle")
   func notOffered() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["home": Self.old], release: "r1")

@@ -63,7 +63,7 @@ struct ReportSenderTests {
     }
   }
 
-  @Test("nothing is kept for a host that reports nothing")
+  @Test("a host without reports keeps none")
   func silent() async throws {
     try await LoadingFixture.onTrial { (fixture: LoadingFixture, release: StoredRelease) async throws in
       _ = try await fixture.store.record(

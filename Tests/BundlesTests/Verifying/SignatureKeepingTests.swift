@@ -108,7 +108,7 @@ struct SignatureKeepingTests {
     }
   }
 
-  @Test("what was trusted outlives the releases of a source")
+  @Test("the trusted sequence outlives the releases of a source")
   func trustOutlivesReleases() async throws {
     try await SignedSource.running { site in
       try site.publish(["a": "var a = 2"], sequence: 2)

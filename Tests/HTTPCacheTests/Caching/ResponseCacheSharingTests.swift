@@ -17,7 +17,7 @@ struct ResponseCacheSharingTests {
     #expect(OtherProcessChanges.isDue(time, time + 1_000_000_000))
   }
 
-  @Test("what a cache knows of other processes is known until it looks again")
+  @Test("a cache looks for changes of other processes again when the former look has expired")
   func changes() {
     let changes = OtherProcessChanges()
     #expect(!changes.areKnown)

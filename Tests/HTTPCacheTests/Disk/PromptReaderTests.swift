@@ -36,7 +36,7 @@ struct PromptReaderTests {
     return found
   }
 
-  @Test("what is found at once is what is found by those who wait")
+  @Test("a prompt read finds the same responses as one that waits")
   func sameResponses() async throws {
     let fixture = try await Self.ready()
     let keys = (0..<5).map { CacheKey(named: "\($0)") }

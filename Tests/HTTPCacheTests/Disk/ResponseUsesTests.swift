@@ -90,7 +90,7 @@ struct ResponseUsesTests {
     #expect(Self.log(fixture) == before)
   }
 
-  @Test("what was used is evicted after what was not, also when responses were stored meanwhile")
+  @Test("used responses are evicted after unused ones, also when others were stored meanwhile")
   func evictionAcrossCommits() async throws {
     let fixture = try ResponseFixture(capacity: 100_000)
     func bytes(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 10_000) }

@@ -35,7 +35,7 @@ struct StoredUseTests {
     let use = Mutex(StoredUse.unlimited)
   }
 
-  @Test("what is older is validated before it answers, once")
+  @Test("a response from before the time is validated once before it answers")
   func validation() async throws {
     try await limited { (fixture: ResourceFixture, _: Limit) async throws in
       let answer = try await fixture.load("/a", .protocolCache)
@@ -45,7 +45,7 @@ struct StoredUseTests {
     }
   }
 
-  @Test("what is older and has no validator is fetched again, also where it might be used while it is revalidated")
+  @Test("a response from before the time without a validator is fetched again, also with stale-while-revalidate")
   func fetching() async throws {
     try await limited("max-age=5, stale-while-revalidate=60", etag: nil) {
       (fixture: ResourceFixture, _: Limit) async throws in

@@ -84,7 +84,7 @@ struct UpdatesTests {
     }
   }
 
-  @Test("what is stored is listed in parts, each entry once")
+  @Test("stored responses are listed in parts, each once")
   func listing() async throws {
     try await ResourceFixture.running { fixture in
       let paths = (1...5).map { "/list/\($0)" }

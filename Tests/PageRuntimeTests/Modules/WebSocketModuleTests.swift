@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("what is assigned to a method and is no function is logged, and the method stays")
+  @Test("a value other than a function that is assigned to a method is logged, and the method stays")
   func otherValues() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(

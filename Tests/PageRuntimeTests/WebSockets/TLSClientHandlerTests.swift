@@ -12,7 +12,7 @@ import Testing
 struct TLSClientHandlerTests {
   private static func text(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 / 7) } }
 
-  @Test("what is written before and after the handshake arrives in order, and what is not flushed stays")
+  @Test("bytes written before and after the handshake arrive in order, and those not flushed stay")
   func order() throws {
     let wire = try Wire()
     wire.write("one ", flushes: true)
@@ -389,7 +389,7 @@ struct TLSClientHandlerTests {
 
   enum Act: CaseIterable { case write, writeAndClose, close, closeOutput }
 
-  @Test("what is written in the middle of a ticket of several records is sent after it", arguments: Act.allCases)
+  @Test("bytes written in the middle of a ticket of several records are sent after it", arguments: Act.allCases)
   func ticketInParts(_ act: Act) throws {
     let wire = try Wire()
     try wire.connect()

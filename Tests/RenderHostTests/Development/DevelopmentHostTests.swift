@@ -233,7 +233,7 @@ import Testing
     }
   }
 
-  @Test("who goes on after an input that fits no element has the later inputs done again")
+  @Test("inputs after one that fits no element are done again at the next save")
   func goingOn() async throws {
     try await running(["home.js": Script.counter]) { host in
       let id = try await host.open("home")

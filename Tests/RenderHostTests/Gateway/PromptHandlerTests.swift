@@ -43,7 +43,7 @@ struct PromptHandlerTests {
     }
   }
 
-  @Test("nothing is read while a response is on its way, also if the request behind it has begun")
+  @Test("a connection is not read while a response is on its way, also if the next request has begun")
   func pausedReading() throws {
     let (reads, asked) = (Reads(), Monitor<[PromptAnswers.Asked]>([]))
     let channel = try channel(reads, asked)

@@ -146,7 +146,7 @@ struct DashboardTests {
     try await host.stop()
   }
 
-  @Test("what an open dashboard requests is no traffic")
+  @Test("requests of an open dashboard do not count as traffic")
   func ownRequests() async throws {
     let script = Script.page(
       "b.appendChild(d.createElement('image', { attr: { src: 'a.gif' }, style: { width: 9, height: 9 } }))")

@@ -73,7 +73,7 @@ struct RunRecordingsTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")).count == cases.count + 1)
   }
 
-  @Test("what cannot be written is told once")
+  @Test("a recording that cannot be written is told once")
   func failure() throws {
     let recordings = RunRecordings("/nowhere/at/all/run")
     guard case .failed(let reason) = recordings.append(Array("a".utf8), of: 1) else {

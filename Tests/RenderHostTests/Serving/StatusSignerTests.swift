@@ -40,7 +40,7 @@ struct StatusSignerTests {
     #expect(Self.signing(nil, isHalted: true).isHalted)
   }
 
-  @Test("what is disabled stays so, and a halt and a way back stay with their release")
+  @Test("disabled bundles stay disabled, and a halt and a way back stay with their release")
   func kept() {
     let same = Self.signing(Self.published(isHalted: true))
     #expect(same.disabled.map(\.bundle) == ["pay"])

@@ -296,7 +296,7 @@ import Testing
     }
   }
 
-  @Test("what a worker writes to its standard error before it ends is part of the reason", arguments: [3, 70_000])
+  @Test("the standard error of a worker that ends is part of the reason", arguments: [3, 70_000])
   func lastWords(length: Int) async throws {
     let folder = try TemporaryDirectory()
     let program = folder.file("worker")

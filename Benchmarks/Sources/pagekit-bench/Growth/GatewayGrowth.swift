@@ -95,7 +95,7 @@ struct GatewayGrowth {
     ])
   }
 
-  /// What du(1) counts.
+  /// The bytes of a folder, as du(1) counts them.
   private static func bytes(below folder: String) throws -> Int64 {
     let text = try Measurement.output(["du", "-sk", folder])
     return (text.split(whereSeparator: \.isWhitespace).first.flatMap { Int64($0) } ?? 0) << 10

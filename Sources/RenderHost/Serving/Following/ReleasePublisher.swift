@@ -21,8 +21,8 @@ struct ReleasePublisher: Sendable {
   let statusSigner: StatusSigner?
   let halts: ReleaseHalts
   let logger: Logger
-  /// Lets one change of the served release run at a time, so that the sequences of its statuses grow. What takes long
-  /// happens before it, so that a halt does not wait for the next release.
+  /// Lets one change of the served release run at a time, so that the sequences of its statuses grow. Work that takes
+  /// long is done before it, so that a halt does not wait for the next release.
   private let gate = FairGate<Int>(width: 1)
 
   /// The time for which a release waits until the differences from the former ones are made.

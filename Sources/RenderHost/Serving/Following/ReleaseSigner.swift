@@ -75,7 +75,7 @@ struct StatusSigner: Sendable {
   let command: SigningCommand
   /// The time that a status is signed for. In the middle of it, it is signed anew.
   let validity: Duration
-  /// `true` if the published status is another server's. Whoever hides newer ones of these from this host must not hide
+  /// `true` if the published status is another server's. An attacker who hides newer ones from this host must not hide
   /// them from its clients too: a status is signed for the time of the other server's last answer, and ends with its own.
   let isBounded: Bool
 
