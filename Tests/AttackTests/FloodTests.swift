@@ -4,7 +4,7 @@ import Synchronization
 import TestServers
 import Testing
 
-/// What floods cost the daemon in memory and time; the figures are printed as a table.
+/// The cost of floods for the daemon in memory and time; the figures are printed as a table.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct FloodTests {
   /// A client that sends more than anybody needs.

@@ -155,7 +155,7 @@ enum Wire {
 
 // MARK: - What the server sends
 
-/// What a server has sent on a connection of HTTP/2.
+/// The frames that a server has sent on a connection of HTTP/2.
 struct FrameObservation: Sendable {
   private(set) var statuses: [UInt32: Int] = [:]
   private(set) var resets: [UInt32: UInt32] = [:]

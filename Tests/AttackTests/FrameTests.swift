@@ -4,7 +4,7 @@ import TestServers
 import TestSupport
 import Testing
 
-/// What the daemon does with frames of HTTP/2, clause by clause.
+/// The daemon's reactions to frames of HTTP/2, clause by clause.
 @Suite(.timeLimit(.minutes(5)))
 struct FrameTests {
   @Test("every frame gets the outcome of its clause, and others are served meanwhile")

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What an object store says in the place of the list of a publisher's objects.
+/// The answer of an object store in the place of the list of a publisher's objects.
 struct ListingLie: Sendable {
   enum Outcome: Sendable {
     /// The words of the error, and the number of requests.

@@ -29,7 +29,7 @@ struct OriginLie: Sendable {
     }
   }
 
-  /// What a client sees of one answer.
+  /// The part of an answer that a client sees.
   enum Seen: Sendable, Equatable {
     case failed(Failure)
     /// The head comes, and the body ends too early, so that the client notices it.
@@ -37,7 +37,7 @@ struct OriginLie: Sendable {
     case whole(Int, String)
   }
 
-  /// What is seen of each request in turn, and the requests that reach the origin.
+  /// The answers to the requests in turn, and the requests that reach the origin.
   struct Outcome: Sendable {
     let seen: [Seen]
     let requests: Int

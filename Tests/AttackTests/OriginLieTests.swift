@@ -5,7 +5,7 @@ import TestServers
 import TestSupport
 import Testing
 
-/// What clients see of origins that lie, behind the gateway and behind the client's loader.
+/// Origins that lie, as clients behind the gateway and behind the client's loader see them.
 @Suite(.timeLimit(.minutes(5)))
 struct OriginLieTests {
   @Test(

@@ -4,7 +4,7 @@ import HTTPTypes
 import PageTesting
 import Releases
 
-/// What a server of bundles says in the place of its second release, and what comes of it. A host has stored the first
+/// The answers of a server of bundles in the place of its second release, and the outcome. A host has stored the first
 /// release from it before.
 struct PreloadLie: Sendable {
   enum Outcome: Sendable {
@@ -15,7 +15,7 @@ struct PreloadLie: Sendable {
   }
 
   let name: String
-  /// What is at a path from now on; the answers of a path come in turn, and the last one is repeated.
+  /// The answers by their paths; those of a path come in turn, and the last one is repeated.
   let answers: [String: [OriginResponse]]
   let expected: Outcome
   /// A path that must have been asked for.
@@ -56,7 +56,7 @@ struct PreloadLie: Sendable {
     OriginResponse(status: .init(code: status), headers: fields, body: bytes)
   }
 
-  /// What is there of a release without lies, at a path.
+  /// The answers of a server without lies, by their paths.
   static func site(_ release: Int) throws -> [String: OriginResponse] {
     let bytes = manifest(release)
     let status = try status(release)
@@ -380,7 +380,7 @@ struct PreloadLie: Sendable {
     points("a pointer that is current in a list", Array("{\"current\":[]}".utf8), .refused("is not a manifest")),
   ]
 
-  /// What is in the place of the manifest, as answers.
+  /// A lie in the place of the manifest.
   private static func instead(_ name: String, _ answers: OriginResponse..., expecting outcome: Outcome) -> PreloadLie {
     PreloadLie(name: name, answers: ["manifest.json": answers], expected: outcome)
   }

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a host makes of servers of bundles that lie: `bundlectl preload`, as a process of its own.
+/// Preloads from servers of bundles that lie: `bundlectl preload`, as a process of its own.
 @Suite(.timeLimit(.minutes(5)))
 struct PreloadLieTests {
   private static let rows =

@@ -4,7 +4,7 @@ import TestServers
 import TestSupport
 import Testing
 
-/// What reaches an origin that records every byte of the gateway.
+/// The bytes of the gateway that reach an origin, which records all.
 @Suite(.timeLimit(.minutes(5)))
 struct SmugglingTests {
   @Test("every form of a request is refused, or reaches the origin as exactly one well-formed request")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the products' modules throw is said, and can be matched.
+/// The errors of the products' modules are documented, and can be matched.
 struct ErrorTests {
   /// The modules whose declarations an app sees.
   private static let modules = [

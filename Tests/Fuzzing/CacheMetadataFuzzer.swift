@@ -5,7 +5,7 @@ import HTTPTypes
 @testable import HTTPCache
 @testable import HTTPCaching
 
-/// What is read back of a stored response, and the fields of responses and requests that a cache goes by.
+/// The metadata that is read back of a stored response, and the fields of responses and requests that a cache goes by.
 enum CacheMetadataFuzzer: Fuzzer {
   static let name = "cache-metadata"
 

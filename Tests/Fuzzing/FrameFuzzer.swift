@@ -73,7 +73,7 @@ enum FrameFuzzer: Fuzzer {
     hold(text(message) == text(again), "what was written reads the same: \(message) \(again)")
   }
 
-  /// What the daemon makes of a worker's question, and a worker of the answer.
+  /// Reads a worker's question as the daemon does, and the answer as a worker does.
   private static func use(_ message: some Codable) {
     if case .ask(_, _, .resource(let question)) = message as? WorkerMessage { _ = question.request(body: []) }
     if case .answer(_, .update(let update)) = message as? HostMessage { _ = update.update(bytes: []) }

@@ -36,7 +36,7 @@ enum RequestHeadFuzzer: Fuzzer {
     hold(whole == cut, "cuts mean nothing:\n\(whole)\n\(cut)")
   }
 
-  /// What comes of the bytes: heads, bodies put together, the error that ended it.
+  /// The parts of the bytes: heads, bodies put together, the error that ended it.
   private static func parts(of bytes: [UInt8], piece: Int) -> [String] {
     let channel = EmbeddedChannel()
     defer { _ = try? channel.finish(acceptAlreadyClosed: true) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCaching
 
-/// What holds for every age, date and lifetime, however hostile.
+/// Rules that hold for every age, date and lifetime, however hostile.
 struct ArithmeticTests {
   private static let modes: [CachePolicy.Mode] = [.private, .shared]
   private static let extremes: [Int64] = [

@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPCaching
 
 struct DecisionTests {
-  /// What the response and the request say of caching, the response's age, and what follows.
+  /// The fields of a response and of a request, the response's age, and the decision.
   struct Row: Sendable, CustomTestStringConvertible {
     let response: String
     let request: String
@@ -276,7 +276,7 @@ struct SelectionTests {
 
 // MARK: - Forwarded requests
 
-/// What goes to the origin, and why.
+/// Requests to the origin, and the reasons for them.
 struct ForwardingTests {
   private static let policy = CachePolicy(mode: .private)
 
@@ -405,7 +405,7 @@ struct ForwardingTests {
 
 // MARK: - Responses marked as stale
 
-/// What somebody has marked as stale is as stale as any other. RFC 9111 §4.2.4, RFC 5861.
+/// A response that was marked as stale is as stale as any other. RFC 9111 §4.2.4, RFC 5861.
 struct StaleMarkTests {
   struct Row: Sendable, CustomTestStringConvertible {
     let response: String

@@ -133,7 +133,7 @@ struct ValidationTests {
 
 // MARK: - Completing a part
 
-/// What an answer to the request for the rest of a stored part means.
+/// Answers to requests for the rest of a stored part.
 struct CompletionTests {
   private static func decide(
     _ response: HTTPResponse, size: Int64? = 100, stored fields: HTTPFields = [.eTag: "\"v\""],
@@ -225,7 +225,7 @@ struct CompletionTests {
 
 // MARK: - Errors of the origin
 
-/// What is stored when the origin fails.
+/// Stored responses when the origin fails.
 struct FailureTests {
   struct Row: Sendable, CustomTestStringConvertible {
     let response: String

@@ -1,7 +1,7 @@
 import LivePages
 import Testing
 
-/// What viewers of a page are sent.
+/// The events that viewers of a page are sent.
 struct LiveViewerTests {
   private static func event(_ id: Int, _ name: String = LiveEvent.patch, bytes: Int = 10) -> EventLog.Event {
     EventLog.Event(id: id, name: name, details: [UInt8](repeating: 65, count: bytes))

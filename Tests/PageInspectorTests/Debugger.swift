@@ -25,7 +25,7 @@ final class Debugger {
   private(set) var messages: [ScriptValue] = []
   private(set) var questions: [InspectorQuestion] = []
   private var last = 0
-  /// What the page's viewers were told to show.
+  /// The overlays that the page's viewers were told to show.
   var overlays: [InspectedOverlay] {
     questions.compactMap { if case .overlay(let overlay) = $0 { overlay } else { nil } }
   }

@@ -5,7 +5,7 @@ import Testing
 
 /// The elements of a page's last run, which are shown before its script has rendered.
 struct SnapshotTests {
-  /// What a renderer that follows a page's events shows.
+  /// A renderer that follows a page's events.
   private struct Renderer {
     var tree = ElementTree()
     /// The texts that it has shown, one after the other.

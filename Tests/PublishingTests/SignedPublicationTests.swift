@@ -5,7 +5,7 @@ import Testing
 
 @testable import Publishing
 
-/// What hosts with keys would refuse is not published.
+/// Releases that hosts with keys would refuse are not published.
 struct SignedPublicationTests {
   private let keys: [SigningKey]
 

@@ -14,7 +14,7 @@ package final class TCPRelay: Sendable {
   private final class Connections: Sendable {
     private let state = Mutex((mode: Mode.open, channels: [ObjectIdentifier: any Channel]()))
 
-    /// - Returns: what becomes of the connection.
+    /// - Returns: the mode of the connection.
     func add(_ channel: any Channel) -> Mode {
       state.withLock { state in
         if state.mode != .cut { state.channels[ObjectIdentifier(channel)] = channel }

@@ -17,7 +17,7 @@ package final class RunningProgram: Sendable {
     case pipe(Pipe)
   }
 
-  /// What it reads from its standard input.
+  /// The source of its standard input.
   package enum Input {
     case nothing
     case text(String)
@@ -187,7 +187,7 @@ package final class RunningProgram: Sendable {
     return (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10
   }
 
-  /// What it has written so far to a stream that is kept.
+  /// The text that it has written so far to a stream that is kept.
   package func text(of stream: Stream) -> String {
     String(decoding: FileManager.default.contents(atPath: files.file(stream.rawValue)) ?? Data(), as: UTF8.self)
   }

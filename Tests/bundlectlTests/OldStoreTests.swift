@@ -26,7 +26,7 @@ struct OldStoreTests {
       return try await Command.start(fetch + more).result().output
     }
 
-    /// What the page `home` shows without a network.
+    /// The text that the page `home` shows without a network.
     func home() async throws -> String {
       try await run("render", "home", "--offline", "--manifest", OldStoreTests.manifest).output
     }

@@ -230,7 +230,7 @@ struct LaunchVerifierTests {
     }
   }
 
-  /// What begins the question that is under way, while its launch ends.
+  /// The beginning of the question that is under way while its launch ends.
   enum Beginning: CaseIterable { case opening, refresh }
 
   @Test(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bundles
 
-/// What a host keeps for others that get its releases from it.
+/// The signatures that a host keeps for others that get its releases from it.
 struct SignatureKeepingTests {
   private static let scripts = ["a": "var a = 1"]
 

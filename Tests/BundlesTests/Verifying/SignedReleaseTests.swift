@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bundles
 
-/// What a hostile server, or whoever is between it and the host, tries: the attacks that The Update Framework names, and
+/// Attacks of a hostile server, or of somebody between it and the host: those that The Update Framework names, and
 /// those on what PageKit adds.
 struct SignedReleaseTests {
   private static let scripts = ["a": "var a = 1"]

@@ -193,7 +193,7 @@ final class SignedSource: Sendable {
         .report()
     }
 
-    /// What a page gets.
+    /// The text that a page gets.
     func open(_ name: String, _ policy: OpenPolicy = .networkFirst(deadline: .seconds(60))) async throws -> LoadedBundle
     {
       var configuration = BundleLoader.Configuration()

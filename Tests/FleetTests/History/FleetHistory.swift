@@ -1,6 +1,6 @@
 import Fleet
 
-/// What has happened in a fleet, with times in milliseconds, and whether it agrees with what a fleet promises.
+/// The events of a fleet, with times in milliseconds, and whether they agree with its promises.
 struct FleetHistory: Sendable {
   struct Purge: Sendable {
     /// The place of its order, and the journal of that name.

@@ -76,7 +76,7 @@ struct SimulatedFleet {
     var isOutdated = false
   }
 
-  /// What survives a loss of power.
+  /// The state that survives a loss of power.
   private struct Disk {
     var position: FleetPosition.Saved?
     var clock: HTTPDate?
@@ -223,7 +223,7 @@ struct SimulatedFleet {
     }
   }
 
-  /// What is followed ends with its stream. What a host has got already is still carried out.
+  /// Ends the streams that hosts follow. Orders that a host has got already are still carried out.
   private mutating func resetFollowers() {
     for host in hosts.indices where hosts[host].isFollowing {
       hosts[host].isFollowing = false

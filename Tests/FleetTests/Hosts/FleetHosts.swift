@@ -48,7 +48,7 @@ struct FleetHosts {
     var missing: [String]?
   }
 
-  /// What `/status` says of the fleet.
+  /// The fleet's part of `/status`.
   struct Status: Decodable {
     struct Peer: Decodable {
       let name: String

@@ -14,7 +14,7 @@ struct FleetMemberTests {
 
   init() throws { folder = try TemporaryDirectory() }
 
-  /// What a host was told to do.
+  /// A host that keeps the orders it gets.
   final class Host: Sendable {
     let done = Monitor<[FleetOrder.Task]>([])
     let settled = Monitor(0)

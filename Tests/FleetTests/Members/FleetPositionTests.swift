@@ -2,7 +2,7 @@ import Fleet
 import HTTPCaching
 import Testing
 
-/// What a host knows of the orders, by how far it is.
+/// The knowledge of a host about the orders, by its position.
 struct FleetPositionTests {
   /// A time by a clock that nobody has set.
   private func at(_ seconds: Int64) -> FleetTime { at(seconds, clock: seconds) }

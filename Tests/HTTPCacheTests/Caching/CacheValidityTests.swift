@@ -9,7 +9,7 @@ struct CacheValidityTests {
   private let a = CacheKey(named: "a")
   private let b = CacheKey(named: "b")
 
-  /// What the tier gives now, which holds.
+  /// The validity that the tier gives now, which holds.
   private func read(_ key: CacheKey) throws -> CacheValidity {
     let validity = try #require(tier.variants(for: key).last?.validity)
     #expect(validity.isCurrent)

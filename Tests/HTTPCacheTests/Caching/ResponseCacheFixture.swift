@@ -89,7 +89,7 @@ final class HeldStore: ResponseStoring {
 
   init(_ store: any ResponseStoring) { self.store = store }
 
-  /// What happens once, between the next reading of a body and its return.
+  /// Runs something once, between the next reading of a body and its return.
   func afterBody(_ body: @escaping @Sendable () async -> Void) { gate.withLock { $0 = body } }
 
   func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {

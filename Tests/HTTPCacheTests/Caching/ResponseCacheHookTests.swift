@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCache
 
-/// What the app's hook and the storage policy do.
+/// The app's hook and the storage policy.
 struct ResponseCacheHookTests {
   typealias Kind = ResponseCacheFixture.Kind
 

@@ -7,7 +7,7 @@ import Testing
 
 /// The memory tier against a list that is searched from end to end.
 struct ResponseCacheMemoryTests {
-  /// What the memory tier has to be, as plainly as can be.
+  /// The simplest implementation of the memory tier.
   private struct Reference {
     struct Place {
       let key: CacheKey

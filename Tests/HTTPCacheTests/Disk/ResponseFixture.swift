@@ -17,7 +17,7 @@ enum ResponseStoreKind: CaseIterable, CustomTestStringConvertible {
   var testDescription: String { self == .disk ? "on disk" : "in memory" }
 }
 
-/// What a store is told of the world around it.
+/// The clock and the free space that a store is given.
 final class Surroundings: Sendable {
   let now: Mutex<Double>
   /// Bytes free on the file system.
@@ -101,7 +101,7 @@ final class ResponseFixture: Sendable {
     try #require(try await store(Array(text.utf8), for: CacheKey(named: name), of: other))
   }
 
-  /// What is found under a name; nil for a miss.
+  /// The body that is found under a name; `nil` for a miss.
   func text(_ name: String, of other: (any ResponseStoring)? = nil) async throws -> String? {
     try await bytes(CacheKey(named: name), of: other).map { String(decoding: $0, as: UTF8.self) }
   }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCache
 
-/// What becomes of an index that is damaged, foreign or gone.
+/// Indexes that are damaged, foreign or gone.
 struct ResponseIndexTests {
   /// Something kept and something not, short and long.
   private static func filled() async throws -> ResponseFixture {
@@ -20,7 +20,7 @@ struct ResponseIndexTests {
     return fixture
   }
 
-  /// What is not kept is gone, with its files.
+  /// Expects that only kept responses are there, with their files.
   private static func expectKept(_ fixture: ResponseFixture, in store: any ResponseStoring) async throws {
     #expect(Set(try await fixture.names(of: store)) == ["b", "bb"])
     #expect(try await fixture.text("b", of: store) == "b")

@@ -9,7 +9,7 @@ import Testing
 @testable import Blobs
 @testable import HTTPCache
 
-/// What is on the file system: how much there is, how much is free, and what happens without any.
+/// The file system's space: its size, the free part, and a full one.
 struct ResponseSpaceTests {
   private static func sizes(_ fixture: ResponseFixture, _ subfolder: String) throws -> Int64 {
     try fixture.files(in: subfolder).filter { $0.contains("/") }.reduce(0) { sum, path in

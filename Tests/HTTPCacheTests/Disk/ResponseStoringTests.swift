@@ -7,7 +7,7 @@ import PageTesting
 import TestSupport
 import Testing
 
-/// What every implementation does.
+/// The behaviour of every implementation.
 struct ResponseStoringTests {
   @Test(arguments: ResponseStoreKind.allCases, [0, 10, 5_000, 300_000])
   func whatWasStoredIsFoundWithAllItsBytes(kind: ResponseStoreKind, count: Int) async throws {

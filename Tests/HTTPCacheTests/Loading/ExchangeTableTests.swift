@@ -211,7 +211,7 @@ private struct World {
     tickets = Array(repeating: nil, count: row.requests)
   }
 
-  /// What can happen next.
+  /// The steps that can happen next.
   var steps: [Step] {
     var steps: [Step] = []
     for (index, request) in requests.enumerated() {

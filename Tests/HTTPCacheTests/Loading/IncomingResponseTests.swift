@@ -8,7 +8,7 @@ import Testing
 @testable import HTTPCache
 @testable import HTTPTransport
 
-/// Who keeps the transfer of a shared response going, and when it is given up.
+/// The readers that keep the transfer of a shared response going, and its end without them.
 struct IncomingResponseTests {
   /// A transfer that stands still after its first byte, until it is told to go on or is cancelled.
   private final class Transfer: Sendable {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCache
 
-/// What each behaviour answers with the origin there, and gone.
+/// The answers of each behaviour with the origin there, and gone.
 struct LoadBehaviorEndToEndTests {
   struct Row: Sendable, CustomTestStringConvertible {
     let name: String

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCache
 
-/// What is in memory never outlives what it was read from.
+/// Responses in memory never outlive those on disk that they were read from.
 struct MemoryCoherenceTests {
   /// Holds the first body back on its way from the disk, once it was told to. Later ones pass: the change that happens
   /// meanwhile may read the same.

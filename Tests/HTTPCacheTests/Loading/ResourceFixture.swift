@@ -131,7 +131,7 @@ struct ResourceFixture {
     return outgoing
   }
 
-  /// What is stored for a path, as text.
+  /// The stored body of a path, as text.
   func stored(_ path: String) async throws -> String? {
     let outgoing = try outgoing(request(path))
     guard let found = await cache.responses(for: outgoing.key, fields: outgoing.head.headerFields).last else {

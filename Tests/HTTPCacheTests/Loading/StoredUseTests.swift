@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCache
 
-/// What is stored answers only from a time on, where purges may have been missed before.
+/// Stored responses answer only from a time on if purges may have been missed before.
 @Suite(.timeLimit(.minutes(1)))
 struct StoredUseTests {
   /// Stores a response that is fresh for a minute, then limits the use of what is stored by then, and 10 seconds later

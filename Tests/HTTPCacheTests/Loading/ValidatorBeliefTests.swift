@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPTransport
 
-/// What servers say of bytes is not believed blindly.
+/// Validators and digests of servers are not believed blindly.
 struct ValidatorBeliefTests {
   private static let wrongMD5 = Data(repeating: 7, count: 16).base64EncodedString()
   private static let wrongSHA = "sha-256=:\(Data(repeating: 7, count: 32).base64EncodedString()):"

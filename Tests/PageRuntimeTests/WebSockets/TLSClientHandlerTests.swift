@@ -670,7 +670,7 @@ private final class Wire {
     }
   }
 
-  /// What the network sees.
+  /// The network, which keeps the bytes that it sees.
   private final class Network: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -714,7 +714,7 @@ private final class Wire {
     }
   }
 
-  /// What the application sees.
+  /// The events that the application sees.
   final class Seen: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

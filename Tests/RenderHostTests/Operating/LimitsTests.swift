@@ -273,9 +273,9 @@ struct LimitsTests {
 struct BodyBehind: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let fields: [String]
-  /// What is sent of the body during that answer.
+  /// The part of the body that is sent during that answer.
   let meanwhile: String
-  /// What comes from the server before the rest of the body is sent; `nil` if there is no rest.
+  /// The text that comes from the server before the rest of the body is sent; `nil` if there is no rest.
   var mark: String?
   var afterwards = ""
 

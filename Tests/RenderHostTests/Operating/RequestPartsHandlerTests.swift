@@ -12,7 +12,7 @@ struct RequestsUnderWayTests {
     case head, end, answered
   }
 
-  /// What happens at which second, and the second at which the connection is closed.
+  /// The events by their seconds, and the second at which the connection is closed.
   struct Row: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let events: [(Int64, Event)]
