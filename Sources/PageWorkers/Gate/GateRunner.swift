@@ -309,7 +309,7 @@ extension KillReason {
 
 /// A page that runs once: records what it does, and answers its questions from the release and the recorded answers. What
 /// it stores is forgotten.
-private final class GatePage: WorkerPoolDelegate {
+private final class GatePage: WorkerPoolDelegate, StorageProviding {
   private let release: GateRelease
   private let url: PageURL
   private let loader: ResourceLoader?
@@ -381,39 +381,32 @@ private final class GatePage: WorkerPoolDelegate {
     _ question: PageQuestion, _ payload: [UInt8], of page: UInt64,
     _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async {
-    do {
-      switch question {
-      case .resource(let question): try await load(question, payload, send)
-      case .bundle(let text):
+    await question.answer(
+      payload, storage: self, send, load: { try await load($0, payload, send) },
+      bundle: { text in
         guard let url = PageURL(text), let bytes = try await release.content(at: url) else {
           throw DescribedError("the release has no bundle \(text.quotedForMessage)")
         }
         try await relay(Body(bytes), send) { .bundle(hasMore: $0) }
-      case .storedValue(let key): try await send(.value(state.storage.withLock { $0[key] }), [])
-      case .storeValue(let key):
-        try store(payload, key)
-        try await send(.value(nil), [])
-      case .removeValue(let key):
-        let former = state.storage.withLock { $0.removeValue(forKey: key) }
-        try await send(.value(former == nil ? nil : ""), [])
-      case .storedKeys: try await send(.keys(state.storage.withLock { $0.keys.sorted() }), [])
-      case .modal(let question): try await send(.agreed(to: question), [])
-      }
-    } catch is CancellationError {
-    } catch {
-      try? await send(.failed(error.sentence), [])
-    }
+      }, reason: \.sentence)
   }
 
-  private func store(_ value: [UInt8], _ key: String) throws {
-    guard value.count + key.utf8.count <= Self.valueLimit else {
-      throw DescribedError("the value is not stored: it has \(value.count) bytes, and the limit is \(Self.valueLimit)")
+  func value(for key: String) -> String? { state.storage.withLock { $0[key] } }
+
+  func removeValue(for key: String) -> Bool { state.storage.withLock { $0.removeValue(forKey: key) } != nil }
+
+  func keys() -> [String] { state.storage.withLock { $0.keys.sorted() } }
+
+  func setValue(_ value: String, for key: String) throws {
+    let count = value.utf8.count
+    guard count + key.utf8.count <= Self.valueLimit else {
+      throw DescribedError("the value is not stored: it has \(count) bytes, and the limit is \(Self.valueLimit)")
     }
     try state.storage.withLock { values in
       guard values.count < Self.keyLimit || values[key] != nil else {
         throw DescribedError("the value is not stored: there are \(Self.keyLimit) values, which is the limit")
       }
-      values[key] = String(decoding: value, as: UTF8.self)
+      values[key] = value
     }
   }
 

@@ -16,6 +16,42 @@ package enum PageQuestion: Codable, Sendable {
   case modal(PageMessage)
 }
 
+extension PageQuestion {
+  /// Answers the question; an error is an answer too.
+  ///
+  /// - Parameters:
+  ///   - payload: the question's bytes.
+  ///   - storage: the values that the page stores.
+  ///   - load: sends the updates of a request.
+  ///   - bundle: sends the bundle of a URL.
+  ///   - ask: answers a question to the user.
+  ///   - reason: returns the text of an error for the page.
+  package func answer(
+    _ payload: [UInt8], storage: any StorageProviding, _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void,
+    load: (ResourceQuestion) async throws -> Void, bundle: (String) async throws -> Void,
+    ask: (PageMessage) async -> PageAnswer = { .agreed(to: $0) }, reason: (any Error) -> String
+  ) async {
+    do {
+      switch self {
+      case .resource(let question): try await load(question)
+      case .bundle(let url): try await bundle(url)
+      case .storedValue(let key): try await send(.value(try await storage.value(for: key)), [])
+      case .storeValue(let key):
+        try await storage.setValue(String(decoding: payload, as: UTF8.self), for: key)
+        try await send(.value(nil), [])
+      case .removeValue(let key):
+        let wasThere = try await storage.removeValue(for: key)
+        try await send(.value(wasThere ? "" : nil), [])
+      case .storedKeys: try await send(.keys(try await storage.keys()), [])
+      case .modal(let question): try await send(await ask(question), [])
+      }
+    } catch is CancellationError {
+    } catch {
+      try? await send(.failed(reason(error)), [])
+    }
+  }
+}
+
 /// A ``ResourceRequest`` in the form of messages.
 package struct ResourceQuestion: Codable, Sendable {
   package var reference: String

@@ -15,9 +15,6 @@ struct HostAnswers: Sendable {
   let locations: PublicLocations
   /// The folder that bundles are read from as they are; `nil` for those of releases and of servers.
   var working: WorkingFolder?
-  /// The limits of the storage of an origin: the number of keys, and the bytes of a value.
-  private static let keyLimit = 1_000
-  private static let valueLimit = 256 << 10
   /// The limit of one response in bytes.
   private static let bodyLimit: Int64 = 32 << 20
   /// The fields of the connection and of the server's identity, which a page must not set.
@@ -29,28 +26,13 @@ struct HostAnswers: Sendable {
   func answer(
     _ question: PageQuestion, _ payload: [UInt8], of asking: PageNumbers.Page, _ send: @escaping Send
   ) async {
-    let page = asking.url
-    do {
-      switch question {
-      case .resource(let question): try await load(question, payload, asking, send)
-      case .bundle(let text): try await loadBundle(text, asking, send)
-      case .storedValue(let key): try await send(.value(try await storage.value(for: name(key, page))), [])
-      case .storeValue(let key):
-        try await store(payload, key, page)
-        try await send(.value(nil), [])
-      case .removeValue(let key):
-        let wasThere = try await storage.removeValue(for: name(key, page))
-        try await send(.value(wasThere ? "" : nil), [])
-      case .storedKeys: try await send(.keys(try await keys(of: page)), [])
-      case .modal(let question): try await send(await asking.questions.ask(question, in: asking.live), [])
-      }
-    } catch is CancellationError {
-    } catch {
-      try? await send(failed(error.sentence), [])
-    }
+    let storage = OriginStorage(
+      origin: "\(asking.url.origin)", all: host.pages.registry.snapshot().handlers.storage)
+    await question.answer(
+      payload, storage: storage, send, load: { try await load($0, payload, asking, send) },
+      bundle: { try await loadBundle($0, asking, send) },
+      ask: { await asking.questions.ask($0, in: asking.live) }, reason: { locations.withoutPaths($0.sentence) })
   }
-
-  private func failed(_ reason: String) -> PageAnswer { .failed(locations.withoutPaths(reason)) }
 
   // MARK: Resources
 
@@ -77,8 +59,9 @@ struct HostAnswers: Sendable {
           }
           recording?.ended()
         } else if case .failed(let failure) = update {
-          recording?.failed(locations.withoutPaths("\(failure)"))
-          try await send(failed("\(failure)"), [])
+          let reason = locations.withoutPaths("\(failure)")
+          recording?.failed(reason)
+          try await send(.failed(reason), [])
         }
       }
     } catch {
@@ -132,29 +115,39 @@ struct HostAnswers: Sendable {
   ) async throws {
     try await PageAnswer.send(body, limit: bodyLimit, longAnswers: page.longAnswers, send, head)
   }
+}
 
-  // MARK: Storage
+/// The values that the pages of one origin store: they share them, and see none of other origins.
+private struct OriginStorage: StorageProviding {
+  let origin: String
+  /// The values of all origins.
+  let all: any StorageProviding
 
-  private var storage: any StorageProviding { host.pages.registry.snapshot().handlers.storage }
+  /// The limits of an origin: the number of keys, and the bytes of a value.
+  private static let keyLimit = 1_000
+  private static let valueLimit = 256 << 10
 
-  /// The key of a value in the store: pages of one origin share their values and see none of other origins.
-  private func name(_ key: String, _ page: PageURL) -> String { "\(page.origin) \(key)" }
+  private var prefix: String { "\(origin) " }
 
-  private func keys(of page: PageURL) async throws -> [String] {
-    let prefix = name("", page)
-    return try await storage.keys().filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+  func value(for key: String) async throws -> String? { try await all.value(for: prefix + key) }
+
+  func removeValue(for key: String) async throws -> Bool { try await all.removeValue(for: prefix + key) }
+
+  func keys() async throws -> [String] {
+    try await all.keys().filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
   }
 
-  private func store(_ value: [UInt8], _ key: String, _ page: PageURL) async throws {
-    guard value.count + key.utf8.count <= Self.valueLimit else {
-      throw DescribedError("the value is not stored: it has \(value.count) bytes, and the limit is \(Self.valueLimit)")
+  func setValue(_ value: String, for key: String) async throws {
+    let count = value.utf8.count
+    guard count + key.utf8.count <= Self.valueLimit else {
+      throw DescribedError("the value is not stored: it has \(count) bytes, and the limit is \(Self.valueLimit)")
     }
-    let keys = try await keys(of: page)
+    let keys = try await keys()
     guard keys.count < Self.keyLimit || keys.contains(key) else {
       throw DescribedError(
-        "the value is not stored: the pages of \(page.origin) store \(Self.keyLimit) values, which is the limit")
+        "the value is not stored: the pages of \(origin) store \(Self.keyLimit) values, which is the limit")
     }
-    try await storage.setValue(String(decoding: value, as: UTF8.self), for: name(key, page))
+    try await all.setValue(value, for: prefix + key)
   }
 }
 

@@ -292,29 +292,15 @@ final class WorkerAnswers: WorkerPoolDelegate {
     _ question: PageQuestion, _ payload: [UInt8], of page: UInt64,
     _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async {
-    do {
-      switch question {
-      case .resource(let question): try await load(question, payload, send)
-      case .bundle(let text):
+    await question.answer(
+      payload, storage: storage, send, load: { try await load($0, payload, send) },
+      bundle: { text in
         guard let url = PageURL(text) else { throw PageError.invalidURL(text) }
         let bundle = try await host.bundles.load(url, options: OpenOptions(view: view.withLock(\.self)))
         try await PageAnswer.send(Body(bundle.bytes), limit: .max, longAnswers: longAnswers, send) {
           .bundle(hasMore: $0)
         }
-      case .storedValue(let key): try await send(.value(try await storage.value(for: key)), [])
-      case .storeValue(let key):
-        try await storage.setValue(String(decoding: payload, as: UTF8.self), for: key)
-        try await send(.value(nil), [])
-      case .removeValue(let key):
-        let wasThere = try await storage.removeValue(for: key)
-        try await send(.value(wasThere ? "" : nil), [])
-      case .storedKeys: try await send(.keys(try await storage.keys()), [])
-      case .modal(let question): try await send(.agreed(to: question), [])
-      }
-    } catch is CancellationError {
-    } catch {
-      try? await send(.failed(error.message), [])
-    }
+      }, reason: \.message)
   }
 
   private var storage: any StorageProviding {

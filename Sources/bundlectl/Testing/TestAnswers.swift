@@ -5,7 +5,7 @@ import Synchronization
 
 /// Answers the questions of a tested page: requests as the test says, else from files in the page's folder; and keeps what
 /// the page says. No question reaches the network, the store or the storage of an app.
-final class TestAnswers: WorkerPoolDelegate {
+final class TestAnswers: WorkerPoolDelegate, StorageProviding {
   /// The lines, requests and commands of a page.
   struct Record: Sendable {
     /// Lines of the script's log, and names that are not registered.
@@ -93,23 +93,9 @@ final class TestAnswers: WorkerPoolDelegate {
     _ question: PageQuestion, _ payload: [UInt8], of page: UInt64,
     _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async {
-    do {
-      switch question {
-      case .resource(let question): try await load(question, payload, send)
-      case .bundle(let text): try await bundle(text, send)
-      case .storedValue(let key): try await send(.value(state.withLock { $0.values[key] }), [])
-      case .storeValue(let key):
-        try store(String(decoding: payload, as: UTF8.self), for: key)
-        try await send(.value(nil), [])
-      case .removeValue(let key):
-        try await send(.value(remove(key) ? "" : nil), [])
-      case .storedKeys: try await send(.keys(state.withLock { $0.values.keys.sorted() }), [])
-      case .modal(let question): try await send(.agreed(to: question), [])
-      }
-    } catch is CancellationError {
-    } catch {
-      try? await send(.failed(error.message), [])
-    }
+    await question.answer(
+      payload, storage: self, send, load: { try await load($0, payload, send) },
+      bundle: { try await bundle($0, send) }, reason: \.message)
   }
 
   private func load(
@@ -174,8 +160,12 @@ final class TestAnswers: WorkerPoolDelegate {
 
   // MARK: Storage
 
+  func value(for key: String) -> String? { state.withLock { $0.values[key] } }
+
+  func keys() -> [String] { state.withLock { $0.values.keys.sorted() } }
+
   /// - Throws: ``DescribedError`` if the values have too many bytes.
-  private func store(_ value: String, for key: String) throws {
+  func setValue(_ value: String, for key: String) throws {
     try state.withLock { state in
       let former = state.values[key].map { $0.utf8.count + key.utf8.count } ?? 0
       let bytes = state.storedBytes - former + value.utf8.count + key.utf8.count
@@ -186,7 +176,7 @@ final class TestAnswers: WorkerPoolDelegate {
     }
   }
 
-  private func remove(_ key: String) -> Bool {
+  func removeValue(for key: String) -> Bool {
     state.withLock { state in
       guard let value = state.values.removeValue(forKey: key) else { return false }
       state.storedBytes -= value.utf8.count + key.utf8.count
