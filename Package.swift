@@ -398,7 +398,7 @@ let package = Package(
       ],
       path: "Tests/TestServers", swiftSettings: relaxed),
     .testTarget(
-      name: "CurlTransportTests", dependencies: ["CurlTransport", "PageTesting", "TestServers"],
+      name: "CurlTransportTests", dependencies: ["CurlTransport", "CCurl", "PageTesting", "TestServers"],
       swiftSettings: relaxed),
     .testTarget(
       name: "HTTPCacheTests",

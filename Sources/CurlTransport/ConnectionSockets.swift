@@ -11,14 +11,20 @@ import HTTPTransport
 /// gives up while they connect, it tells no more than that it waits for them no longer.
 final class ConnectionSockets {
   private struct Socket {
+    enum State {
+      /// It belongs to no connection, as that of a name lookup.
+      case lookup
+      /// It belongs to a connection, of which nothing was to be received yet.
+      case connecting
+      /// The connection was made, and libcurl tells when it closes the socket.
+      case made
+    }
+
+    var state: State
     /// The directions that libcurl waits for.
     var wanted: Directions = []
     /// Those that the descriptor has.
     var registered: Directions = []
-    /// `true` for the socket of a connection.
-    var isConnection: Bool
-    /// `true` if something was to be received: the connection was made, and libcurl tells when it closes the socket.
-    var isMade = false
     /// The ends of the connection once a transfer of HTTP/1 has ended on it: libcurl 7.88 gives the socket only then.
     var ends: Ends?
   }
@@ -71,7 +77,7 @@ final class ConnectionSockets {
   // MARK: Told by libcurl
 
   /// libcurl has opened a connection's socket.
-  func opened(_ socket: Int32) { sockets[socket] = Socket(isConnection: true) }
+  func opened(_ socket: Int32) { sockets[socket] = Socket(state: .connecting) }
 
   /// libcurl closes a connection's socket.
   func close(_ socket: Int32) -> Int32 {
@@ -85,11 +91,11 @@ final class ConnectionSockets {
 
   /// libcurl waits for a socket in other directions than before; in none once a transfer has ended.
   func wait(for socket: Int32, _ directions: Directions) {
-    var known = sockets[socket] ?? Socket(isConnection: false)
+    var known = sockets[socket] ?? Socket(state: .lookup)
     known.wanted = directions
-    if directions.contains(.receiving) { known.isMade = true }
-    if directions.isEmpty, !(known.isConnection && known.isMade) {
-      if known.isConnection { hasGivenUp = true }
+    if directions.contains(.receiving), known.state == .connecting { known.state = .made }
+    if directions.isEmpty, known.state != .made {
+      if known.state == .connecting { hasGivenUp = true }
       // It may be closed by now.
       if !known.registered.isEmpty { control(EPOLL_CTL_DEL, socket, 0) }
       sockets[socket] = nil
@@ -168,8 +174,8 @@ final class ConnectionSockets {
     let text = String(cString: UnsafePointer(address.assumingMemoryBound(to: CChar.self)))
     let ends = Ends(address: text, port: port, ownPort: ownPort)
     // The whole response may have been there before libcurl waited for it.
-    var known = sockets[socket] ?? Socket(isConnection: true)
-    (known.isConnection, known.isMade, known.ends) = (true, true, ends)
+    var known = sockets[socket] ?? Socket(state: .made)
+    (known.state, known.ends) = (.made, ends)
     sockets[socket] = known
     socketsByEnds[ends] = socket
   }

@@ -38,9 +38,10 @@ final class CurlLoop {
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
+    setCallbacks()
   }
 
-  func run() {
+  private func setCallbacks() {
     let context = Unmanaged.passUnretained(self).toOpaque()
     _ = pk_multi_setopt_timer(
       multi,
@@ -56,20 +57,16 @@ final class CurlLoop {
         }
         return 0
       }, context)
-    while true {
-      // What has ended gets no more commands: libcurl would take them for wrong calls.
-      collectFinished()
-      for command in mailbox.removeAll() { handle(command) }
-      if isStopping { break }
+  }
+
+  func run() {
+    while takeCommands() {
       let now = ContinuousClock.now
-      if let timer, timer <= now {
-        self.timer = nil
-        act(on: pk_socket_timeout, [])
-      }
+      actOnTimer(at: now)
       collectFinished()
       endOverdue(at: now)
       readers.wake()
-      for (socket, directions) in sockets.wait(milliseconds: pause()) { act(on: socket, directions) }
+      actOnSockets()
     }
     for command in mailbox.close() {
       if case .start(let transfer) = command { fail(transfer) }
@@ -83,6 +80,28 @@ final class CurlLoop {
     for handle in idleHandles { curl_easy_cleanup(handle) }
     idleHandles.removeAll()
     curl_multi_cleanup(multi)
+  }
+
+  /// Does what other threads have asked for since the last call.
+  ///
+  /// - Returns: `false` if the loop is to end.
+  func takeCommands() -> Bool {
+    // What has ended gets no more commands: libcurl would take them for wrong calls.
+    collectFinished()
+    for command in mailbox.removeAll() { handle(command) }
+    return !isStopping
+  }
+
+  /// Calls libcurl if its time has come.
+  func actOnTimer(at now: ContinuousClock.Instant) {
+    guard let timer, timer <= now else { return }
+    self.timer = nil
+    act(on: pk_socket_timeout, [])
+  }
+
+  /// Waits until there is something to do, and calls libcurl for each socket on which something has come.
+  func actOnSockets() {
+    for (socket, directions) in sockets.wait(milliseconds: pause()) { act(on: socket, directions) }
   }
 
   private func setTimer(_ milliseconds: Int) {
