@@ -127,7 +127,7 @@ package final class ScriptContext {
     }
     let text = reference.description
     return ScriptException(
-      message: text.isEmpty ? "an object was thrown" : text.shortened, url: member("sourceURL")?.text,
+      message: text.isEmpty ? "an object was thrown" : text.shortened, url: member("sourceURL")?.text.shortened,
       line: number("line"),
       column: number("column"), stack: member("stack")?.text.shortened)
   }
@@ -141,8 +141,19 @@ package final class ScriptContext {
 }
 
 extension String {
-  /// The first 10,000 characters of a long text.
-  fileprivate var shortened: String { utf8.count <= 10_000 ? self : prefix(10_000) + "…" }
+  /// The text within a limit. A longer one is cut between two characters of Unicode, and ends with `…`.
+  ///
+  /// - Parameter limit: the largest number of bytes of UTF-8, with those of the mark; at least 3.
+  package func cut(toBytes limit: Int) -> String {
+    let mark = "…"
+    guard utf8.count > limit else { return self }
+    var end = utf8.index(startIndex, offsetBy: max(0, limit - mark.utf8.count))
+    while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+    return self[..<end] + mark
+  }
+
+  /// The text of an exception within its limit: what a script throws may be of any length.
+  fileprivate var shortened: String { cut(toBytes: 10_000) }
 }
 
 /// The text of a script, and the engine's copy of it: evaluations share the copy. Only for the group's thread.

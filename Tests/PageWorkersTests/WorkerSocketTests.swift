@@ -57,6 +57,83 @@ import Testing
     #expect(daemon.worker.hasRoom)
   }
 
+  @Test("a call whose answer is above the limit of a frame fails with the size and the limit")
+  func longAnswer() throws {
+    let daemon = try Daemon()
+    var reply = PageReply()
+    reply.messages = [PageMessage(kind: .toast, text: String(repeating: "x", count: Frame.limit))]
+    daemon.worker.post(.done(call: 7, reply))
+    daemon.worker.post(.done(call: 8, PageReply()), [UInt8](repeating: 0, count: Frame.limit))
+    for call: UInt64 in 7...8 {
+      let (message, payload) = try daemon.next()
+      guard case .failed(call, .noView(let reason)) = message else {
+        Issue.record("\(message)")
+        return
+      }
+      let sentence = #/the page's answer cannot be sent: a message of (\d+) bytes is over the limit of 67108864/#
+      let size = try #require(reason.wholeMatch(of: sentence)?.1)
+      #expect(Int(size).map { $0 > Frame.limit } == true && payload.isEmpty, "\(reason)")
+    }
+  }
+
+  @Test("a call that is above the limit of a frame fails with the size and the limit")
+  func longCall() async throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+    let link = try await WorkerLink(socket: ends[0])
+    let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
+    let running = Task { await link.run(ready: { isReady.finish() }, receive: { _, _ in }) }
+    for await _ in ready {}
+    let error = await #expect(throws: PageFault.self) {
+      let long = [UInt8](repeating: 0, count: Frame.limit)
+      _ = try await link.call(1, within: .seconds(60), long) { .end(call: $0, page: 1) }
+    }
+    guard case .refused(let reason)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(reason.hasPrefix("the call of the page cannot be sent: ") && reason.hasSuffix("limit of \(Frame.limit)"))
+    close(ends[1])
+    _ = await running.value
+  }
+
+  @Test("an event above the limit of a frame is a line of the log, and later ones arrive")
+  func longEvent() throws {
+    let daemon = try Daemon()
+    daemon.worker.post(.event(page: 1, name: "patch"), [UInt8](repeating: 0, count: Frame.limit))
+    daemon.worker.post(.event(page: 1, name: "later"))
+    guard case .log("warning", let text) = try daemon.next().message else {
+      Issue.record("no line of the log")
+      return
+    }
+    #expect(text.hasPrefix(#"an event "patch" of a page is lost: a message of "#) && text.hasSuffix("\(Frame.limit)"))
+    guard case .event(1, "later") = try daemon.next().message else {
+      Issue.record("no event")
+      return
+    }
+  }
+
+  @Test("a question above the limit of a frame fails, and no longer counts")
+  func longQuestion() async throws {
+    let daemon = try Daemon()
+    let relay = HostRelay(daemon.worker)
+    relay.limit(questions: 1)
+    let long = PageMessage(kind: .alert, text: String(repeating: "x", count: Frame.limit), buttons: ["OK"])
+    var arrivals: [HostRelay.Arrival] = []
+    for await arrival in relay.ask(.modal(long), page: 1) { arrivals.append(arrival) }
+    guard arrivals.count == 1, case .failed(let reason) = arrivals[0] else {
+      Issue.record("\(arrivals.count) answers")
+      return
+    }
+    #expect(
+      reason.hasPrefix("the page's request cannot be sent: a message of ") && reason.hasSuffix("\(Frame.limit)"))
+    _ = relay.ask(.storedKeys, page: 1)
+    guard case .ask(_, 1, .storedKeys) = try daemon.next().message else {
+      Issue.record("no question")
+      return
+    }
+  }
+
   @Test("a worker reads messages with and without bytes, and nothing after one that is none")
   func reading() throws {
     let daemon = try Daemon()

@@ -40,6 +40,23 @@ struct ScriptErrorTests {
     #expect(try await Self.thrown(script)?.message == message)
   }
 
+  @Test("the texts of an exception have a limit in bytes, also one that is a single character")
+  func longTexts() async throws {
+    let accents = try #require(try await Self.thrown("throw 'a' + '\\u0301'.repeat(1e6)"))
+    #expect(accents.message.utf8.count == 10_000 && accents.message.hasSuffix("…"))
+    let fields = try #require(
+      try await Self.thrown("var long = 'x'.repeat(1e6); throw { message: long, sourceURL: long, stack: long }"))
+    #expect(fields.url?.utf8.count == 10_000 && fields.stack?.utf8.count == 10_000)
+  }
+
+  @Test(
+    "a text is cut between characters of Unicode, and the mark is within the limit",
+    arguments: [
+      ("", 3, ""), ("abc", 3, "abc"), ("abcd", 3, "…"), ("abcd", 4, "abcd"), ("abcde", 4, "a…"), ("ééé", 5, "é…"),
+      ("ééé", 4, "…"), ("a😀😀", 8, "a😀…"), ("a😀😀", 7, "a…"), ("a😀😀", 9, "a😀😀"),
+    ])
+  func cutting(_ text: String, _ limit: Int, _ cut: String) { #expect(text.cut(toBytes: limit) == cut) }
+
   @Test("an unhandled rejection is reported")
   func unhandledRejection() async throws {
     let group = try ScriptGroup.make()

@@ -35,7 +35,8 @@ public enum PageEvent: Sendable {
   case updateAvailable(BundleNews)
   /// A script threw an error; the page goes on.
   case exception(ScriptException)
-  /// The script has logged a text, with the level of the `console` method: `log`, `debug`, `info`, `warn` or `error`.
+  /// The script has logged a text, with the level of the `console` method: `log`, `debug`, `info`, `warn` or `error`. A text
+  /// of more than 64 KiB is cut, and ends with `…`.
   case log(level: String, text: String)
   /// The page uses a part that is not registered. Each part is reported once.
   case missing(MissingPart)

@@ -266,7 +266,9 @@ public enum PagePhase: String, Hashable, Sendable {
   /// The number of messages that are kept.
   private static let messageLimit = 100
 
+  /// Records a message and tells it, with texts within the limit: replies of workers contain all of a page's messages.
   func show(_ message: PageMessage) {
+    let message = message.cut(toBytes: PageMessage.textLimit, titles: PageMessage.textLimit)
     messages.append(message)
     if messages.count > Self.messageLimit { messages.removeFirst() }
     feed.send(.message(message))

@@ -1,6 +1,10 @@
 import HTTPTransport
+import ScriptEngine
 
 /// A message that a page has shown, or a question that it has asked, with the module `modal`.
+///
+/// Each text of a message that a page tells has at most 10,000 bytes of UTF-8; a longer one ends with `…`. A
+/// ``ModalPresenting`` gets the whole texts.
 public struct PageMessage: Hashable, Sendable, Codable {
   /// The method that the script called.
   package enum Kind: String, Hashable, Sendable, Codable {
@@ -19,6 +23,20 @@ public struct PageMessage: Hashable, Sendable, Codable {
 
   package init(kind: Kind, text: String, buttons: [String] = [], preset: String? = nil) {
     (self.kind, self.text, self.buttons, self.preset) = (kind, text, buttons, preset)
+  }
+
+  /// The limit of each text that a page records, in bytes.
+  static let textLimit = 10_000
+
+  /// The message with its texts within limits; the longer ones end with `…`.
+  ///
+  /// - Parameters:
+  ///   - limit: the limit of the text and of the preset, in bytes.
+  ///   - titleLimit: the limit of each button's title in bytes; there are at most 8 buttons.
+  package func cut(toBytes limit: Int, titles titleLimit: Int) -> PageMessage {
+    PageMessage(
+      kind: kind, text: text.cut(toBytes: limit), buttons: buttons.prefix(8).map { $0.cut(toBytes: titleLimit) },
+      preset: preset?.cut(toBytes: limit))
   }
 
   /// In one line: `toast: Saved`, `confirm: Delete it? [OK] [Cancel]`.

@@ -80,7 +80,13 @@ final class PageScript {
   /// Records the data that a hook has returned for a component in a cell.
   func setData(_ data: [String: ScriptValue], ofComponent id: String) { outcome.componentData[id] = data }
 
-  func log(_ level: String, _ text: String) { outcome.logs.append((level, text)) }
+  /// The limit of a text that a script logs, in bytes.
+  private static let logLimit = 64 << 10
+
+  /// Records what the script logs. A text above the limit is cut.
+  func log(_ level: String, _ text: String) {
+    outcome.logs.append((level.cut(toBytes: 100), text.cut(toBytes: Self.logLimit)))
+  }
 
   /// Records a call that is made after the entry.
   ///

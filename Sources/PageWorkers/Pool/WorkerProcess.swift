@@ -309,7 +309,11 @@ package final class WorkerLink: Sendable {
       if let failure { return continuation.resume(throwing: failure) }
       // Unstructured, since the cancellation of a caller does not cancel the worker's call.
       Task {
-        do { try await send(message(id), payload) } catch { finish(id, .failure(WorkerError.noWorker)) }
+        do { try await send(message(id), payload) } catch let error as FrameError {
+          finish(id, .failure(PageFault.refused("the call of the page cannot be sent: \(error)")))
+        } catch {
+          finish(id, .failure(WorkerError.noWorker))
+        }
       }
     }
   }

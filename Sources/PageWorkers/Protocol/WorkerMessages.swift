@@ -7,7 +7,7 @@ import PageKit
 /// On the wire: the length of what follows and the length of the message, 32 bits each in network order; the message;
 /// the bytes.
 package enum Frame {
-  /// The limit of a frame in bytes; a longer one ends the connection.
+  /// The limit of a frame in bytes; a longer one is not sent, and ends the connection if it comes.
   static let limit = 64 << 20
   /// The limit of a message's bytes; longer contents are sent in pieces.
   package static let pieceLimit = 256 << 10
@@ -334,6 +334,19 @@ enum WorkerMessage: Codable, Sendable {
   /// The answer is no longer awaited.
   case drop(question: UInt64)
   case log(level: String, message: String)
+
+  /// The message that is sent in place of this one, which cannot be sent: a call fails, and the log has a line about others.
+  func failure(_ reason: String) -> WorkerMessage {
+    func lost(_ kind: String) -> WorkerMessage { .log(level: "warning", message: "\(kind) is lost: \(reason)") }
+    return switch self {
+    case .done(let call, _), .failed(let call, _):
+      .failed(call: call, .noView("the page's answer cannot be sent: \(reason)"))
+    case .event(_, let name): lost("an event \"\(name)\" of a page")
+    case .ask: lost("a question of a page")
+    case .channel: lost("a message of a page's channel")
+    case .ready, .drop, .log: lost("a message of a worker")
+    }
+  }
 }
 
 /// The state of a page after a call.

@@ -26,8 +26,8 @@ final class HostRelay: Sendable {
   /// - Parameter questions: the limit of unanswered questions.
   func limit(questions: Int) { state.withLock { $0.bounds = QuestionBounds(count: questions) } }
 
-  /// The answers of the daemon, up to the last one. Ending the loop cancels the question. One that exceeds the bounds is
-  /// not sent, and fails.
+  /// The answers of the daemon, up to the last one. Ending the loop cancels the question. One that exceeds the bounds, or
+  /// the limit of a frame, is not sent, and fails.
   func ask(_ question: PageQuestion, _ payload: [UInt8] = [], page: UInt64) -> AsyncStream<Arrival> {
     let (arrivals, continuation) = AsyncStream.makeStream(of: Arrival.self)
     let (id, refusal) = state.withLock { state in
@@ -36,16 +36,25 @@ final class HostRelay: Sendable {
       if refusal == nil { state.questions[state.lastID] = (continuation, nil, []) }
       return (state.lastID, refusal)
     }
-    if let refusal {
-      continuation.yield(.failed(refusal))
+    func refuse(_ reason: String) -> AsyncStream<Arrival> {
+      continuation.yield(.failed(reason))
       continuation.finish()
       return arrivals
     }
+    if let refusal { return refuse(refusal) }
     continuation.onTermination = { [weak self] reason in
       guard case .cancelled = reason, let self else { return }
       if state.withLock({ $0.questions.removeValue(forKey: id) }) != nil { socket.post(.drop(question: id)) }
     }
-    socket.post(.ask(question: id, page: page, question), payload)
+    do {
+      socket.post(try Frame.encode(WorkerMessage.ask(question: id, page: page, question), payload))
+    } catch {
+      state.withLock { state in
+        state.questions[id] = nil
+        state.bounds.finish(id)
+      }
+      return refuse("the page's request cannot be sent: \(error.sentence)")
+    }
     return arrivals
   }
 

@@ -246,9 +246,6 @@ extension WorkerPages {
   ) async {
     do {
       let (reply, payload) = try await body()
-      guard payload.count <= Frame.limit - (1 << 20) else {
-        return socket.post(.failed(call: call, .noView("the view of the page is too long: \(payload.count) bytes")))
-      }
       await socket.send(.done(call: call, reply), payload)
     } catch {
       socket.post(.failed(call: call, PageFault(error)))

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PageKit
 import Synchronization
 
 /// The worker's end of its socket: one thread reads. A message is written by its sender if nothing waits and the socket
@@ -40,9 +41,19 @@ final class WorkerSocket: Sendable {
     return buffer.count == count ? buffer : nil
   }
 
-  /// Writes a message, or appends it to the buffer.
+  /// Writes a message, or appends it to the buffer. In place of one that cannot be encoded, such as one above the limit of a
+  /// frame, the reason is sent.
   func post(_ message: WorkerMessage, _ payload: [UInt8] = []) {
-    guard var frame = try? Frame.encode(message, payload) else { return }
+    do {
+      post(try Frame.encode(message, payload))
+    } catch {
+      if let reason = try? Frame.encode(message.failure(error.sentence)) { post(reason) }
+    }
+  }
+
+  /// Writes a frame, or appends it to the buffer.
+  func post(_ frame: ByteBuffer) {
+    var frame = frame
     let waits = state.withLock { state in
       // What is being written counts too, so that messages stay in order.
       if state.bytes == 0 { frame.moveReaderIndex(forwardBy: writeAtOnce(frame)) }

@@ -76,7 +76,7 @@ final class ViewerQuestions: Sendable {
   ///
   /// - Parameter live: tells the viewers; `nil` if there can be none.
   func ask(_ message: PageMessage, in live: EventLog?) async -> PageAnswer {
-    let question = message.cut
+    let question = message.cut(toBytes: Self.textLimit, titles: Self.titleLimit)
     let given: Given
     if let former = former(question) {
       given = former
@@ -161,25 +161,5 @@ final class ViewerQuestions: Sendable {
       "id": .integer(Int64(id)), "kind": .string(question.kind.rawValue), "text": .string(question.text),
       "buttons": .array(question.buttons.map { .string($0) }), "preset": .string(question.preset ?? ""),
     ]).text
-  }
-}
-
-extension PageMessage {
-  /// Its texts within the limits of what viewers are shown.
-  fileprivate var cut: PageMessage {
-    PageMessage(
-      kind: kind, text: text.cut(toBytes: ViewerQuestions.textLimit),
-      buttons: buttons.prefix(8).map { $0.cut(toBytes: ViewerQuestions.titleLimit) },
-      preset: preset?.cut(toBytes: ViewerQuestions.textLimit))
-  }
-}
-
-extension String {
-  /// The beginning of the text, of so many bytes of UTF-8 at most.
-  fileprivate func cut(toBytes limit: Int) -> String {
-    guard utf8.count > limit else { return self }
-    var end = utf8.index(startIndex, offsetBy: limit)
-    while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-    return String(self[..<end])
   }
 }

@@ -59,6 +59,36 @@ import Testing
     }
   }
 
+  @Test("long texts are cut where a page records them, and the app and the script have the whole ones")
+  func longTexts() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let app = App()
+      fixture.registry.register(app as any ModalPresenting, as: \.modals)
+      let page = try await fixture.speakingPage(
+        """
+        var long = 'é'.repeat(1e5)
+        for (var n = 0; n < 12; n++) module('modal').toast({ message: long })
+        module('modal').confirm({ message: 'x', okTitle: 'no', cancelTitle: long }, function (r) { say(r.length) })
+        console.log(long)
+        """)
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "[100000]")
+      #expect(app.asked.withLock { $0.first?.utf8.count } == 200_004)
+      let messages = await page.messages
+      #expect(messages.count == 13)
+      // Ten thousand bytes, with the mark; a character is not halved.
+      let cut = String(repeating: "é", count: 4_998) + "…"
+      #expect(messages.prefix(12).allSatisfy { $0.text == cut } && messages.last?.buttons == ["no", cut])
+      await page.destroy()
+      var (told, logs) = (0, [String]())
+      for await event in page.events {
+        if case .message(let message) = event { told += message.text.utf8.count }
+        if case .log(_, let text) = event { logs.append(text) }
+      }
+      #expect(told < 13 * 10_000 && logs == [String(repeating: "é", count: 32_766) + "…"])
+    }
+  }
+
   @Test("without an app no page is opened, and the reason is in the page's log")
   func noNavigation() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -143,6 +143,25 @@ import Testing
     }
   }
 
+  @Test("a tap is answered although the page shows more than a worker's message may have")
+  func longMessages() async throws {
+    let script = Script.page(
+      """
+      b.addEvent('click', function () {
+        // JSON has six bytes for each.
+        var long = '\\u0001'.repeat(1e6)
+        for (var n = 0; n < 12; n++) weex.requireModule('modal').toast({ message: long })
+      })
+      """)
+    try await PageFarm.running(["toasts": script], workers: 1) { farm in
+      let id = try await farm.open("toasts")
+      let answer = try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"_root","type":"click"}"#)
+      #expect(answer.status == 200, "\(answer.text.prefix(200))")
+      let texts = answer.json["messages"].list.compactMap { $0["text"].text }
+      #expect(texts == Array(repeating: String(repeating: "\u{1}", count: 9_997) + "…", count: 12))
+    }
+  }
+
   @Test("a host without --pictures says so")
   func noPictures() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
