@@ -14,6 +14,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// `true` if HTTP/1 is spoken and a head is next.
   private var isWaiting = false
   private var hasBytes = false
+  /// `true` if HTTP/1 is spoken and a head has begun.
+  private(set) var isHeadArriving = false
+  /// `true` once the server ends. A handler that is added after the handshake was not told.
+  private(set) var isStopping = false
   /// `true` if the request line is complete; unknown under TLS.
   private(set) var hasLine = false
   private let isPlain: Bool
@@ -46,8 +50,14 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // Later requests are not answered.
     guard closing == nil else { return }
     hasBytes = true
+    isHeadArriving = isWaiting
     if isWaiting, !hasLine { hasLine = !isPlain || unwrapInboundIn(data).readableBytesView.contains(0x0A) }
     context.fireChannelRead(data)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is ChannelShouldQuiesceEvent { isStopping = true }
+    context.fireUserInboundEventTriggered(event)
   }
 
   /// Lets a slow client receive all written bytes before the connection is closed.
@@ -67,13 +77,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   /// Starts to wait for a head.
-  func awaitHead() { (isWaiting, hasLine) = (true, false) }
+  func awaitHead() { (isWaiting, isHeadArriving, hasLine) = (true, false, false) }
 
   /// Ends the wait for a head.
   func headArrived() {
     deadline?.cancel()
     deadline = nil
-    isWaiting = false
+    (isWaiting, isHeadArriving) = (false, false)
   }
 
   private func expire(_ context: ChannelHandlerContext) {

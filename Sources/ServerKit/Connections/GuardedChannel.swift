@@ -36,7 +36,7 @@ extension HTTPServerBuilder {
       }
       let channel = PromptChannel(http1: HTTP1Channel(responder: responder, configuration: http1), prompt: prompt)
       guard let tls else { return guarding(channel) }
-      return guarding(SecureChannel(tls, channel, limits, metrics))
+      return guarding(SecureChannel(tls, channel, limits, metrics, ownFields: ownFields))
     }
   }
 }

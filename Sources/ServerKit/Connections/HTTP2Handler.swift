@@ -35,16 +35,21 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     static let abandoned = 128
     /// The bytes that are put together before they are written.
     static let written = 64 << 10
-    /// The streams that a client may reset in ``period``, and the frames that ask for an acknowledgement or change
-    /// priorities. CVE-2023-44487, CVE-2019-9512, CVE-2019-9513, CVE-2019-9515.
+    /// The streams that a client may reset in ``period``, and the frames that ask for an acknowledgement.
+    /// CVE-2023-44487, CVE-2019-9512, CVE-2019-9515.
     static let events = 200
     static let period = Duration.seconds(30)
+    /// The frames that change priorities that may come before a client's next request. Clients of RFC 7540 send a few for
+    /// each request that is under way. RFC 9113 §5.3.2, CVE-2019-9513.
+    static let priorities = 1_000
     /// The streams of a connection that may be reset for what the client has sent. CVE-2025-8671.
     static let errors = 200
     /// The frames without content that may follow each other. CVE-2019-9518.
     static let empty = 1
     /// The time for the acknowledgement of the end.
     static let patience = TimeAmount.seconds(5)
+    /// The time that a client has to end a request whose rest is not read.
+    static let linger = TimeAmount.seconds(2)
   }
 
   private enum Ending {
@@ -68,6 +73,8 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   /// The limit of the fields of a request, with the target, which has a limit of its own.
   private let listLimit: Int
   private let metrics: HostMetrics
+  /// The fields of this server's own responses.
+  private let ownFields: HTTPFields
   private let idle: TimeAmount
   private let setUp: SetUp
   /// Freed with the handler, so that it is there while one of its callbacks runs.
@@ -98,6 +105,8 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
   private var controls = EventRate(limit: Limits.events, period: Limits.period)
   private var errors = 0
   private var emptyFrames = 0
+  /// The frames that have changed priorities since the last request.
+  private var priorities = 0
 
   var common: ConnectionContext { connection.common }
   private var now: NIODeadline { context?.eventLoop.now ?? .now() }
@@ -107,13 +116,15 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
 
   /// - Parameters:
   ///   - headerLimit: the bytes of the fields of a request.
+  ///   - ownFields: the fields of this server's own responses.
   ///   - idle: the time after which a connection without requests is closed.
   ///   - setUp: sets up the channel of a request that no recorded response answers.
   /// - Throws: ``HTTP2StreamError`` if libnghttp2 has no memory.
   init(
-    _ connection: ConnectionHandler, headerLimit: Int, metrics: HostMetrics, idle: TimeAmount, setUp: @escaping SetUp
+    _ connection: ConnectionHandler, headerLimit: Int, metrics: HostMetrics, ownFields: HTTPFields = [:],
+    idle: TimeAmount, setUp: @escaping SetUp
   ) throws {
-    (self.connection, self.metrics) = (connection, metrics)
+    (self.connection, self.metrics, self.ownFields) = (connection, metrics, ownFields)
     listLimit = headerLimit + Limits.target
     (self.idle, self.setUp) = (idle, setUp)
     guard let session = Self.makeSession() else { throw HTTP2StreamError(code: NGHTTP2_INTERNAL_ERROR.rawValue) }
@@ -196,6 +207,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     isClosed = true
     timer?.cancel()
     let open = streams.values.compactMap(\.channel)
+    for stream in streams.values { stream.output.reset?.cancel() }
     streams = [:]
     for channel in open { channel.close(HTTP2StreamError(code: NGHTTP2_CANCEL.rawValue)) }
   }
@@ -293,7 +305,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
 
   /// The bytes of a body were read: the client may send as many again.
   func wasRead(_ count: Int, of channel: HTTP2StreamChannel) {
-    guard !isClosed, streams[channel.id] != nil else { return }
+    guard !isClosed, streams[channel.id] != nil, !channel.output.refusesRest else { return }
     nghttp2_session_consume_stream(session, channel.id, count)
     planSend()
   }
@@ -375,9 +387,8 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
       return
     }
     connection.headArrived()
-    guard fieldsSize <= listLimit else {
-      return isEnd ? refuse(id) : resetStream(id, NGHTTP2_ENHANCE_YOUR_CALM)
-    }
+    priorities = 0
+    guard fieldsSize <= listLimit else { return refuse(id) }
     let mayReplay = isEnd && isGet && fields.bytes.readableBytes <= RecordedResponses.headLimit
     if mayReplay, replay(on: id) { return }
     open(id, isWhole: isEnd, isRecorded: mayReplay)
@@ -425,21 +436,23 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     metrics.refusals("header").increment()
     let body = ByteBuffer(bytes: JSONValue.error("the header fields are too long").text)
     let output = StreamOutput(body)
+    output.refusesRest = true
     streams[id] = Stream(output: output, channel: nil)
-    let head = HTTPResponse(
-      status: .requestHeaderFieldsTooLarge,
-      headerFields: [.contentType: "application/json", .contentLength: "\(body.readableBytes)"])
+    var fields: HTTPFields = [.contentType: "application/json", .contentLength: "\(body.readableBytes)"]
+    fields.addOwn(ownFields)
+    let head = HTTPResponse(status: .requestHeaderFieldsTooLarge, headerFields: fields)
     if !submit(HTTP2Fields(head), [], output, on: id) { resetStream(id, NGHTTP2_INTERNAL_ERROR) }
   }
 
   fileprivate func bodyCame(_ bytes: UnsafeRawBufferPointer, on id: Int32) {
     // The window of the connection is open while one stream's is full, so that the others go on.
     nghttp2_session_consume_connection(session, bytes.count)
-    guard let channel = streams[id]?.channel else {
+    guard let stream = streams[id] else {
       nghttp2_session_consume_stream(session, id, bytes.count)
       return
     }
-    channel.receive(.body(ByteBuffer(bytes: bytes)))
+    // Without more of its window, the client soon stops to send.
+    if !stream.output.refusesRest { stream.channel?.receive(.body(ByteBuffer(bytes: bytes))) }
   }
 
   /// Finds faults that libnghttp2 lets pass.
@@ -494,15 +507,43 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
         if data == Self.ping { refuseRequests() }
       }
       return controls.verdict(at: uptime) == .permitted
-    case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PRIORITY.rawValue:
-      return controls.verdict(at: uptime) == .permitted
+    case NGHTTP2_SETTINGS.rawValue: return controls.verdict(at: uptime) == .permitted
+    case NGHTTP2_PRIORITY.rawValue:
+      priorities += 1
+      return priorities <= Limits.priorities
     default: break
     }
     return true
   }
 
+  fileprivate func frameIsSent(_ frame: nghttp2_frame) {
+    let id = frame.hd.stream_id
+    switch UInt32(frame.hd.type) {
+    case NGHTTP2_RST_STREAM.rawValue: resetIsSent(id, frame.rst_stream.error_code)
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+      guard frame.hd.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0, let output = streams[id]?.output,
+        output.refusesRest, nghttp2_session_get_stream_remote_close(session, id) == 0
+      else { return }
+      linger(id, output)
+    default: break
+    }
+  }
+
+  /// Resets a stream that has its whole response, without an error, unless its client ends the request. RFC 9113 §8.1.
+  ///
+  /// libcurl 7.88 throws a response away that is followed by a reset while it sends; it reads the response and stops if it
+  /// has the time.
+  private func linger(_ id: Int32, _ output: StreamOutput) {
+    guard let loop = context?.eventLoop else { return }
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    output.reset = loop.scheduleTask(in: Limits.linger) {
+      bound.value.resetStream(id, NGHTTP2_NO_ERROR)
+      bound.value.planSend()
+    }
+  }
+
   /// A stream is reset.
-  fileprivate func resetIsSent(_ id: Int32, _ code: UInt32) {
+  private func resetIsSent(_ id: Int32, _ code: UInt32) {
     wasReset(id)
     switch code {
     // Not for what the client has sent.
@@ -518,6 +559,7 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
 
   fileprivate func streamEnded(_ id: Int32, _ code: UInt32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
+    stream.output.reset?.cancel()
     if let channel = stream.channel {
       let isWhole = code == NGHTTP2_NO_ERROR.rawValue && channel.isInputEnded
       channel.close(isWhole ? nil : HTTP2StreamError(code: code))
@@ -540,7 +582,8 @@ final class HTTP2Handler: ChannelInboundHandler, RemovableChannelHandler {
     }
   }
 
-  private func announceEnd() {
+  /// Tells the client that the connection ends, and ends it when its requests were answered.
+  func announceEnd() {
     guard case .none = ending, !isClosed else { return }
     ending = .announced
     nghttp2_submit_shutdown_notice(session)
@@ -589,8 +632,8 @@ extension HTTP2Handler {
         ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, handler in
-      guard let frame, UInt32(frame.pointee.hd.type) == NGHTTP2_RST_STREAM.rawValue else { return 0 }
-      HTTP2Handler.with(handler) { $0.resetIsSent(frame.pointee.hd.stream_id, frame.pointee.rst_stream.error_code) }
+      guard let frame else { return 0 }
+      HTTP2Handler.with(handler) { $0.frameIsSent(frame.pointee) }
       return 0
     }
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, handler in

@@ -19,6 +19,10 @@ final class StreamOutput {
   private(set) var taken: [EventLoopPromise<Void>] = []
   /// `true` if everything was taken, and more is awaited.
   var isAwaited = false
+  /// `true` if the rest of the request is not read: the stream is reset a while after the end of its response.
+  var refusesRest = false
+  /// The reset, until the client ends its request.
+  var reset: Scheduled<Void>?
 
   init() {}
 

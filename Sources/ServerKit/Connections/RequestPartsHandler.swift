@@ -35,6 +35,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// `true` while the client waits for 100 (Continue) before it sends its body.
   private var isExpectant = false
   private var ending = Ending.none
+  /// `true` once the server ends: the next request is the last one.
+  private var isStopping = false
 
   /// How far the end of the connection, or of the stream, has come.
   private enum Ending: Comparable {
@@ -64,6 +66,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     watchClient(context)
     guard !isStream else { return }
     connection?.awaitHead()
+    isStopping = connection?.isStopping == true
     guard let pipeline else { return }
     // They are nearer to the decoder and the encoder than this handler, and so are added after them.
     let bytes = try? RequestBytesHandler.add(to: pipeline)
@@ -86,15 +89,29 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let event = event as? ChannelEvent, event == .inputClosed { disconnection.happen() }
+    if event is ChannelShouldQuiesceEvent, !isStream {
+      isStopping = true
+      if requests.unanswered > 0 {
+        ending = max(ending, .lastRequest)
+      } else if connection?.isHeadArriving == true {
+        // The request is waited for. The next handler would close the connection, which has no request yet.
+        return
+      }
+    }
     context.fireUserInboundEventTriggered(event)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     // Bytes after the last answer are discarded, so that no reset hides the answer from the client.
     guard ending < .closing, ending == .none || requests.isArriving else { return }
+    var data = data
     switch unwrapInboundIn(data) {
-    case .head(let head):
+    case .head(var head):
       requests.requestBegan(at: context.eventLoop.now)
+      if isStopping {
+        head.headerFields[.connection] = "close"
+        data = wrapInboundOut(.head(head))
+      }
       // The connection ends with such a response.
       if head.headerFields[values: .connection].contains(where: { $0.lowercased() != "keep-alive" }) {
         replay?.replayContext.forbid()
@@ -121,7 +138,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     switch unwrapOutboundIn(data) {
     case .head(var head):
       if head.status.kind != .informational {
-        addOwnFields(to: &head.headerFields)
+        head.headerFields.addOwn(ownFields)
         // RFC 9112 §9.6: the last response announces the close.
         if ending == .lastRequest, requests.unanswered == 1 { head.headerFields[.connection] = "close" }
       }
@@ -129,6 +146,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
         ending = max(ending, .lastResponse)
         // RFC 9113 §8.2.2: HTTP/2 has no Connection field.
         if isStream { head.headerFields[.connection] = nil }
+        (context.channel as? HTTP2StreamChannel)?.output.refusesRest = true
       }
       context.write(wrapOutboundOut(.head(head)), promise: promise)
     case .body: context.write(data, promise: promise)
@@ -212,18 +230,12 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     timer = nil
   }
 
-  private func addOwnFields(to fields: inout HTTPFields) {
-    // RFC 9110 §6.6.1.
-    if !fields.contains(.date) { fields[.date] = HTTPDate.now.description }
-    for field in ownFields where !fields.contains(field.name) { fields.append(field) }
-  }
-
   private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ reason: String) {
     let body = ByteBuffer(bytes: JSONValue.error(reason).text)
     var fields: HTTPFields = [
       .contentType: "application/json", .contentLength: "\(body.readableBytes)", .connection: "close",
     ]
-    addOwnFields(to: &fields)
+    fields.addOwn(ownFields)
     context.write(wrapOutboundOut(.head(HTTPResponse(status: status, headerFields: fields))), promise: nil)
     context.write(wrapOutboundOut(.body(body)), promise: nil)
     context.write(wrapOutboundOut(.end(nil)), promise: nil)
@@ -252,6 +264,17 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.close(mode: .output, promise: nil)
     let channel = context.channel
     context.eventLoop.scheduleTask(in: Self.linger) { channel.close(mode: .all, promise: nil) }
+  }
+}
+
+extension HTTPFields {
+  /// Adds the fields that each response of a server has, and that this one lacks.
+  ///
+  /// - Parameter own: the fields of the server's own responses, beside Date.
+  mutating func addOwn(_ own: HTTPFields) {
+    // RFC 9110 §6.6.1.
+    if !contains(.date) { self[.date] = HTTPDate.now.description }
+    for field in own where !contains(field.name) { append(field) }
   }
 }
 

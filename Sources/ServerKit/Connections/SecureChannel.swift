@@ -1,4 +1,5 @@
 import HTTPTransport
+import HTTPTypes
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -33,10 +34,16 @@ struct SecureChannel: ServerChildChannel {
   private let http1: PromptChannel
   private let limits: ServerSettings.Limits
   private let metrics: HostMetrics
+  private let ownFields: HTTPFields
 
-  /// - Parameter http1: sets up connections of HTTP/1.1, and answers requests.
-  init(_ tls: TLSReloader, _ http1: PromptChannel, _ limits: ServerSettings.Limits, _ metrics: HostMetrics) {
-    (self.tls, self.http1, self.limits, self.metrics) = (tls, http1, limits, metrics)
+  /// - Parameters:
+  ///   - http1: sets up connections of HTTP/1.1, and answers requests.
+  ///   - ownFields: the fields of this server's own responses.
+  init(
+    _ tls: TLSReloader, _ http1: PromptChannel, _ limits: ServerSettings.Limits, _ metrics: HostMetrics,
+    ownFields: HTTPFields
+  ) {
+    (self.tls, self.http1, self.limits, self.metrics, self.ownFields) = (tls, http1, limits, metrics, ownFields)
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -76,7 +83,7 @@ struct SecureChannel: ServerChildChannel {
     let connection = try pipeline.handler(type: ConnectionHandler.self)
     let common = connection.common
     let handler = try HTTP2Handler(
-      connection, headerLimit: limits.header, metrics: metrics, idle: TimeAmount(limits.idle)
+      connection, headerLimit: limits.header, metrics: metrics, ownFields: ownFields, idle: TimeAmount(limits.idle)
     ) { stream in
       let pipeline = stream.pipeline.syncOperations
       try pipeline.addHandlers(http1.http1.configuration.additionalChannelHandlers())
@@ -91,6 +98,8 @@ struct SecureChannel: ServerChildChannel {
         })
     }
     try pipeline.addHandler(handler)
+    // It was not there yet to be told.
+    if connection.isStopping { handler.announceEnd() }
     return tasks
   }
 }

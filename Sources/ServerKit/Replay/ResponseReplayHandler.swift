@@ -44,7 +44,8 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .lost = state { return context.fireChannelRead(data) }
     let bytes = unwrapInboundIn(data)
-    guard RecordedResponses.isWholeHead(bytes) else {
+    // The last answer of a connection says that it is the last.
+    guard !connection.isStopping, RecordedResponses.isWholeHead(bytes) else {
       state = .lost
       return context.fireChannelRead(data)
     }

@@ -189,12 +189,13 @@ package struct HostMiddleware: RouterMiddleware {
 extension Request {
   /// Reads the whole body.
   ///
-  /// - Throws: `HTTPError`: 413 if it exceeds the limit, 400 if its chunks are invalid.
+  /// - Throws: `HTTPError`: 413 if it exceeds the limit, 400 if its chunks are invalid. Both end the connection, whose rest
+  ///   is not read.
   package func bytes(upTo limit: Int) async throws -> [UInt8] {
     do {
       return Array(buffer: try await body.collect(upTo: limit))
     } catch is NIOTooManyBytesError {
-      throw HTTPError(.contentTooLarge, message: "the body has more than \(limit) bytes")
+      throw HostMiddleware.closing(.contentTooLarge, "the body has more than \(limit) bytes")
     } catch is HTTPParserError {
       throw HTTPError.invalidBody
     }

@@ -270,6 +270,41 @@ struct HTTP2HandlerTests {
     #expect(fixture.sent().filter { $0.type == 3 }.map { [$0.stream, $0.number] } == [[1, 8], [3, 0]])
   }
 
+  @Test("the rest of a request that is refused is not read, and its stream ends without an error soon after the answer")
+  func refusedRest() throws {
+    for body in ["too much", ""] {
+      let fixture = try Fixture()
+      fixture.request(1, Fixture.post, flags: 4)
+      fixture.request(3)
+      fixture.request(5, Fixture.post, flags: 4)
+      for (stream, received) in fixture.streams {
+        stream.output.refusesRest = true
+        let answer = HTTPResponse(status: .contentTooLarge)
+        fixture.answer(stream, .head(answer), .body(ByteBuffer(string: body)), .end(nil))
+        // The second request was whole.
+        #expect(received.isInactive == (stream.id == 3))
+      }
+      let frames = fixture.sent()
+      for stream in [1, 3, 5] as [UInt32] {
+        #expect(frames.filter { $0.stream == stream }.map(\.type) == (body.isEmpty ? [1] : [1, 0]))
+        #expect(frames.last { $0.stream == stream }?.isEnd == true)
+      }
+      // More than half of the window, which is opened again of a body that is read.
+      for _ in 0..<3 { fixture.data(1, 15_000) }
+      fixture.data(5, 10, isEnd: true)
+      #expect(fixture.streams.map(\.received.isInactive) == [false, true, true])
+      #expect(fixture.streams.map(\.received.errors.count) == [0, 0, 0])
+      #expect(fixture.sent().filter { $0.stream > 0 } == [])
+      fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+      #expect(fixture.sent().filter { $0.stream > 0 }.map { [UInt32($0.type), $0.stream, $0.number] } == [[3, 1, 0]])
+      #expect(fixture.streams.map(\.received.isInactive) == [true, true, true])
+      // What is on its way disturbs nothing.
+      fixture.data(1, 10, isEnd: true)
+      fixture.request(7)
+      #expect(!fixture.isClosed && fixture.streams.count == 4)
+    }
+  }
+
   @Test("a client that resets its stream ends the channel with an error, as the end of the connection does")
   func resets() throws {
     let fixture = try Fixture()
@@ -326,6 +361,14 @@ struct HTTP2HandlerTests {
     #expect(fixture.answered() == [1])
     fixture.request(3)
     #expect(fixture.streams.map(\.channel.id) == [3])
+    // A request whose body was to follow is answered too.
+    fixture.receive(Fixture.frame(1, 0, 5, block(fields[..<8])))
+    fixture.receive(Fixture.frame(9, 0, 5, block(fields[8..<15])))
+    fixture.receive(Fixture.frame(9, 0, 5, block(fields[15..<20])))
+    fixture.receive(Fixture.frame(9, 4, 5, block(fields[20...])))
+    #expect(fixture.sent().filter { $0.stream == 5 }.map(\.type) == [1, 0])
+    fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+    #expect(fixture.sent().filter { $0.stream == 5 }.map { [UInt32($0.type), $0.number] } == [[3, 0]])
   }
 
   // MARK: Floods
@@ -346,6 +389,26 @@ struct HTTP2HandlerTests {
       default: fixture.data(1, 0)
       }
     }
+    #expect(fixture.sent().last { $0.type == 7 }?.number == 11)
+    #expect(fixture.isClosed)
+  }
+
+  @Test("a client may change priorities as often as some do, and not without end")
+  func priorities() throws {
+    let fixture = try Fixture()
+    // RFC 9113 §5.3.2: the frames are deprecated, and may come on idle streams.
+    func change(_ times: Int) {
+      for _ in 0..<times where !fixture.isClosed {
+        fixture.receive(Fixture.frame(2, 0, 201, Fixture.word(0) + [15]))
+      }
+    }
+    for stream in [1, 3, 5] as [UInt32] {
+      change(1_000)
+      fixture.request(stream)
+    }
+    fixture.receive(Fixture.frame(6, 0, 0, Array("12345678".utf8)))
+    #expect(!fixture.isClosed && fixture.streams.count == 3)
+    change(1_001)
     #expect(fixture.sent().last { $0.type == 7 }?.number == 11)
     #expect(fixture.isClosed)
   }

@@ -1,4 +1,6 @@
 import HTTPTypes
+import HummingbirdCore
+import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHTTPTypes
@@ -141,6 +143,98 @@ struct RequestPartsHandlerTests {
     #expect(channel.isActive)
     answer(channel)
     expectEnd(of: channel, after: 30)
+  }
+
+  // MARK: The end of the server
+
+  /// Makes a GET of a line, and a line of an answer: the option of its connection.
+  private final class Codec: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      guard unwrapInboundIn(data).readableBytesView.contains(UInt8(ascii: "\n")) else { return }
+      for part in [RequestPartsHandlerTests.get, .end(nil)] { context.fireChannelRead(wrapInboundOut(part)) }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      var line = ""
+      if case .head(let head) = unwrapOutboundIn(data) { line = "answer \(head.headerFields[.connection] ?? "")\n" }
+      context.write(wrapOutboundOut(ByteBuffer(string: line)), promise: promise)
+    }
+  }
+
+  /// A connection of HTTP/1 whose bytes are read. It closes when the server ends and it has no request.
+  private func wholeConnection(stopped: Bool = false) throws -> EmbeddedChannel {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let common = ConnectionContext(memory: RecordedResponses(), address: "-")
+    let channel = EmbeddedChannel(
+      handler: ConnectionHandler(limits: ServerSettings.Limits(), isPlain: true, common: common))
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    if stopped { stop(channel) }
+    try channel.pipeline.syncOperations.addHandlers([
+      Codec(), RequestPartsHandler(limits: ServerSettings.Limits(), metrics: HostMetrics()),
+      HTTPConnectionStateHandler(logger: logger),
+    ])
+    return channel
+  }
+
+  private func stop(_ channel: EmbeddedChannel) {
+    channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+  }
+
+  /// Answers the request, and expects that the answer announces the end of the connection.
+  private func expectLastAnswer(of channel: EmbeddedChannel) throws {
+    #expect(channel.isActive)
+    answer(channel)
+    channel.flush()
+    channel.embeddedEventLoop.run()
+    var sent = ""
+    while let bytes = try channel.readOutbound(as: ByteBuffer.self) { sent += String(buffer: bytes) }
+    #expect(sent == "answer close\n")
+    // The client may take a while to read it.
+    channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+    #expect(!channel.isActive)
+  }
+
+  @Test("a server that ends closes a connection without a request")
+  func endWithoutRequest() throws {
+    let channel = try wholeConnection()
+    stop(channel)
+    #expect(!channel.isActive)
+    let used = try wholeConnection()
+    try used.writeInbound(ByteBuffer(string: "GET\n"))
+    answer(used)
+    used.flush()
+    stop(used)
+    #expect(!used.isActive)
+  }
+
+  @Test("a server that ends finishes the answer under way, which says that it is the last")
+  func endWithRequest() throws {
+    let channel = try wholeConnection()
+    try channel.writeInbound(ByteBuffer(string: "GET\n"))
+    stop(channel)
+    try expectLastAnswer(of: channel)
+  }
+
+  @Test("a server that ends answers the request whose head has begun, and no other")
+  func endWithHead() throws {
+    let channel = try wholeConnection()
+    try channel.writeInbound(ByteBuffer(string: "GE"))
+    stop(channel)
+    try channel.writeInbound(ByteBuffer(string: "T\n"))
+    try channel.writeInbound(ByteBuffer(string: "GET\n"))
+    try expectLastAnswer(of: channel)
+  }
+
+  @Test("a connection whose handshake ends after the server has begun to end gets one answer")
+  func endBeforeHTTP() throws {
+    let channel = try wholeConnection(stopped: true)
+    try channel.writeInbound(ByteBuffer(string: "GET\n"))
+    try expectLastAnswer(of: channel)
   }
 
   @Test("a client that takes nothing of the last response is not waited for without a limit")

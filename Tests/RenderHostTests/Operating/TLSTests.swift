@@ -125,6 +125,127 @@ struct TLSTests {
     try await host.stop()
   }
 
+  /// Frames of HTTP/2, and those that a server has sent. RFC 9113 §4.1.
+  private struct Frame {
+    let type: UInt8
+    let flags: UInt8
+    let stream: UInt8
+    let payload: [UInt8]
+
+    static func all(in bytes: [UInt8]) -> [Frame] {
+      var (frames, rest) = ([Frame](), bytes[...])
+      while rest.count >= 9 {
+        let head = Array(rest.prefix(9))
+        let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+        guard rest.count >= 9 + length else { break }
+        frames.append(
+          Frame(type: head[3], flags: head[4], stream: head[8], payload: Array(rest.dropFirst(9).prefix(length))))
+        rest = rest.dropFirst(9 + length)
+      }
+      return frames
+    }
+
+    static func bytes(_ type: UInt8, _ flags: UInt8, on stream: UInt8, _ payload: [UInt8]) -> [UInt8] {
+      [0, UInt8(payload.count >> 8), UInt8(payload.count & 255), type, flags, 0, 0, 0, stream] + payload
+    }
+
+    /// The preface, and empty settings.
+    static let start = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + bytes(4, 0, on: 0, [])
+
+    /// The head of a request for /healthz of the host h.
+    static func request(_ method: UInt8, _ fields: [(String, String)] = [], flags: UInt8) -> [UInt8] {
+      func text(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + text.utf8 }
+      let block = [method, 0x87, 0x04] + text("/healthz") + [0x01] + text("h")
+      return bytes(1, flags, on: 1, block + fields.flatMap { [0] + text($0.0) + text($0.1) })
+    }
+  }
+
+  @Test("a body of HTTP/2 that is too large is not read to its end: the stream is reset after the answer")
+  func refusedBody() async throws {
+    let folder = try TemporaryDirectory()
+    let host = try await LiveHost(settings(try await certificate("one", in: folder)))
+    let client = try await SecureClient.connected(port: host.port)
+    client.send(Frame.start + Frame.request(0x83, [("content-length", "2000000")], flags: 4))
+    for _ in 0..<3 { client.send(Frame.bytes(0, 0, on: 1, Array(repeating: 0x61, count: 16_000))) }
+    try await client.received.wait(within: .seconds(60)) { received in
+      received.isClosed || Frame.all(in: received.bytes).contains { $0.type == 3 }
+    }
+    let frames = client.received.read { Frame.all(in: $0.bytes) }.filter { $0.stream == 1 && $0.type != 8 }
+    // The whole answer, and then the reset, without an error.
+    #expect(frames.first?.type == 1 && frames.dropLast().last?.flags == 1)
+    #expect(frames.contains { $0.type == 0 && $0.payload.starts(with: Array("{".utf8)) })
+    #expect(frames.last?.type == 3 && frames.last?.payload == [0, 0, 0, 0])
+    client.close()
+    try await host.stop()
+  }
+
+  /// A host that has begun to stop, and a client whose handshake begins then.
+  private func lateHandshake(
+    _ protocols: [String], _ body: (SecureClient) async throws -> Void
+  ) async throws {
+    let folder = try TemporaryDirectory()
+    var settings = settings(try await certificate("one", in: folder))
+    // The connection ends before.
+    settings.shutdownTime = .seconds(600)
+    (settings.limits.idle, settings.limits.headTime) = (.seconds(600), .seconds(600))
+    let host = try await LiveHost(settings)
+    try await TCPRelay.running(to: host.port) { relay in
+      relay.stall()
+      let client = try await SecureClient.connected(port: relay.port, protocols: protocols)
+      try await eventually("the host has the connection") {
+        try StrictMetrics(host.metrics.registry.text(.prometheus)).value("renderhost_connections", [:]) == 1
+      }
+      await host.beginStopping()
+      try await eventually("it listens no more") { (try? RawClient(port: host.port)) == nil }
+      relay.heal()
+      try await body(client)
+      try await client.received.wait(within: .seconds(60)) { $0.isClosed }
+      try await host.ended()
+    }
+  }
+
+  @Test("a connection of HTTP/2 whose handshake ends while the server stops is answered, and told to end")
+  func lateHandshakeOfHTTP2() async throws {
+    try await lateHandshake(["h2"]) { client in
+      client.send(Frame.start + Frame.request(0x82, flags: 5))
+      try await client.received.wait(within: .seconds(60)) { received in
+        received.isClosed || Frame.all(in: received.bytes).contains { $0.type == 6 && $0.flags == 0 }
+      }
+      let ping = try #require(client.received.read { Frame.all(in: $0.bytes).first { $0.type == 6 } })
+      client.send(Frame.bytes(6, 1, on: 0, ping.payload))
+      try await client.received.wait(within: .seconds(60)) { $0.isClosed }
+      let frames = client.received.read { Frame.all(in: $0.bytes) }
+      #expect(frames.contains { $0.stream == 1 && $0.type == 0 && $0.payload.starts(with: Array("{".utf8)) })
+      #expect(frames.last { $0.type == 7 }?.payload.suffix(4) == [0, 0, 0, 0])
+    }
+  }
+
+  @Test("a connection of HTTP/1.1 whose handshake ends while the server stops gets one answer")
+  func lateHandshakeOfHTTP1() async throws {
+    try await lateHandshake(["http/1.1"]) { client in
+      client.send(Array("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+      try await client.received.wait(within: .seconds(60)) { $0.isClosed }
+      let answer = client.received.read { String(decoding: $0.bytes, as: UTF8.self) }
+      #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.contains("alive"), "\(answer)")
+      #expect(answer.lowercased().contains("connection: close"), "\(answer)")
+    }
+  }
+
+  /// RFC 9110 §6.6.1.
+  @Test("fields of HTTP/2 that are too long are refused with an answer that has a Date")
+  func longFields() async throws {
+    let folder = try TemporaryDirectory()
+    var settings = settings(try await certificate("one", in: folder))
+    settings.limits.header = 1_000
+    let host = try await LiveHost(settings)
+    let long = "X-Long: " + String(repeating: "x", count: 40_000)
+    let answer = try await Tool.run(
+      "curl", "-sk", "--http2", "-D", "-", "-H", long, "https://127.0.0.1:\(host.port)/healthz")
+    #expect(answer.output.hasPrefix("HTTP/2 431"), "\(answer)")
+    #expect(answer.output.contains(/date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/), "\(answer)")
+    try await host.stop()
+  }
+
   @Test("a connection of HTTP/2 without requests is closed after the idle time")
   func idleHTTP2() async throws {
     let folder = try TemporaryDirectory()
