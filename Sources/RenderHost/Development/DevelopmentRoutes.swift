@@ -56,16 +56,17 @@ struct DevelopmentRoutes: Sendable {
   // MARK: Documents
 
   private func index() -> Response {
-    let names = folder.bundles()
-    if names.count == 1, let name = names.first {
+    let listing = folder.bundles()
+    if listing.names.count == 1, let name = listing.names.first {
       return Response(
         status: .seeOther, headers: [.location: "/live/\(name.percentEncoded)", .cacheControl: "no-store"])
     }
-    let rows = names.map { name in
+    let rows = listing.names.map { name in
       let path = name.percentEncoded
       return
         "<li><a href=\"/live/\(path)\">\(name.escaped)</a> <a class=\"sizes\" href=\"/sizes/\(path)\">sizes</a></li>"
     }.joined(separator: "\n")
+    let leftOut = listing.leftOut.map { "\n<p>\($0.escaped)</p>" }.joined()
     let steps = directory.configuration.development?.recordings == nil ? "" : "\n<p><a href=\"/steps\">steps</a></p>"
     return Self.document(
       title: "Bundles",
@@ -73,7 +74,7 @@ struct DevelopmentRoutes: Sendable {
       <h1>\(folder.path.escaped)</h1>
       <ul>
       \(rows)
-      </ul>\(steps)
+      </ul>\(leftOut)\(steps)
       """)
   }
 

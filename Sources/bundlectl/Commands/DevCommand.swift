@@ -264,7 +264,9 @@ private final class DevelopmentOutput: Sendable {
   }
 
   private func listening(on port: Int) {
-    let names = settings.folder.bundles()
+    let listing = settings.folder.bundles()
+    for text in listing.leftOut { line(text, .yellow) }
+    let names = listing.names
     let what =
       names.count == 1 ? "\(names[0]).js" : "\(Formatting.count(names.count, "bundle")) in \(settings.folder.path)"
     guard let ticket = settings.ticket else {

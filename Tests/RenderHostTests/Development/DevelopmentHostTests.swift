@@ -925,6 +925,12 @@ import Testing
       for path in ["/bundles/../secret.js", "/bundles/%2e%2e/x.js", "/bundles/.hidden.js"] {
         #expect(try await host.ask("GET", path).status == 404, "\(path)")
       }
+      let deep = "pages/" + Array(repeating: "d", count: 17).joined(separator: "/")
+      try FileManager.default.createDirectory(atPath: host.folder.file(deep), withIntermediateDirectories: true)
+      let short = try await host.ask("GET", "/")
+      #expect(
+        short.text.contains(">home</a>") && short.text.contains("d is left out: it is more than 16 folders deep</p>"),
+        "\(short.text)")
     }
     try await running(["home.js": Script.counter]) { host in
       let list = try await host.ask("GET", "/")
