@@ -7,12 +7,16 @@ import Testing
 /// A page of this process as its viewers see it.
 struct LivePageTests {
   /// A page of a script, its live page, and the patches that were posted, as texts.
+  ///
+  /// - Parameter former: a former run of the page, whose pictures it takes over.
   @PageActor private static func following(
-    _ script: String, _ body: (PageInstance, LivePage, Monitor<[String]>) async throws -> Void
+    _ script: String, after former: PageInstance? = nil,
+    _ body: (PageInstance, LivePage, Monitor<[String]>) async throws -> Void
   ) async throws {
     let folder = try TemporaryDirectory()
     let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
     let page = host.page()
+    if let former { page.takePictures(of: former) }
     let source =
       "// { \"framework\": \"Vanilla\" }\nvar d = weex.document, b = d.createBody('div')\n"
       + "d.documentElement.appendChild(b)\n" + script
@@ -78,6 +82,32 @@ struct LivePageTests {
         next.stop()
       }
     }
+  }
+
+  @Test("a picture that cannot be loaded stays away in another run, and its viewers are told when it comes")
+  @PageActor func failedPicture() async throws {
+    let origin = try await FaultOrigin.start()
+    let script = "b.appendChild(d.createElement('image', { attr: { src: '\(origin.url(for: "/a.png"))' } }))\n"
+    try await Self.following(script) { former, live, patches in
+      try await patches.wait(within: .seconds(20)) { $0.contains { $0.contains("data-failed") } }
+      let changed = script + "b.appendChild(d.createElement('text', { attr: { value: 'new' } }))"
+      try await Self.following(changed, after: former) { page, _, _ in
+        let count = patches.read(\.count)
+        let next = LivePage(page, after: live, run: 7) { patch in
+          patches.change { $0.append(String(decoding: patch, as: UTF8.self)) }
+        } room: {
+        }
+        let patch = try #require(patches.read { $0.dropFirst(count).first })
+        #expect(patch.contains("new") && !patch.contains("remove") && !patch.contains("w-image"), "\(patch)")
+        let picture: [UInt8] =
+          [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 0, 3, 0, 0, 0, 2]
+        origin.serve("/a.png", picture)
+        page.askForFailedPictures()
+        try await patches.wait(within: .seconds(20)) { $0.last?.contains("<img") == true }
+        next.stop()
+      }
+    }
+    try await origin.stop()
   }
 
   @Test("changes that come together are one patch, and a view has the number of the last one")

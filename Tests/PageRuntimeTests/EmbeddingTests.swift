@@ -39,6 +39,26 @@ struct EmbeddingTests {
     }
   }
 
+  @Test("pictures of embedded pages are known to the next run too")
+  func knownPictures() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let picture: [UInt8] =
+        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 0, 3, 0, 0, 0, 2]
+      fixture.origin.serve("/pages/a.png", picture, headers: [.cacheControl: "no-store"])
+      fixture.origin.serve(
+        "/pages/part.js",
+        Self.bundle("inside", more: "b.appendChild(d.createElement('image', { attr: { src: 'a.png' } }))"))
+      let former = try await fixture.page("add('embed', { attr: { src: 'part.js' } })")
+      await former.settle(within: .seconds(60))
+      let page = try await fixture.page("add('embed', { attr: { src: 'part.js' } })", after: former)
+      await page.settle(within: .seconds(60))
+      let part = try #require(await page.embedded.values.first)
+      #expect(await part.first("image")?.image == .loaded(url: "a.png", "png", ImageSize(width: 3, height: 2), .memory))
+      #expect(fixture.origin.requestCount(path: "/pages/a.png") == 1)
+      for page in [former, page] { await page.destroy() }
+    }
+  }
+
   @Test("another source replaces the embedded page")
   func otherSource() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -111,6 +111,118 @@ struct ImageTests {
     }
   }
 
+  /// Three pictures of a source; the text has what their load events have said.
+  private static func three(_ source: String) -> String {
+    """
+    var text = add('text', { attr: { value: '' } }), said = []
+    for (var i = 0; i < 3; i++) add('image', { attr: { src: '\(source)' } }).addEvent('load', function (e) {
+      said.push(e.success + ' ' + e.size.naturalWidth); text.setAttr('value', said.join())
+    })
+    """
+  }
+
+  @Test("a picture that a former run has loaded is there at once without a request, and the script hears of it")
+  func knownPictures() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve(
+        "/pages/a.png", Self.picture, contentType: "image/png", headers: [.cacheControl: "no-store"])
+      let former = try await fixture.page(Self.three("a.png"))
+      await former.settle(within: .seconds(60))
+      let count = fixture.origin.requestCount(path: "/pages/a.png")
+      let page = try await fixture.page(Self.three("a.png"), after: former)
+      let state = ImageState.loaded(url: "a.png", "png", ImageSize(width: 300, height: 200), .memory)
+      #expect(await page.first("image")?.image == state)
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "true 300,true 300,true 300")
+      #expect(await page.timings.requests == 0)
+      // The next run has it from this one.
+      let next = try await fixture.page(Self.three("a.png"), after: page)
+      #expect(await next.first("image")?.image == state)
+      #expect(fixture.origin.requestCount(path: "/pages/a.png") == count)
+      for page in [former, page, next] { await page.destroy() }
+    }
+  }
+
+  @Test("a picture that a former run could not load shows nothing until it comes, and is asked for once")
+  func failedPictures() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/b.png", Array("<html></html>".utf8), headers: [.cacheControl: "no-store"])
+      let former = try await fixture.page(Self.three("b.png"))
+      await former.settle(within: .seconds(60))
+      let count = fixture.origin.requestCount(path: "/pages/b.png")
+      let page = try await fixture.page(Self.three("b.png"), after: former)
+      guard case .failed(url: "b.png", _)? = await page.first("image")?.image else {
+        Issue.record("\(String(describing: await page.first("image")?.image))")
+        return
+      }
+      // Nothing waits for it before it is asked for.
+      #expect(await page.settle(within: .zero))
+      fixture.origin.serve("/pages/b.png", Self.picture, headers: [.cacheControl: "no-store"])
+      await page.askForFailedPictures()
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "true 300,true 300,true 300")
+      #expect(await page.timings.requests == 1)
+      #expect(fixture.origin.requestCount(path: "/pages/b.png") == count + 1)
+      // Whoever shows the page hears of each that there is something to show.
+      await page.destroy()
+      var states: [String: [ImageState?]] = [:]
+      for await event in page.events {
+        if case .image(let ref, let state) = event { states[ref, default: []].append(state) }
+      }
+      #expect(states.count == 3)
+      for states in states.values {
+        #expect(
+          states.dropFirst() == [
+            .loading(url: "b.png"), .loaded(url: "b.png", "png", ImageSize(width: 300, height: 200), .network),
+          ])
+      }
+      await former.destroy()
+    }
+  }
+
+  @Test("a picture that fails again is told to the script, changes nothing, and is asked for anew by a later element")
+  func failedAgain() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/c.png", Array("<html></html>".utf8), headers: [.cacheControl: "no-store"])
+      let script =
+        Self.three("c.png") + "\ntext.addEvent('click', function () { add('image', { attr: { src: 'c.png' } }) })"
+      let former = try await fixture.page(script)
+      await former.settle(within: .seconds(60))
+      let page = try await fixture.page(script, after: former)
+      await page.askForFailedPictures()
+      await page.settle(within: .seconds(60))
+      #expect(await page.shown == "false 0,false 0,false 0")
+      let ref = try #require(await page.first("text")?.ref)
+      try await page.fireEvent(ref, "click")
+      await page.settle(within: .seconds(60))
+      #expect(await page.timings.requests == 2)
+      await page.destroy()
+      var count = 0
+      for await event in page.events { if case .image = event { count += 1 } }
+      // Each has its state from the beginning.
+      #expect(count == 4)
+      await former.destroy()
+    }
+  }
+
+  @Test("what is known of pictures is bounded, and one that has come stays known")
+  func boundOfKnownPictures() throws {
+    let url = try #require(PageURL("http://127.0.0.1/page.js"))
+    var earlier = KnownPictures()
+    for number in 0..<(2 * KnownPictures.limit) { earlier.add(.failed(url: "\(number)", reason: "x"), at: url) }
+    var known = KnownPictures()
+    known.add(.loading(url: "a"), at: url)
+    #expect(known["a", at: url] == nil)
+    let loaded = ImageState.loaded(url: "a", "png", nil, .memory)
+    known.add(loaded, at: url)
+    known.add(.failed(url: "a", reason: "x"), at: url)
+    known.add(earlier)
+    #expect(known["a", at: url] == loaded)
+    let count = (0..<(2 * KnownPictures.limit)).count { known["\($0)", at: url] != nil }
+    #expect(count == KnownPictures.limit - 1)
+    #expect(known["a", at: nil] == nil)
+  }
+
   @Test("the request of a removed element is cancelled")
   func removal() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

@@ -64,8 +64,13 @@ struct PageFixture {
   }
 
   /// A page that has run a script with `document`, `body` and `weex` at hand.
-  func page(_ script: String, determinism: PageDeterminism? = nil) async throws -> PageInstance {
+  ///
+  /// - Parameter former: a former run of the page, whose pictures it takes over.
+  func page(
+    _ script: String, determinism: PageDeterminism? = nil, after former: PageInstance? = nil
+  ) async throws -> PageInstance {
     let page = await PageInstance(environment: environment)
+    if let former { await page.takePictures(of: former) }
     let source = """
       // { "framework": "Vanilla" }
       var document = weex.document

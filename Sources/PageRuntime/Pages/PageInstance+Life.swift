@@ -115,6 +115,7 @@ extension PageInstance {
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
+    failedPictures = [:]
     (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     componentTask = nil
     (tree, messages, missing) = (ElementTree(), [], [])

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPCache
 import HTTPTransport
 import HTTPTypes
@@ -99,32 +100,50 @@ extension PageInstance {
     guard element.image?.url != source else { return }
     sourceTasks.removeValue(forKey: ref)?.cancel()
     guard !source.isEmpty else { return setImage(nil, of: ref) }
-    setImage(.loading(url: source), of: ref)
+    switch knownPictures[source, at: url] {
+    case .loaded(_, let format, let size, _)?:
+      setImage(.loaded(url: source, format, size, .memory), of: ref)
+      sourceTasks[ref] = Task { @PageActor [weak self] in
+        guard !Task.isCancelled else { return }
+        await self?.tellLoaded(ref, true, size)
+        if !Task.isCancelled { self?.sourceTasks[ref] = nil }
+      }
+    case .failed(_, let reason)?:
+      setImage(.failed(url: source, reason: reason), of: ref)
+      let isAskedFor = failedPictures[source] != nil
+      failedPictures[source, default: []].append(ref)
+      if !isAskedFor, !defersFailedPictures { askAgain(for: source) }
+    default:
+      setImage(.loading(url: source), of: ref)
+      let task = imageTask(for: element, source)
+      sourceTasks[ref] = Task { @PageActor [weak self] in
+        await withTaskCancellationHandler {
+          for await update in task.updates {
+            guard !Task.isCancelled else { return }
+            await self?.receive(update, of: ref, source)
+          }
+        } onCancel: {
+          task.cancel()
+        }
+        // A task that another one replaces, also of a page that is opened again, is cancelled.
+        if !Task.isCancelled { self?.sourceTasks[ref] = nil }
+      }
+    }
+  }
+
+  /// Begins to load the picture of an element.
+  private func imageTask(for element: ElementTree.Element, _ source: String) -> ImageTask {
     var request = ImageRequest(
       url: source, pageURL: url, page: id, frame: element.frame,
       quality: element.attributes["quality"]?.string ?? element.attributes["imageQuality"]?.string,
       isSharpened: element.attributes["sharpen"] == "sharpen",
       blurRadius: element.style["filter"]?.string.flatMap(Self.blurRadius) ?? 0)
     let loader = registry.handlers.images
-    let task: ImageTask
     if let standard = loader as? DefaultImageLoader {
-      task = standard.load(request) { [weak self] in await self?.counted(for: $0) ?? AsyncStream { $0.finish() } }
-    } else {
-      request.url = rewritten(ResourceRequest(source, type: .image)).reference
-      task = loader.load(request)
+      return standard.load(request) { [weak self] in await self?.counted(for: $0) ?? AsyncStream { $0.finish() } }
     }
-    sourceTasks[ref] = Task { @PageActor [weak self] in
-      await withTaskCancellationHandler {
-        for await update in task.updates {
-          guard !Task.isCancelled else { return }
-          await self?.receive(update, of: ref, source)
-        }
-      } onCancel: {
-        task.cancel()
-      }
-      // A task that another one replaces, also of a page that is opened again, is cancelled.
-      if !Task.isCancelled { self?.sourceTasks[ref] = nil }
-    }
+    request.url = rewritten(ResourceRequest(source, type: .image)).reference
+    return loader.load(request)
   }
 
   private func receive(_ update: ImageTask.Update, of ref: String, _ source: String) async {
@@ -132,12 +151,15 @@ extension PageInstance {
     switch update {
     case .progress: return
     case .image(let image):
+      // Who shows nothing in its place shows it from here on.
+      if case .failed? = element.image { setImage(.loading(url: source), of: ref) }
       setImage(.loaded(url: source, image.format, image.size, image.cacheType), of: ref)
       await tellLoaded(ref, true, image.size)
     case .failed(let error):
       // A picture that is shown stays if its refresh fails.
       if case .loaded? = element.image { return }
-      setImage(.failed(url: source, reason: "\(error)"), of: ref)
+      let state = ImageState.failed(url: source, reason: "\(error)")
+      if element.image != state { setImage(state, of: ref) }
       await tellLoaded(ref, false, nil)
     }
   }
@@ -157,6 +179,103 @@ extension PageInstance {
     guard filter.hasPrefix("blur("), filter.hasSuffix(")") else { return nil }
     let text = filter.dropFirst(5).dropLast()
     return Double(text.hasSuffix("px") ? text.dropLast(2) : text)
+  }
+}
+
+/// The pictures that former runs of a page have loaded, or could not load, by the URLs of the pages that show them. A pure
+/// value.
+struct KnownPictures: Hashable, Sendable {
+  private var states: [PageURL: [String: ImageState]] = [:]
+  private var count = 0
+  /// The number of pictures up to which those are kept that the latest run does not show.
+  static let limit = 4_096
+
+  /// The state of a picture; `nil` if it is not known. One that has come stays known as that.
+  ///
+  /// - Parameters:
+  ///   - source: the URL as the page wrote it.
+  ///   - url: the URL of the page.
+  subscript(source: String, at url: PageURL?) -> ImageState? { url.flatMap { states[$0]?[source] } }
+
+  mutating func add(_ state: ImageState, at url: PageURL) {
+    if case .loading = state { return }
+    let former = states[url]?[state.url]
+    if case .loaded? = former { return }
+    if former == nil { count += 1 }
+    states[url, default: [:]][state.url] = state
+  }
+
+  /// Adds what is known from further back, as long as there is room.
+  mutating func add(_ earlier: KnownPictures) {
+    for (url, pictures) in earlier.states {
+      for state in pictures.values where count < Self.limit && self[state.url, at: url] == nil { add(state, at: url) }
+    }
+  }
+}
+
+extension PageInstance {
+  /// Takes over what a former run of the page knows of pictures, before this one opens.
+  ///
+  /// Pictures that have come are not asked for again, as in a document (WHATWG HTML §4.8.4.3.3: the list of available
+  /// images). Those that could not be loaded show nothing until they come, and are asked for by ``askForFailedPictures()``.
+  package func takePictures(of former: PageInstance) {
+    var known = KnownPictures()
+    var waiting = [former]
+    while let page = waiting.popLast() {
+      if let url = page.url {
+        for element in page.tree.elements.values { if let state = element.image { known.add(state, at: url) } }
+      }
+      waiting += page.embedded.values
+    }
+    known.add(former.knownPictures)
+    (knownPictures, defersFailedPictures) = (known, true)
+  }
+
+  /// Asks again for the pictures that a former run could not load, once for each URL. Until this is called, the page does
+  /// not wait for them.
+  package func askForFailedPictures() {
+    guard defersFailedPictures else { return }
+    defersFailedPictures = false
+    for source in failedPictures.keys { askAgain(for: source) }
+  }
+
+  /// Asks for a picture that a former run could not load, for all elements that show it.
+  private func askAgain(for source: String) {
+    let element = failedPictures[source]?.lazy.compactMap { [tree] in tree[$0] }.first { $0.image?.url == source }
+    guard let element else { return failedPictures[source] = nil }
+    let (task, key) = (imageTask(for: element, source), UUID())
+    // Not of the element's own: others wait for it too.
+    let work = Task { @PageActor [weak self] in
+      await withTaskCancellationHandler {
+        var refs: [String] = []
+        for await update in task.updates {
+          guard !Task.isCancelled else { return }
+          refs = await self?.receive(update, ofFailed: source, besides: refs) ?? []
+        }
+      } onCancel: {
+        task.cancel()
+      }
+      if !Task.isCancelled { self?.calls[key] = nil }
+    }
+    calls[key] = (work, true)
+  }
+
+  /// - Parameter refs: the elements that have got earlier updates.
+  /// - Returns: the elements that have got this one.
+  private func receive(
+    _ update: ImageTask.Update, ofFailed source: String, besides refs: [String]
+  ) async -> [String] {
+    let state: ImageState
+    switch update {
+    case .progress: return refs
+    case .image(let image): state = .loaded(url: source, image.format, image.size, .memory)
+    case .failed(let error): state = .failed(url: source, reason: "\(error)")
+    }
+    if let url { knownPictures.add(state, at: url) }
+    // An element that comes later asks anew, unless the picture has come.
+    let all = refs + (failedPictures.removeValue(forKey: source) ?? [])
+    for ref in all { await receive(update, of: ref, source) }
+    return all
   }
 }
 
@@ -267,6 +386,7 @@ extension PageInstance {
     (page.embedder, page.embedderRef) = (self, ref)
     page.inheritedView = view
     page.partition = partition
+    page.knownPictures = knownPictures
     embedded[ref] = page
     if isShown { page.appear() }
     setSource(.page(url: source, id: page.id), of: ref)

@@ -160,6 +160,12 @@ public enum PagePhase: String, Hashable, Sendable {
   public internal(set) var tree = ElementTree() { didSet { expansion = nil } }
   /// The loads of pictures, pages and documents of elements, by the elements' refs.
   var sourceTasks: [String: Task<Void, Never>] = [:]
+  /// The pictures of former runs.
+  var knownPictures = KnownPictures()
+  /// The elements that show pictures which a former run could not load, by the pictures' sources, until there is an answer.
+  var failedPictures: [String: [String]] = [:]
+  /// `true` until these pictures are asked for.
+  var defersFailedPictures = false
   /// The pages that `embed` elements show, by the elements' refs.
   public internal(set) var embedded: [String: PageInstance] = [:]
   /// The documents of `web` elements, by the elements' refs.

@@ -210,7 +210,7 @@ package struct PageOpening: Codable, Sendable {
   /// The inputs of an earlier run of the page, which are done again; `nil` for none.
   package var inputs: [PageInput]?
   /// The number of a former run of the page whose changes are reported: if it is in the same worker, the reports go on with
-  /// this one, the first with what differs. `nil` for none.
+  /// this one, the first with what differs, and the pictures that it has loaded are not asked for again. `nil` for none.
   package var former: UInt64?
   /// `true` to be told of errors inside of embedded pages, in events of the name ``PageNotice/inside``.
   var tellsInside: Bool

@@ -146,6 +146,7 @@ import Synchronization
         }
       }
     }
+    if let former = opening.former.flatMap({ pages[$0]?.page }) { page.takePictures(of: former) }
     // The caller sees it, or a program shows it.
     page.appear()
     do {
@@ -162,6 +163,7 @@ import Synchronization
         // A notice has reported the error; the rest of the page is shown.
         return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))
       }
+      if opening.inputs?.isEmpty == false || opening.wait.settle > 0 { page.askForFailedPictures() }
       let replayed = try await Self.replay(opening.inputs, on: page)
       let pending = await page.settle(opening.wait)
       if let failure = page.failure, opening.reportsCommands == nil { throw failure }
@@ -170,6 +172,7 @@ import Synchronization
       reply.replay = replayed
       // Nothing can fail any more.
       reply.isFollowed = opening.former.map { succeed(page, number, $0) }
+      page.askForFailedPictures()
       if opening.isOnce { await close(number) }
       return (reply, seen)
     } catch {

@@ -168,6 +168,50 @@ import Testing
     }
   }
 
+  @Test("a save asks for no picture again that has come, and shows no other one until it comes")
+  func pictures() async throws {
+    @Sendable func script(_ label: String) -> String {
+      Script.page(
+        """
+        function image(src) { var i = d.createElement('image', { attr: { src: src } }); b.appendChild(i); return i }
+        var t = d.createElement('text', { attr: { value: '\(label)' } }); b.appendChild(t)
+        image('a.svg').addEvent('load', function (e) { t.setAttr('value', '\(label) ' + e.success + ' ' + e.size.naturalWidth) })
+        image('b.svg')
+        """)
+    }
+    let picture = "<svg xmlns='http://www.w3.org/2000/svg' width='300' height='200'></svg>"
+    try await running(["home.js": script("one"), "a.svg": picture]) { host in
+      let id = try await host.open("home")
+      try await host.untilView(of: id, has: "one true 300")
+      try await host.untilView(of: id, has: "data-failed")
+      let viewer = try RawClient(port: host.port)
+      viewer.send("GET /pages/\(id)/live/patches HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      try host.save(script("two"), as: "home.js")
+      _ = try await host.reload(1)
+      try await host.untilView(of: id, has: "two true 300")
+      try host.save(script("three"), as: "home.js")
+      _ = try await host.reload(2)
+      try await host.untilView(of: id, has: "three true 300")
+      let all = try await viewer.read(until: "three true 300")
+      // From the first patch of another run on.
+      let told = all[try #require(all.firstRange(of: #""run":"#), "\(all)").upperBound...]
+      #expect(told.contains("two") && !told.contains("w-image") && !told.contains(#"["remove""#), "\(told)")
+      // Only the one that is missing is asked for.
+      let page = try await host.ask("GET", "/pages/\(id)")
+      let total = try #require(page.text.firstMatch(of: /"total":(\d+)/).flatMap { Int($0.1) }, "\(page.text)")
+      #expect(total <= 1)
+      try host.save(picture, as: "b.svg")
+      try host.save(script("four"), as: "home.js")
+      try await host.untilView(of: id, has: "four true 300")
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await host.view(of: id).contains("data-failed") {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      #expect(try await host.view(of: id).ranges(of: "<img").count == 2)
+    }
+  }
+
   @Test("the same bytes saved again run nothing again, and of several saves the last is shown")
   func saves() async throws {
     try await running(["home.js": Script.counter]) { host in
