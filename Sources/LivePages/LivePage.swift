@@ -82,7 +82,7 @@ import ScriptEngine
   }
 }
 
-/// Listens to a page and to those that it embeds.
+/// Listens to a page and to those that it embeds, from now on.
 @PageActor package final class PageListener {
   private let page: PageInstance
   private let hear: @Sendable (PageInstance, PageEvent) async -> Void
@@ -105,7 +105,7 @@ import ScriptEngine
     }
     for id in listeners.keys where present[id] == nil { listeners.removeValue(forKey: id)?.cancel() }
     for (id, page) in present where listeners[id] == nil {
-      listeners[id] = Task { [hear, events = page.events, weak page] in
+      listeners[id] = Task { [hear, events = page.laterEvents, weak page] in
         for await event in events {
           guard let page else { return }
           await hear(page, event)

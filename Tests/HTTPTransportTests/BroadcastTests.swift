@@ -15,6 +15,18 @@ struct BroadcastTests {
     #expect(await late.next() == 2)
   }
 
+  @Test("a listener of what comes from now on gets no earlier elements, also where others do")
+  func fromNowOn() async {
+    let broadcast = Broadcast<Int>(.newest(10), replayLimit: 10)
+    broadcast.send(1)
+    var (all, later) = (
+      broadcast.listen().makeAsyncIterator(), broadcast.listen(replays: false).makeAsyncIterator()
+    )
+    broadcast.send(2)
+    #expect(await all.next() == 1)
+    #expect(await later.next() == 2)
+  }
+
   @Test("a listener that does not keep up loses the oldest elements")
   func bounds() async {
     let broadcast = Broadcast<Int>(.newest(2))

@@ -38,9 +38,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
     @usableFromInline var listeners: [Int: Listener] = [:]
     var lastID = 0
 
-    mutating func add(_ wake: AsyncStream<Void>.Continuation, _ first: Element?) -> Int {
+    mutating func add(_ wake: AsyncStream<Void>.Continuation, _ first: Element?, replays: Bool = true) -> Int {
       lastID += 1
-      listeners[lastID] = (Deque(past + (first.map { [$0] } ?? [])), wake)
+      listeners[lastID] = (Deque((replays ? past : []) + (first.map { [$0] } ?? [])), wake)
       return lastID
     }
   }
@@ -87,10 +87,12 @@ package final class Broadcast<Element: Sendable>: Sendable {
   /// Listens to the replayed elements, and to those that are sent from now on. The listener goes when its stream does,
   /// or when the task that reads it is cancelled.
   ///
-  /// - Parameter first: an element that the listener gets before those that are sent from now on.
-  package func listen(first: Element? = nil) -> AsyncStream<Element> {
+  /// - Parameters:
+  ///   - first: an element that the listener gets before those that are sent from now on.
+  ///   - replays: `false` to listen to these alone.
+  package func listen(first: Element? = nil, replays: Bool = true) -> AsyncStream<Element> {
     let (wakes, wake) = Self.makeWakes()
-    return elements(of: state.withLock { $0.add(wake, first) }, wakes, wake)
+    return elements(of: state.withLock { $0.add(wake, first, replays: replays) }, wakes, wake)
   }
 
   /// Like ``listen(first:)``, with a limit to the number of listeners.

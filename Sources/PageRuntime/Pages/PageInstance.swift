@@ -285,6 +285,9 @@ public enum PagePhase: String, Hashable, Sendable {
   /// them; ``tree`` has the result of all commands.
   public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
 
+  /// The page's events from now on.
+  package nonisolated var laterEvents: AsyncStream<PageEvent> { feed.listen(replays: false) }
+
   // MARK: - Opening
 
   /// Downloads a bundle and renders it.

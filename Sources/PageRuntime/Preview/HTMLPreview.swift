@@ -85,11 +85,13 @@ package struct HTMLPreview: Sendable {
     // The elements that are left, the next one last, and the ends of elements. No recursion: scripts decide how deep the
     // tree is.
     var waiting: [(ref: String?, end: String)] = [(root, "")]
+    let styles = InlineStyle.Texts()
     while let (ref, end) = waiting.popLast() {
       output += end
       guard let ref, let element = tree[ref] else { continue }
       let shown = PreviewElement(
-        element: element, context: .init(of: element, in: tree, screen), path: path, resource: resource)
+        element: element, context: .init(of: element, in: tree, screen), path: path, resource: resource,
+        styles: styles)
       output += shown.start
       if shown.isVoid { continue }
       if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }

@@ -4,6 +4,18 @@ import ScriptEngine
 /// An element's style as CSS declarations. Only known properties are kept, and only values that cannot load, run or end
 /// anything.
 package enum InlineStyle {
+  /// The declarations of styles that were asked for before: most elements of a page have the style of another one.
+  final class Texts {
+    private var known: [[String: ScriptValue]: [String]] = [:]
+
+    func declarations(of style: [String: ScriptValue]) -> [String] {
+      if let declarations = known[style] { return declarations }
+      let declarations = InlineStyle.declarations(style)
+      known[style] = declarations
+      return declarations
+    }
+  }
+
   static func declarations(_ style: [String: ScriptValue]) -> [String] {
     let named = Dictionary(style.map { (kebab($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
     let isFixed = named["position"] == "fixed"

@@ -6,8 +6,30 @@ struct PreviewElement {
   let context: Context
   /// The prefix of its ref in the document.
   let path: String
+  let tag: String
+  /// The URL of an image's picture; `nil` if it failed or there is none.
+  private let picture: String?
   /// Gives the URL for a reference of the page, or `nil` to leave it out.
-  let resource: (String) -> String?
+  private let resource: (String) -> String?
+  private let styles: InlineStyle.Texts
+
+  /// - Parameter styles: the styles of elements that were written before.
+  init(
+    element: ElementTree.Element, context: Context, path: String, resource: @escaping (String) -> String?,
+    styles: InlineStyle.Texts
+  ) {
+    (self.element, self.context, self.path, self.resource, self.styles) = (element, context, path, resource, styles)
+    picture = Self.picture(of: element, resource)
+    tag =
+      switch element.type {
+      // Browsers draw a frame for a missing picture; devices show nothing.
+      case "image", "img": picture == nil ? "div" : "img"
+      case "input": "input"
+      case "textarea": "textarea"
+      case "video": "video"
+      default: "div"
+      }
+  }
 
   /// The facts that follow from other elements.
   struct Context: Hashable {
@@ -40,21 +62,13 @@ struct PreviewElement {
   /// An attribute with its text, which is not escaped.
   typealias Attribute = (name: String, value: String)
 
-  var tag: String {
-    switch element.type {
-    // Browsers draw a frame for a missing picture; devices show nothing.
-    case "image", "img": picture == nil ? "div" : "img"
-    case "input": "input"
-    case "textarea": "textarea"
-    case "video": "video"
-    default: "div"
-    }
-  }
-
   var isVoid: Bool { tag == "img" || tag == "input" }
 
   /// The beginning, up to its children.
-  var start: String {
+  var start: String { start(with: attributes) }
+
+  /// - Parameter attributes: ``attributes``.
+  func start(with attributes: [Attribute]) -> String {
     let all = attributes.map { " \($0.name)=\"\($0.value.escaped)\"" }.joined()
     return "<\(tag)\(all)>\(content)\(columns.map { "<div \($0)>" } ?? "")"
   }
@@ -90,7 +104,7 @@ struct PreviewElement {
 
   var attributes: [Attribute] {
     var result: [Attribute] = [("data-ref", path + element.ref), ("class", "w-\(element.type.classSafe)")]
-    let style = InlineStyle.declarations(element.style) + moreStyle
+    let style = styles.declarations(of: element.style) + moreStyle
     func add(_ name: String, _ value: String?) {
       if let value, !value.isEmpty { result.append((name, value)) }
     }
@@ -116,7 +130,7 @@ struct PreviewElement {
       add("placeholder", text("placeholder"))
       add("rows", Int(text("rows")).map { String(min(max($0, 1), 100)) } ?? "2")
     case "switch": add("data-on", isOn("checked") ? "yes" : nil)
-    case "video": add("poster", url("poster"))
+    case "video": add("poster", Self.url("poster", of: element, resource))
     // Other people's pages are named, not run.
     case "web", "embed": add("data-label", text("src"))
     case "refresh", "loading": add("data-shown", text("display") == "show" ? "yes" : nil)
@@ -136,10 +150,10 @@ struct PreviewElement {
 
   // MARK: Computed from several attributes
 
-  /// The URL of an image's picture; `nil` if it failed or there is none.
-  private var picture: String? {
+  private static func picture(of element: ElementTree.Element, _ resource: (String) -> String?) -> String? {
+    guard element.type == "image" || element.type == "img" else { return nil }
     if case .failed? = element.image { return nil }
-    return url("src") ?? url("placeholder")
+    return url("src", of: element, resource) ?? url("placeholder", of: element, resource)
   }
 
   /// `true` if the body has a height of its own. A share of the window's height does not count.
@@ -218,8 +232,12 @@ struct PreviewElement {
 
   private func text(_ name: String) -> String { element.attributes[name]?.plainText ?? "" }
   private func isOn(_ name: String) -> Bool { text(name) == "true" }
-  private func url(_ name: String) -> String? {
-    text(name).isEmpty ? nil : resource(text(name)).flatMap(\.safeURL)
+
+  private static func url(
+    _ name: String, of element: ElementTree.Element, _ resource: (String) -> String?
+  ) -> String? {
+    guard let text = element.attributes[name]?.plainText, !text.isEmpty else { return nil }
+    return resource(text).flatMap(\.safeURL)
   }
 }
 

@@ -4,8 +4,6 @@ import HTTPTransport
 /// told what has changed in it. A pure value.
 package struct PreviewNodes: Sendable {
   private struct Node: Sendable {
-    let element: ElementTree.Element
-    let context: PreviewElement.Context
     let shown: Shown
     /// The ref of the node around it; ``body`` for the page's root.
     let parent: String
@@ -14,6 +12,8 @@ package struct PreviewNodes: Sendable {
 
   /// An element as HTML, which later nodes share while it stays as it is.
   private final class Shown: Sendable {
+    let element: ElementTree.Element
+    let context: PreviewElement.Context
     let tag: String
     let attributes: [PreviewElement.Attribute]
     let value: String
@@ -23,8 +23,10 @@ package struct PreviewNodes: Sendable {
     let end: String
 
     init(_ element: PreviewElement) {
+      (self.element, context) = (element.element, element.context)
       (tag, attributes, value, dots) = (element.tag, element.attributes, element.value, element.dots)
-      (columns, start, end) = (element.columns, element.start, element.isVoid ? "" : element.end)
+      (columns, end) = (element.columns, element.isVoid ? "" : element.end)
+      start = element.start(with: attributes)
     }
 
     /// Returns `true` if a change of attributes and text turns the other one into this one.
@@ -67,13 +69,15 @@ package struct PreviewNodes: Sendable {
   /// - Parameter former: earlier nodes of the same page; what has stayed as it was is not written again.
   package init(_ preview: HTMLPreview, reusing former: PreviewNodes = PreviewNodes()) {
     nodes.reserveCapacity(former.nodes.count)
-    add(preview, below: "", in: Self.body, former)
+    add(preview, below: "", in: Self.body, former, InlineStyle.Texts())
   }
 
   /// The HTML of all elements.
   package var html: String { roots.map { html(of: $0) }.joined() }
 
-  private mutating func add(_ preview: HTMLPreview, below path: String, in place: String, _ former: PreviewNodes) {
+  private mutating func add(
+    _ preview: HTMLPreview, below path: String, in place: String, _ former: PreviewNodes, _ styles: InlineStyle.Texts
+  ) {
     guard let root = preview.tree.root else { return }
     // No recursion but into embedded pages: scripts decide how deep the tree is.
     var waiting = [(ref: root, parent: place)]
@@ -83,15 +87,17 @@ package struct PreviewNodes: Sendable {
       guard let element = preview.tree[ref], !name.isEmpty, nodes[name] == nil else { continue }
       let context = PreviewElement.Context(of: element, in: preview.tree, preview.screen)
       let shown: Shown
-      if let known = former.nodes[name], known.context == context, known.element == element {
-        shown = known.shown
+      if let known = former.nodes[name]?.shown, known.context == context, known.element == element {
+        shown = known
       } else {
-        shown = Shown(PreviewElement(element: element, context: context, path: path, resource: preview.resource))
+        shown = Shown(
+          PreviewElement(
+            element: element, context: context, path: path, resource: preview.resource, styles: styles))
       }
-      nodes[name] = Node(element: element, context: context, shown: shown, parent: parent)
+      nodes[name] = Node(shown: shown, parent: parent)
       if parent.isEmpty { roots.append(name) } else { nodes[parent]?.children.append(name) }
       guard !shown.end.isEmpty else { continue }
-      if let page = preview.embedded[ref] { add(page, below: name + "/", in: name, former) }
+      if let page = preview.embedded[ref] { add(page, below: name + "/", in: name, former, styles) }
       waiting += element.children.reversed().map { ($0, name) }
     }
   }
@@ -208,8 +214,7 @@ package struct PreviewNodes: Sendable {
     for (former, name) in names {
       guard let node = nodes[former] else { continue }
       renamed.nodes[name] = Node(
-        element: node.element, context: node.context, shown: node.shown, parent: names[node.parent] ?? Self.body,
-        children: node.children.compactMap { names[$0] })
+        shown: node.shown, parent: names[node.parent] ?? Self.body, children: node.children.compactMap { names[$0] })
     }
     return renamed
   }
@@ -217,9 +222,13 @@ package struct PreviewNodes: Sendable {
   /// The elements that stay in the document: those that a change can turn into what they are now, inside of elements that
   /// stay, before and now.
   private func kept(from old: PreviewNodes) -> Set<String> {
-    var kept = Set(
-      nodes.compactMap { ref, node in old.nodes[ref].map { node.shown.canReplace($0.shown) } == true ? ref : nil })
-    var dropped = Set(nodes.keys).union(old.nodes.keys).subtracting(kept).map { $0 }
+    var kept: Set<String> = []
+    kept.reserveCapacity(nodes.count)
+    for (ref, node) in nodes {
+      guard let former = old.nodes[ref]?.shown, node.shown === former || node.shown.canReplace(former) else { continue }
+      kept.insert(ref)
+    }
+    var dropped = nodes.keys.filter { !kept.contains($0) } + old.nodes.keys.filter { !kept.contains($0) }
     while let ref = dropped.popLast() {
       for child in children(of: ref) + old.children(of: ref) where kept.remove(child) != nil { dropped.append(child) }
     }

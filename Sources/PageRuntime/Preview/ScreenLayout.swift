@@ -27,7 +27,8 @@ struct ScreenLayout {
     }
     // How each element has a height that does not follow from its contents; parents come before their children.
     var heights: [String: Height] = [root: .screen]
-    for element in tree.preorder(from: root) where !element.children.isEmpty || fills(element) {
+    let elements = tree.preorder(from: root)
+    for element in elements where !element.children.isEmpty || fills(element) {
       if let parent = element.parent.flatMap({ tree[$0] }) {
         heights[element.ref] = Height(of: element, in: parent, heights[parent.ref])
       } else if element.ownHeight {
@@ -37,7 +38,7 @@ struct ScreenLayout {
       if Self.isScroller(element) { scrollers.insert(element.ref) }
       bind(element, tree, heights)
     }
-    for element in tree.preorder(from: root) where element.has("height") && element.grows {
+    for element in elements where element.has("height") && element.grows {
       guard let parent = element.parent.flatMap({ tree[$0] }), !parent.isRow, heights[parent.ref] == nil else {
         continue
       }
