@@ -291,6 +291,36 @@ import Testing
     }
   }
 
+  @Test("a recording of many elements and small steps grows with its steps, and has the elements after each of them")
+  func growth() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let (bytes, tree) = try await Self.recorded(
+        fixture,
+        script: """
+          for (var i = 0; i < 1000; i++) add('text', { attr: { value: 'line ' + i }, style: { color: 'red', fontSize: 30 } })
+          var n = 0; text.addEvent('click', function () { text.setAttr('value', 'taps: ' + ++n) })
+          """
+      ) { page in
+        let ref = try #require(await page.first("text")?.ref)
+        for _ in 0..<2_000 { try await page.fireEvent(ref, "click") }
+      }
+      var lengths: [UInt8: Int] = [:]
+      for line in bytes.split(separator: UInt8(ascii: "\n")) {
+        lengths[line[line.startIndex], default: 0] += line.count
+      }
+      let (steps, elements) = (
+        lengths[RecordingLine.step.rawValue] ?? 0, lengths[RecordingLine.elements.rawValue] ?? 0
+      )
+      #expect(elements > 0 && elements <= 2 * steps, "\(elements) bytes of elements, \(steps) of steps")
+      let recording = try Recording(reading: bytes)
+      #expect(try recording.tree(after: recording.stepCount) == tree)
+      for number in [2, 101, 102, 103, 700, 1_500, 2_000] {
+        #expect(try recording.tree(after: number).outline.contains("taps: \(number - 1)\""))
+        #expect(try recording.tree(after: number).count == tree.count)
+      }
+    }
+  }
+
   @Test("a recording that was cut off anywhere has all whole steps, and runs")
   func cut() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

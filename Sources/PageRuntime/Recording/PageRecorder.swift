@@ -22,7 +22,7 @@ package enum RecordingLine: UInt8 {
   static let format = "recording/1"
   /// The largest length of a recording, in bytes, and the largest number of its steps.
   static let (byteLimit, stepLimit) = (256 << 20, 100_000)
-  /// The number of steps after which the elements are recorded again.
+  /// The least number of steps after which the elements are recorded again.
   static let stepsPerElements = 100
 
   /// - Returns: the line with its end.
@@ -62,8 +62,10 @@ package enum RecordingLine: UInt8 {
   private var waiting: [UInt8] = []
   private var written = 0
   private var steps = 0
-  /// The steps since the elements were recorded.
-  private var stepsSinceElements = 0
+  /// The steps since the elements were recorded, and the bytes of all lines since.
+  private var (stepsSinceElements, bytesSinceElements) = (0, 0)
+  /// The bytes of the line that has recorded the elements last.
+  private var elementsLength = 0
   /// The digests of the texts that are recorded.
   private var texts: Set<String> = []
   private var state = State.idle
@@ -176,8 +178,9 @@ package enum RecordingLine: UInt8 {
   ///
   /// - Parameter tree: the elements after all of it.
   func flush(_ tree: ElementTree) async {
-    if case .begun = state, stepsSinceElements >= RecordingLine.stepsPerElements {
-      stepsSinceElements = 0
+    // Elements that are written after as many bytes of steps as they have are at most as long as all steps since the last
+    // ones twice over: so a recording grows with its steps, and not with their number times that of the elements.
+    if case .begun = state, stepsSinceElements >= RecordingLine.stepsPerElements, bytesSinceElements >= elementsLength {
       var text = RecordedText()
       text.append(#"{"n":"#)
       text.write(steps)
@@ -185,7 +188,9 @@ package enum RecordingLine: UInt8 {
       text.write(tree.makingCommands)
       text.append("}")
       keep(text.texts)
+      let before = written
       add(.elements, text.bytes)
+      (stepsSinceElements, bytesSinceElements, elementsLength) = (0, 0, written - before)
     }
     guard !waiting.isEmpty else { return }
     let bytes = waiting
@@ -200,6 +205,7 @@ package enum RecordingLine: UInt8 {
       return end("after \(written) bytes: the limit is \(byteLimit)")
     }
     written += line.count
+    bytesSinceElements += line.count
     waiting += line
   }
 
