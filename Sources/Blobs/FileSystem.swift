@@ -382,18 +382,29 @@ package final class RegularFile {
 
   private static let chunkSize = 256 << 10
 
-  /// Reads a file whole.
+  /// Reads a file whole, or what follows its first bytes.
   ///
-  /// - Parameter limit: the largest size in bytes.
+  /// - Parameters:
+  ///   - start: the number of bytes at the beginning that are left out.
+  ///   - limit: the largest size of the file in bytes.
   /// - Throws: ``RegularFileError``.
-  package static func contents(of path: String, upTo limit: Int64) throws -> [UInt8] {
+  package static func contents(of path: String, from start: Int64 = 0, upTo limit: Int64) throws -> [UInt8] {
     let file = try RegularFile(path)
+    if start > 0 { try file.skip(start) }
     var bytes: [UInt8] = []
     while true {
       let chunk = try file.read(upTo: chunkSize)
       if chunk.isEmpty { return bytes }
       bytes += chunk
-      guard Int64(bytes.count) <= limit else { throw RegularFileError.tooLarge(limit: limit) }
+      guard Int64(bytes.count) <= limit - start else { throw RegularFileError.tooLarge(limit: limit) }
+    }
+  }
+
+  private func skip(_ count: Int64) throws {
+    do {
+      try file.seek(offset: count, from: .start)
+    } catch let error as Errno {
+      throw RegularFileError(error)
     }
   }
 }

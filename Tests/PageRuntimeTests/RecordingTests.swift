@@ -321,6 +321,43 @@ import Testing
     }
   }
 
+  @Test("a recording that is read while it grows is the one that is read whole, wherever it was cut")
+  func growing() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let long = String(repeating: "long ", count: 400)
+      let (bytes, _) = try await Self.recorded(
+        fixture,
+        script: "text.addEvent('click', function () { say(Math.random() + '\(long)'.slice(0, said.length * 200)) })"
+      ) {
+        page in
+        for _ in 0..<20 {
+          if let ref = await page.first("text")?.ref { try await page.fireEvent(ref, "click") }
+        }
+      }
+      let whole = try Recording(reading: bytes)
+      var random = SeededGenerator(seed: 3)
+      let head = try #require(bytes.firstIndex(of: UInt8(ascii: "\n"))) + 1
+      for _ in 0..<20 {
+        var end = Int.random(in: head..<bytes.count, using: &random)
+        var recording = try Recording(reading: Array(bytes[..<end]))
+        while end < bytes.count {
+          let next = min(bytes.count, end + Int.random(in: 0...3_000, using: &random))
+          try recording.append(Array(bytes[end..<next]))
+          end = next
+          #expect(recording.byteCount == end)
+          #expect(recording.stepCount == (try Recording(reading: Array(bytes[..<end]))).stepCount)
+        }
+        #expect(recording.stepCount == whole.stepCount && recording.ending == whole.ending)
+        for number in 1...whole.stepCount {
+          #expect(try recording.tree(after: number) == whole.tree(after: number))
+        }
+      }
+      var damaged = try Recording(reading: Array(bytes[..<head]))
+      #expect(throws: RecordingError.self) { try damaged.append(Array("S00000000 {}\n".utf8)) }
+      #expect(throws: RecordingError.self) { try damaged.append(Array(bytes[..<head])) }
+    }
+  }
+
   @Test("a recording that was cut off anywhere has all whole steps, and runs")
   func cut() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

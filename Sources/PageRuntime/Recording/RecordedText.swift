@@ -158,7 +158,7 @@ extension ElementTree {
 /// Reads what ``RecordedText`` has written.
 struct RecordedTextReader {
   /// The texts that are kept once, by their digests in hexadecimal.
-  let texts: [String: String]
+  var texts: [String: String]
 
   /// The reason why something cannot be read.
   struct Fault: Error {

@@ -14,8 +14,10 @@ package struct Recording: Sendable {
   package private(set) var ending: String?
 
   let head: RecordingHead
-  let reader: RecordedTextReader
-  private let bytes: [UInt8]
+  private(set) var reader: RecordedTextReader
+  private var bytes: [UInt8]
+  /// The length of all lines that were read: what follows is no whole line.
+  private var lineEnd = 0
   private var lines: [Line] = []
   /// The places of the steps among the lines.
   private var steps: [Int] = []
@@ -37,34 +39,49 @@ package struct Recording: Sendable {
   ///
   /// - Throws: ``RecordingError``.
   package init(reading bytes: [UInt8]) throws {
+    guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
+      throw RecordingError.foreign(bytes.isEmpty ? "it is empty" : "it has no line")
+    }
+    let first = try Self.line(bytes, 0..<end, isFirst: true)
+    guard first.kind == .head else { throw RecordingError.foreign("it does not begin with the head of a recording") }
+    head = try Self.reading(first) { try RecordingHead(try Self.json(bytes, first)) }
+    reader = RecordedTextReader(texts: [:])
     self.bytes = bytes
-    var texts: [String: String] = [:]
-    var head: RecordingHead?
-    var start = 0
-    while start < bytes.count, let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {
-      let line = try Self.line(bytes, start..<end, isFirst: start == 0)
+    lines = [first]
+    lineEnd = end + 1
+    try readLines()
+  }
+
+  /// Reads what has been written since: the bytes that follow those that were read.
+  ///
+  /// - Throws: ``RecordingError``. The recording has the lines before the damaged one then.
+  package mutating func append(_ more: [UInt8]) throws {
+    bytes += more
+    try readLines()
+  }
+
+  /// The number of bytes that were read.
+  package var byteCount: Int { bytes.count }
+
+  private mutating func readLines() throws {
+    while lineEnd < bytes.count, let end = bytes[lineEnd...].firstIndex(of: UInt8(ascii: "\n")) {
+      let line = try Self.line(bytes, lineEnd..<end, isFirst: false)
       switch line.kind {
-      case .head:
-        guard head == nil else { throw RecordingError.damaged(byte: start, "there is a second head") }
-        head = try Self.reading(line) { try RecordingHead(try Self.json(bytes, line)) }
+      case .head: throw RecordingError.damaged(byte: line.start, "there is a second head")
       case .text:
         let json = try Self.reading(line) { ScriptValue(try Self.json(bytes, line)) }
         guard let digest = json["digest"].string, let text = json["text"].string else {
-          throw RecordingError.damaged(byte: start, "it has no text")
+          throw RecordingError.damaged(byte: line.start, "it has no text")
         }
-        texts[digest] = text
+        reader.texts[digest] = text
       case .step: steps.append(lines.count)
       case .change, .elements: break
       case .end:
         ending = try Self.reading(line) { ScriptValue(try Self.json(bytes, line))["reason"].string ?? "" }
       }
-      guard head != nil else { throw RecordingError.foreign("it does not begin with the head of a recording") }
       lines.append(line)
-      start = end + 1
+      lineEnd = end + 1
     }
-    guard let head else { throw RecordingError.foreign(bytes.isEmpty ? "it is empty" : "it has no line") }
-    self.head = head
-    reader = RecordedTextReader(texts: texts)
   }
 
   private static func line(_ bytes: [UInt8], _ range: Range<Int>, isFirst: Bool) throws -> Line {
@@ -130,11 +147,15 @@ package struct Recording: Sendable {
   ///
   /// - Throws: ``RecordingError``.
   package func step(_ number: Int) throws -> RecordedStep {
+    try check(number)
+    let line = lines[steps[number - 1]]
+    return try Self.reading(line) { try RecordedStep(number, try Self.json(bytes, line), reader) }
+  }
+
+  private func check(_ number: Int) throws {
     guard (1...max(1, stepCount)).contains(number), stepCount > 0 else {
       throw RecordingError.noStep(number, count: stepCount)
     }
-    let line = lines[steps[number - 1]]
-    return try Self.reading(line) { try RecordedStep(number, try Self.json(bytes, line), reader) }
   }
 
   /// The changes of the elements between a step and the next one: those that did not come from the script.
@@ -162,7 +183,7 @@ package struct Recording: Sendable {
   /// - Parameter number: the number of the step, from 1.
   /// - Throws: ``RecordingError``.
   package func tree(after number: Int) throws -> ElementTree {
-    _ = try step(number)
+    try check(number)
     let end = number < steps.count ? steps[number] : lines.count
     let first = lines[..<end].lastIndex { $0.kind == .elements } ?? 0
     var tree = ElementTree()

@@ -235,19 +235,32 @@ struct StepRoutes: Sendable {
     """#
 }
 
-/// Reads the recordings of runs. It keeps the latest one, since a viewer asks for one step after the other.
+/// Reads the recordings of runs. It keeps the latest one, since a viewer asks for one step after the other, and reads only
+/// what was appended to it since.
 private actor RecordingReader {
-  private var kept: (path: String, size: Int64, recording: Recording)?
+  private var kept: (path: String, file: [UInt64], recording: Recording)?
 
   /// The longest recording that is shown, in bytes. `bundlectl replay` shows longer ones.
   private static let limit: Int64 = 64 << 20
 
   /// - Throws: ``RecordingError``, ``RegularFileError``.
   func recording(at path: String) throws -> Recording {
-    if let kept, kept.path == path, FileStatus(ofLink: path)?.size == kept.size { return kept.recording }
-    let bytes = try RegularFile.contents(of: path, upTo: Self.limit)
-    let recording = try Recording(reading: bytes)
-    kept = (path, Int64(bytes.count), recording)
-    return recording
+    let status = FileStatus(ofLink: path)
+    let file = status.map { [$0.device, $0.inode] } ?? []
+    var known = kept
+    // Bytes that nothing else refers to are appended to without a copy.
+    kept = nil
+    if let size = status?.size, let count = known.map({ Int64($0.recording.byteCount) }), count <= size,
+      known?.path == path, known?.file == file
+    {
+      if count < size {
+        try known?.recording.append(RegularFile.contents(of: path, from: count, upTo: Self.limit))
+      }
+    } else {
+      known = nil
+    }
+    let found = try known ?? (path, file, Recording(reading: RegularFile.contents(of: path, upTo: Self.limit)))
+    kept = found
+    return found.recording
   }
 }

@@ -415,11 +415,23 @@ import Testing
         #expect(preview.status == 200 && preview.text.contains(text), "\(preview.text)")
         #expect(preview.text.lowercased().contains("sandbox"))
       }
+      // What comes later is seen too, also of a file that was replaced.
+      try await host.tap(id)
+      let later = try await host.ask("GET", "/steps/\(id)/list?from=\(count + 1)")
+      #expect(later.text.contains("event click"), "\(later.text)")
+      let all = try await host.ask("GET", "/steps/\(id)/list")
+      let path = try #require(host.news.read(\.recorded).last)
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+      try bytes.prefix(upTo: bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0).write(
+        to: URL(fileURLWithPath: path + ".new"))
+      #expect(rename(path + ".new", path) == 0)
+      let shorter = try await host.ask("GET", "/steps/\(id)/list")
+      #expect(shorter.status == 200 && shorter.text != all.text, "\(shorter.text)")
       for path in ["0", "-1", "x", "99999999999999999999", "list?from=0", "list?from=9223372036854775807"] {
         #expect(try await host.ask("GET", "/steps/\(id)/\(path)").status == 400, "\(path)")
       }
-      #expect(try await host.ask("GET", "/steps/\(id)/\(count + 1)").status == 404)
-      #expect(try await host.ask("GET", "/steps/\(id)/list?from=\(count + 1)").text.contains("\"steps\":[]"))
+      #expect(try await host.ask("GET", "/steps/\(id)/\(count + 100)").status == 404)
+      #expect(try await host.ask("GET", "/steps/\(id)/list?from=\(count + 100)").text.contains("\"steps\":[]"))
       #expect(try await host.ask("GET", "/steps/none/list").status == 404)
     }
   }
