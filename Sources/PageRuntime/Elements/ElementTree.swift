@@ -147,6 +147,15 @@ public struct ElementTree: Hashable, Sendable {
 
   mutating func setSource(_ state: SourceState?, of ref: String) { elements[ref]?.source = state }
 
+  /// Removes the attribute or the property of a name from the element whose attributes or style a command has changed.
+  mutating func remove(_ name: String, by command: RenderCommand) {
+    switch command {
+    case .updateAttributes(let ref, _): elements[ref]?.attributes[name] = nil
+    case .updateStyle(let ref, _): elements[ref]?.style[name] = nil
+    default: break
+    }
+  }
+
   /// The tree without the states of pictures, and of pages and documents.
   package var withoutStates: ElementTree {
     var tree = self
@@ -491,7 +500,7 @@ extension ElementTree.Element {
 }
 
 extension ImageState {
-  fileprivate var record: JSONValue {
+  var record: JSONValue {
     var members: [String: JSONValue] = ["url": .string(url)]
     switch self {
     case .loading: break
@@ -505,7 +514,7 @@ extension ImageState {
     return .object(members)
   }
 
-  fileprivate init?(record: ScriptValue) {
+  init?(record: ScriptValue) {
     guard let url = record["url"].string else { return nil }
     if let failure = record["failure"].string {
       self = .failed(url: url, reason: failure)
@@ -521,7 +530,7 @@ extension ImageState {
 }
 
 extension SourceState {
-  fileprivate var record: JSONValue {
+  var record: JSONValue {
     var members: [String: JSONValue] = ["url": .string(url)]
     switch self {
     case .loading: break
@@ -534,7 +543,7 @@ extension SourceState {
     return .object(members)
   }
 
-  fileprivate init?(record: ScriptValue) {
+  init?(record: ScriptValue) {
     guard let url = record["url"].string else { return nil }
     if let failure = record["failure"].string {
       self = .failed(url: url, reason: failure)

@@ -1,3 +1,4 @@
+import HTTPTransport
 import ScriptEngine
 
 /// A change of a page's elements by its script. The changes of ``PageEvent/commands(_:)`` are in order.
@@ -39,6 +40,32 @@ public enum RenderCommand: Hashable, Sendable {
     switch self {
     case .createBody(let element), .addElement(_, let element, _): 1 + element.children.count
     default: 0
+    }
+  }
+}
+
+extension RenderCommand {
+  /// The command as a method of the module `dom` and its arguments.
+  package var json: JSONValue {
+    func command(_ method: String, _ arguments: JSONValue...) -> JSONValue {
+      .object(["method": .string(method), "args": .array(arguments)])
+    }
+    func index(_ index: Int?) -> JSONValue { .integer(Int64(index ?? -1)) }
+    return switch self {
+    case .createBody(let element): command("createBody", element.json)
+    case .addElement(let parent, let element, let place):
+      command("addElement", .string(parent), element.json, index(place))
+    case .removeElement(let ref): command("removeElement", .string(ref))
+    case .moveElement(let ref, let parent, let place):
+      command("moveElement", .string(ref), .string(parent), index(place))
+    case .updateAttributes(let ref, let changes):
+      command("updateAttrs", .string(ref), ScriptValue.object(changes).json)
+    case .updateStyle(let ref, let changes): command("updateStyle", .string(ref), ScriptValue.object(changes).json)
+    case .addEvent(let ref, let type): command("addEvent", .string(ref), .string(type))
+    case .removeEvent(let ref, let type): command("removeEvent", .string(ref), .string(type))
+    case .createFinish: command("createFinish")
+    case .updateFinish: command("updateFinish")
+    case .refreshFinish: command("refreshFinish")
     }
   }
 }
@@ -122,6 +149,19 @@ public struct ElementDescription: Hashable, Sendable {
     self.init(
       ref: ref, type: type, attributes: attributes, style: style, events: events, children: children,
       eventArguments: eventArguments)
+  }
+}
+
+extension ElementDescription {
+  /// The depth was limited when the script's values were read.
+  fileprivate var json: JSONValue {
+    var members: [String: JSONValue] = [
+      "ref": .string(ref), "type": .string(type), "attr": ScriptValue.object(attributes).json,
+      "style": ScriptValue.object(style).json,
+    ]
+    if !events.isEmpty { members["event"] = .array(events.sorted().map { .string($0) }) }
+    if !children.isEmpty { members["children"] = .array(children.map(\.json)) }
+    return .object(members)
   }
 }
 

@@ -118,7 +118,7 @@ extension PageInstance {
     failedPictures = [:]
     (hasCellComponents, cellComponents, changedComponents, listData) = (false, [:], [:], [:])
     componentTask = nil
-    (tree, messages, missing) = (ElementTree(), [], [])
+    (tree, sentElements, messages, missing) = (ElementTree(), nil, [], [])
     (elementLayout, listensToLayout, layoutTask, listensToSlides) = (nil, false, nil, false)
     (slides, newSliders) = ([], [])
     (ownTexts, usedFonts) = (nil, [:])

@@ -122,11 +122,13 @@ extension PageInstance {
       report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements are invalid"))
     }
     elementLayout?.follow(applied, in: tree)
+    sentElements?.note(applied)
     return applied
   }
 
   func setImage(_ state: ImageState?, of ref: String) {
     tree.setImage(state, of: ref)
+    if tree[ref] != nil { sentElements?.note(state, of: ref) }
     if snapshot == nil { feed.send(.image(ref: ref, state)) }
     guard elementLayout != nil else { return }
     elementLayout?.setPictureSize(state, of: ref)

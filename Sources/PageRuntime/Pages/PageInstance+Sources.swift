@@ -82,6 +82,7 @@ extension PageInstance {
 
   func setSource(_ state: SourceState?, of ref: String) {
     tree.setSource(state, of: ref)
+    if tree[ref] != nil { sentElements?.note(state, of: ref) }
     if snapshot == nil { feed.send(.source(ref: ref, state)) }
   }
 

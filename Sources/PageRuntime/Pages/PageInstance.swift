@@ -158,6 +158,8 @@ public enum PagePhase: String, Hashable, Sendable {
 
   /// The elements.
   public internal(set) var tree = ElementTree() { didSet { expansion = nil } }
+  /// What has happened to the elements since another process that follows them was sent a record; `nil` if none follows.
+  var sentElements: ElementChanges?
   /// The loads of pictures, pages and documents of elements, by the elements' refs.
   var sourceTasks: [String: Task<Void, Never>] = [:]
   /// The pictures of former runs.

@@ -9,6 +9,8 @@ import PageKit
 package enum Frame {
   /// The limit of a frame in bytes; a longer one is not sent, and ends the connection if it comes.
   static let limit = 64 << 20
+  /// The limit of a view of a page in bytes.
+  static let viewLimit = limit - (1 << 20)
   /// The limit of a message's bytes; longer contents are sent in pieces.
   package static let pieceLimit = 256 << 10
   /// The largest length of a message of `BroadcastChannel` that goes through the daemon, as JSON, in bytes.
@@ -201,7 +203,7 @@ package struct PageOpening: Codable, Sendable {
   var isOnce: Bool
   /// `nil` if clients see the page. Otherwise a program renders it: its events arrive as ``PageNotice`` values, with each
   /// change of the tree if this is `true`. Such a page stays when it fails, pages that it pushes open in its worker, and
-  /// without a named view its view is `ElementTree.record`.
+  /// without a named view its view is a record of its elements, for ``FollowedElements``.
   var reportsCommands: Bool?
   /// The page's time, random numbers, zone and locale; `nil` for those of the machine.
   var determinism: PageDeterminism?

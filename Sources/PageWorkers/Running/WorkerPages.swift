@@ -358,7 +358,7 @@ import Synchronization
   }
 
   private func view(_ page: PageInstance, _ wanted: PageView?, isReported: Bool) async throws -> [UInt8] {
-    guard let wanted else { return isReported ? page.tree.record : [] }
+    guard let wanted else { return isReported ? page.takeRecord(upTo: Frame.viewLimit) : [] }
     switch wanted.format {
     case .json: return await Self.away { [tree = page.tree] in tree.jsonText }
     case .outline:

@@ -63,6 +63,7 @@ actor OwnPage: RenderedPage {
   }
 
   func fire(_ event: FiredEvent) async -> RenderFault? {
+    if let fault = event.fault(in: await page.tree) { return RenderFault(fault) }
     do {
       try await page.fireEvent(event.ref, event.type, event.details, changes: event.changes)
     } catch {

@@ -81,14 +81,14 @@ struct Rendering {
     var result = Rendering(bundle: (nil, url.text, nil))
     let fault = try await page.open()
     if let fault { result.faults.append(fault) }
-    var look = await page.look()
-    for event in look.hasRun ? request.events : [] {
-      if var fault = await fire(event, page, look) {
+    for event in await page.look().hasRun ? request.events : [] {
+      if var fault = await page.fire(event) {
         fault.message = "--fire \(event.ref):\(event.type): \(fault.message)"
         result.faults.append(fault)
       }
-      look = await page.look()
     }
+    // Elements that something else refers to would be copied at each event.
+    let look = await page.look()
     if let isEmbedding = request.htmlEmbedding, look.tree.body != nil {
       do {
         result.html = try await page.html(title: url.readable, embedding: isEmbedding)
@@ -176,10 +176,6 @@ struct Rendering {
     return try? await store.bundle(at: identity.reduced(url), in: release)?.bundle.name
   }
 
-  private static func fire(_ event: FiredEvent, _ page: any RenderedPage, _ look: PageLook) async -> RenderFault? {
-    if let fault = event.fault(in: look.tree) { return RenderFault(fault) }
-    return await page.fire(event)
-  }
 }
 
 /// A page that is rendered, in this process or in a worker. Its notices go to a ``NoticeListener``.
@@ -191,7 +187,7 @@ protocol RenderedPage: Sendable {
   func open() async throws -> RenderFault?
   /// Fires an event, and waits for the page's pending work.
   ///
-  /// - Returns: the reason why it could not be fired; `nil` if it was.
+  /// - Returns: the reason why it could not be fired, such as that no element listens to it; `nil` if it was.
   func fire(_ event: FiredEvent) async -> RenderFault?
   /// The current state.
   func look() async -> PageLook

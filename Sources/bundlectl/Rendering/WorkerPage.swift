@@ -13,6 +13,7 @@ actor WorkerPage: RenderedPage {
   private let limits: WorkerLimits
   private var running: Task<Void, Never>?
   private var state = PageLook()
+  private var elements = FollowedElements()
   private var bytes: [UInt8]?
   /// `true` if the worker has the page.
   private var isThere = false
@@ -141,10 +142,12 @@ actor WorkerPage: RenderedPage {
     timings.interaction = stage("interaction")
     (timings.requests, timings.hits, timings.bytes) = (reply.requests, reply.hits, reply.bytes)
     state.timings = timings
-    state.tree = try await ElementTree.read(record: tree)
+    let record = try await ElementRecord(reading: tree)
+    try elements.follow(record)
   }
 
   func fire(_ event: FiredEvent) async -> RenderFault? {
+    if let fault = event.fault(in: elements.tree) { return RenderFault(fault) }
     let (wait, number) = (wait, Self.number)
     return await doing {
       try await pool.call(number, extra: wait.settle) {
@@ -157,7 +160,11 @@ actor WorkerPage: RenderedPage {
     }
   }
 
-  func look() -> PageLook { state }
+  func look() -> PageLook {
+    var look = state
+    look.tree = elements.tree
+    return look
+  }
 
   func html(title: String, embedding: Bool) async throws -> String {
     var view = PageView(format: .html)

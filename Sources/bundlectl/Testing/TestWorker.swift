@@ -52,6 +52,8 @@ actor TestWorker {
   private var setting: Setting?
   private var answers: TestAnswers?
   private var page: UInt64 = 0
+  /// The elements of the page.
+  private var elements = FollowedElements()
 
   /// - Parameter executable: the program that is started as `… worker`; by default this one.
   init(timeout: Duration, executable: String = "/proc/self/exe") {
@@ -66,6 +68,7 @@ actor TestWorker {
     self.answers = answers
     await pool.attach(answers)
     page += 1
+    elements = FollowedElements()
     let opening = PageOpening(
       url: url.text, options: PageRequestOptions(), data: test.data.json, wait: wait(timers: Self.timers), view: nil,
       isOnce: false, reportsCommands: test.budgets.contains { $0.kind == .commands }, determinism: test.determinism)
@@ -74,7 +77,7 @@ actor TestWorker {
       page, opening, bytes, ContentDigests(of: bytes).sha256, for: PageCaller(client: "", hasInput: true),
       location: url.text)
     let after = await pool.processorTimes()
-    var state = try await Self.state(reply)
+    var state = try await state(reply)
     if let worker = await pool.home(of: page), let start = before[worker], let end = after[worker] {
       state.openingTime = end - start
     }
@@ -120,15 +123,17 @@ actor TestWorker {
   ) async throws -> State {
     guard let pool else { throw PageFault.unknownPage }
     let (page, wait) = (page, wait(timers: timers))
-    return try await Self.state(pool.call(page, extra: wait.settle) { message($0, page, wait) })
+    return try await state(pool.call(page, extra: wait.settle) { message($0, page, wait) })
   }
 
   /// The test's own end comes before that of a wait.
   private func wait(timers: Double) -> PageWait { PageWait(settle: timeout.seconds * 2, timers: timers) }
 
-  private static func state(_ reply: WorkerLink.Reply) async throws -> State {
-    let (reply, tree) = reply
-    var state = State(tree: try await ElementTree.read(record: tree), failure: reply.failure)
+  private func state(_ reply: WorkerLink.Reply) async throws -> State {
+    let (reply, bytes) = reply
+    let record = try await ElementRecord(reading: bytes)
+    try elements.follow(record)
+    var state = State(tree: elements.tree, failure: reply.failure)
     state.exceptions = Array(reply.errors.suffix(max(0, reply.newErrors)))
     (state.requests, state.responseBytes) = (reply.requests, reply.bytes)
     return state
