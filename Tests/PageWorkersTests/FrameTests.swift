@@ -68,7 +68,7 @@ import Testing
     let frame = ByteBuffer(bytes: length + head)
     #expect(throws: JSONError.self) { _ = try Frame.decode(WorkerMessage.self, frame) }
     await #expect(throws: JSONError.self) {
-      _ = try await Frame.decodeInBackground(WorkerMessage.self, frame)
+      _ = try await Frame.decodeInBackground(WorkerMessage.self, from: try Frame.split(frame).head)
     }
   }
 

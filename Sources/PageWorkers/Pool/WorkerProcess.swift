@@ -255,8 +255,17 @@ package final class WorkerLink: Sendable {
       try await channel.executeThenClose { inbound, outbound in
         state.withLock { $0.writer = outbound }
         try await ready()
+        // The events of a page begin alike.
+        var event: (head: [UInt8], message: WorkerMessage)?
         for try await frame in inbound {
-          let (message, payload) = try await Frame.decodeInBackground(WorkerMessage.self, frame)
+          let (head, payload) = try Frame.split(frame)
+          let message: WorkerMessage
+          if let event, event.head == head {
+            message = event.message
+          } else {
+            message = try await Frame.decodeInBackground(WorkerMessage.self, from: head)
+            if case .event = message { event = (head, message) }
+          }
           switch message {
           case .done(let call, let reply): finish(call, .success((reply, payload)))
           case .failed(let call, let fault): finish(call, .failure(fault))

@@ -23,7 +23,13 @@ package enum Frame {
   private static let ownLimits = JSONLimits(depth: 512 + 16, values: 5_000_000)
 
   static func encode(_ message: some Encodable, _ payload: [UInt8] = []) throws -> ByteBuffer {
-    let head = try JSONEncoder().encode(message)
+    try encode(head: head(of: message), payload)
+  }
+
+  /// A message as JSON, for a frame or for many.
+  static func head(of message: some Encodable) throws -> [UInt8] { Array(try JSONEncoder().encode(message)) }
+
+  static func encode(head: [UInt8], _ payload: [UInt8]) throws -> ByteBuffer {
     let length = 4 + head.count + payload.count
     guard length <= limit else { throw FrameError.tooLong(length) }
     var buffer = ByteBufferAllocator().buffer(capacity: 4 + length)
@@ -64,15 +70,17 @@ package enum Frame {
     return (message, all - 4 - message)
   }
 
-  /// Decodes a frame, with the limits of what a worker sends; a long message keeps no other task waiting.
+  /// Decodes a message of a worker, with the limits of what a worker sends; a long one keeps no other task waiting.
   static func decodeInBackground<Message: Decodable & Sendable>(
-    _ type: Message.Type, _ buffer: ByteBuffer
-  ) async throws -> (message: Message, payload: [UInt8]) {
-    let (head, payload) = try split(buffer)
-    return (try await JSONValue.decode(type, from: head, limits: jsonLimits), payload)
+    _ type: Message.Type, from head: [UInt8]
+  ) async throws -> Message {
+    try await JSONValue.decode(type, from: head, limits: jsonLimits)
   }
 
-  private static func split(_ frame: ByteBuffer) throws -> (head: [UInt8], payload: [UInt8]) {
+  /// The message of a frame as JSON, and its bytes.
+  ///
+  /// - Throws: ``FrameError``.
+  static func split(_ frame: ByteBuffer) throws -> (head: [UInt8], payload: [UInt8]) {
     var frame = frame
     guard let length = frame.readInteger(as: UInt32.self), let head = frame.readBytes(length: Int(length)) else {
       throw FrameError.cut

@@ -138,11 +138,12 @@ import Synchronization
       }
       pages[number]?.relaying = relayEvents(of: page, number)
     }
-    if opening.isRecorded {
+    if opening.isRecorded, let head = try? Frame.head(of: WorkerMessage.event(page: number, name: PageNotice.recording))
+    {
       page.record { [socket] bytes in
+        guard bytes.count > Frame.pieceLimit else { return await socket.send(head: head, bytes) }
         for start in stride(from: 0, to: bytes.count, by: Frame.pieceLimit) {
-          let piece = bytes[start..<min(start + Frame.pieceLimit, bytes.count)]
-          await socket.send(.event(page: number, name: PageNotice.recording), Array(piece))
+          await socket.send(head: head, Array(bytes[start..<min(start + Frame.pieceLimit, bytes.count)]))
         }
       }
     }

@@ -84,8 +84,19 @@ final class WorkerSocket: Sendable {
     await waitForRoom()
   }
 
+  /// Appends a message that was encoded before, and waits while the buffer is full.
+  ///
+  /// - Parameters:
+  ///   - head: that of ``Frame/head(of:)``.
+  ///   - payload: at most ``Frame/pieceLimit``.
+  func send(head: [UInt8], _ payload: [UInt8]) async {
+    if let frame = try? Frame.encode(head: head, payload) { post(frame) }
+    await waitForRoom()
+  }
+
   /// Waits while the buffer is full.
   func waitForRoom() async {
+    guard !hasRoom else { return }
     await withCheckedContinuation { continuation in
       let mayGoOn = state.withLock { state in
         if state.bytes > Self.highWater { state.waiters.append(continuation) }
