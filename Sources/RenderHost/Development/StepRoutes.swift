@@ -23,20 +23,20 @@ struct StepRoutes: Sendable {
     }
     router.get("/steps/:id/list") { request, context in
       try await pages.answer(context) {
-        let (run, recording) = try await recording(of: try context.parameters.require("id"))
-        return try Self.list(recording, run, from: Self.number(request.uri.queryParameters["from"] ?? "1"))
+        let recorded = try await recorded(try context.parameters.require("id"))
+        return try Self.list(recorded, from: Self.number(request.uri.queryParameters["from"] ?? "1"))
       }
     }
     router.get("/steps/:id/:step") { _, context in
       try await pages.answer(context) {
-        let (run, recording) = try await recording(of: try context.parameters.require("id"))
-        return try Self.step(recording, run, Self.number(try context.parameters.require("step")[...]))
+        let recorded = try await recorded(try context.parameters.require("id"))
+        return try Self.step(recorded, Self.number(try context.parameters.require("step")[...]))
       }
     }
     router.get("/steps/:id/:step/preview") { _, context in
       try await pages.answer(context) {
         let id = try context.parameters.require("id")
-        let (_, recording) = try await recording(of: id)
+        let recording = try await recorded(id).recording
         return try Self.preview(recording, Self.number(try context.parameters.require("step")[...]), of: id)
       }
     }
@@ -50,17 +50,21 @@ struct StepRoutes: Sendable {
     return number
   }
 
-  /// The recording of a page's present run, and the number of the run.
+  /// A recording of a run, and the time of its first step.
+  private typealias Recorded = (run: UInt64, recording: Recording, began: Double)
+
+  /// The recording of a page's present run.
   ///
   /// - Throws: ``PageFailure``.
-  private func recording(of id: String) async throws -> (run: UInt64, Recording) {
+  private func recorded(_ id: String) async throws -> Recorded {
     let page = try await directory.page(id, as: .glance)
     guard let path = directory.configuration.development?.recordings?.path(of: page.number) else {
       throw PageFailure.bundle(
         status: 404, reason: "the page is not recorded: start bundlectl dev with --record FILE")
     }
     do {
-      return (page.number, try await reader.recording(at: path))
+      let (recording, began) = try await reader.recording(at: path)
+      return (page.number, recording, began)
     } catch {
       throw PageFailure.bundle(status: 404, reason: "the recording cannot be shown: \(error.sentence)")
     }
@@ -92,9 +96,9 @@ struct StepRoutes: Sendable {
       script: Self.script.replacing("PAGE", with: String(decoding: JSONValue.string(page.id).text, as: UTF8.self)))
   }
 
-  private static func list(_ recording: Recording, _ run: UInt64, from first: Int) throws -> Response {
+  private static func list(_ recorded: Recorded, from first: Int) throws -> Response {
+    let (run, recording, began) = recorded
     let last = min(recording.stepCount, first - 1 + listLimit)
-    let began = try recording.stepCount > 0 ? recording.step(1).time : 0
     let steps = try first > last ? [] : (first...last).map { try head(recording.step($0), began) }
     return Response.json([
       "run": .integer(Int64(clamping: run)), "count": .integer(Int64(recording.stepCount)),
@@ -109,12 +113,13 @@ struct StepRoutes: Sendable {
     ]
   }
 
-  private static func step(_ recording: Recording, _ run: UInt64, _ number: Int) throws -> Response {
+  private static func step(_ recorded: Recorded, _ number: Int) throws -> Response {
+    let (run, recording, began) = recorded
     let step = try found { try recording.step(number) }
     func texts(_ all: some Sequence<String>) -> JSONValue {
       .array(all.prefix(textLimit).map { .string(String($0.prefix(textLength))) })
     }
-    var members = try head(step, recording.step(1).time)
+    var members = head(step, began)
     members["run"] = .integer(Int64(clamping: run))
     members["commands"] = texts(step.commands.lazy.map(\.description))
     (members["calls"], members["logs"], members["exceptions"]) = (
@@ -238,13 +243,15 @@ struct StepRoutes: Sendable {
 /// Reads the recordings of runs. It keeps the latest one, since a viewer asks for one step after the other, and reads only
 /// what was appended to it since.
 private actor RecordingReader {
-  private var kept: (path: String, file: [UInt64], recording: Recording)?
+  private var kept: (path: String, file: [UInt64], recording: Recording, began: Double?)?
 
   /// The longest recording that is shown, in bytes. `bundlectl replay` shows longer ones.
   private static let limit: Int64 = 64 << 20
 
+  /// - Returns: the recording, and the time of its first step: reading a first step with many elements takes longer than
+  ///   others.
   /// - Throws: ``RecordingError``, ``RegularFileError``.
-  func recording(at path: String) throws -> Recording {
+  func recording(at path: String) throws -> (recording: Recording, began: Double) {
     let status = FileStatus(ofLink: path)
     let file = status.map { [$0.device, $0.inode] } ?? []
     var known = kept
@@ -259,8 +266,9 @@ private actor RecordingReader {
     } else {
       known = nil
     }
-    let found = try known ?? (path, file, Recording(reading: RegularFile.contents(of: path, upTo: Self.limit)))
+    var found = try known ?? (path, file, Recording(reading: RegularFile.contents(of: path, upTo: Self.limit)), nil)
+    if found.began == nil, found.recording.stepCount > 0 { found.began = try found.recording.step(1).time }
     kept = found
-    return found.recording
+    return (found.recording, found.began ?? 0)
   }
 }
