@@ -46,7 +46,10 @@ enum Benchmark {
     if isWanted("gateway") { try gateway(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("layout") { try await layout(programs, folder: folder, rounds: max(3, rounds / 2)) }
-    if isWanted("dev") { try dev(bundlectl: programs + "/bundlectl", folder: folder, saves: rounds < 7 ? 50 : 200) }
+    if isWanted("dev") {
+      try dev(bundlectl: programs + "/bundlectl", folder: folder, saves: rounds < 7 ? 50 : 200)
+      try recordings(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(5, rounds))
+    }
     if isWanted("live") { try live(programs + "/renderhost", folder: folder, taps: max(3, rounds) * 4) }
     if isWanted("growth") {
       let rounds = max(3, rounds / 2)
@@ -113,6 +116,13 @@ enum Benchmark {
       "p50 to the change")
     let samples = FileManager.default.currentDirectoryPath + "/bundles"
     try DevBenchmark(bundlectl: bundlectl, folder: folder, samples: samples, saves: saves).run(&table)
+    table.print()
+    print()
+  }
+
+  private static func recordings(bundlectl: String, folder: String, rounds: Int) throws {
+    var table = Table("recordings of pages", "measured", "aim")
+    try RecordingBenchmark(bundlectl: bundlectl, folder: folder, rounds: rounds).run(&table)
     table.print()
     print()
   }
