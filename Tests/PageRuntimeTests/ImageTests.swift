@@ -67,7 +67,7 @@ struct ImageTests {
   @Test("other files are not recognised as pictures", arguments: ["", "<html>", "hello", "RIFFxxxxWAVE", "{\"a\": 1}"])
   func otherFiles(_ text: String) { #expect(ImageFormat(Array(text.utf8)) == nil) }
 
-  private static let picture = heads[0].1
+  static let picture = heads[0].1
 
   @Test("a picture's size is in its element, and the script gets its load event")
   func loading() async throws {

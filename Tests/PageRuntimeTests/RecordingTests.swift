@@ -454,6 +454,231 @@ import Testing
     }
   }
 
+  // MARK: Going on
+
+  /// Opens a page that runs a recording again up to a step, and goes on from there.
+  private static func goingOn(
+    _ fixture: PageFixture, _ recording: Recording, from step: Int, isShown: Bool = false, recordingOn tape: Tape? = nil
+  ) async throws -> PageInstance {
+    let page = await PageInstance(environment: fixture.environment)
+    if let tape { await page.record { tape.append($0) } }
+    if isShown { await page.appear() }
+    try await page.begin(try #require(PageURL(recording.url)))
+    try await page.render(recording, to: step, options: PageOptions(bundleURL: recording.url))
+    return page
+  }
+
+  /// The number of the first step with a title that begins so.
+  private static func step(_ title: String, of recording: Recording) throws -> Int {
+    let found = try (1...recording.stepCount).first { try recording.step($0).title.hasPrefix(title) }
+    return try #require(found, "\(title)")
+  }
+
+  @Test("a page goes on from any step: with its elements, its random numbers, and the answers of the recording")
+  func goingOn() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/data", Array(#"{"list":[1,2,3]}"#.utf8), contentType: "application/json")
+      let (bytes, _) = try await Self.recorded(
+        fixture,
+        script: """
+          var n = 0
+          text.addEvent('click', function () { say(++n + ' ' + Math.random()) })
+          module('stream').fetch({ url: '/data', type: 'json' }, function (r) { say(r.data.list.length) })
+          """
+      ) { page in
+        for _ in 0..<3 { try await page.fireEvent(try #require(await page.first("text")?.ref), "click") }
+      }
+      let recording = try Recording(reading: bytes)
+      #expect(recording.stepCount == 5)
+      let requests = fixture.origin.requests.count
+      for step in 2...recording.stepCount {
+        let page = try await Self.goingOn(fixture, recording, from: step)
+        #expect(await page.phase == .live)
+        #expect(try await page.tree.withoutStates == recording.tree(after: step))
+        try await page.fireEvent(try #require(await page.first("text")?.ref), "click")
+        // The click does what the recorded one has done.
+        if step < recording.stepCount {
+          #expect(try await page.tree.withoutStates == recording.tree(after: step + 1))
+        } else {
+          #expect(await page.shown?.contains("\"4 0.") == true)
+        }
+        await page.destroy()
+      }
+      #expect(fixture.origin.requests.count == requests)
+      // A request without an answer is sent.
+      let page = try await Self.goingOn(fixture, recording, from: 1)
+      await page.settle(within: .seconds(30))
+      #expect(try await page.tree.withoutStates == recording.tree(after: 2))
+      #expect(fixture.origin.requests.count == requests + 1)
+      await page.destroy()
+    }
+  }
+
+  @Test("what a step leaves open goes on: timers, calls without an answer, listeners; what was done is not done again")
+  func openWork() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/a.png", ImageTests.picture, contentType: "image/png")
+      fixture.origin.serve("/sent", Array("ok".utf8), contentType: "text/plain")
+      let (bytes, _) = try await Self.recorded(
+        fixture,
+        script: """
+          var began = Date.now()
+          module('globalEvent').addEventListener('push', function (e) { say('push ' + e.n) })
+          setTimeout(function () { say('late ' + (Date.now() - began)) }, 600)
+          add('image', { attr: { src: 'a.png' } }).addEvent('load', function () { say('loaded') })
+          text.addEvent('click', function () {
+            say('click')
+            module('modal').toast({ message: 'hi' })
+            module('stream').fetch({ url: '/sent', method: 'POST', type: 'text' }, function () { say('sent') })
+          })
+          """
+      ) { page in
+        await page.advance(by: .milliseconds(300))
+        try await page.fireEvent(try #require(await page.first("text")?.ref), "click")
+      }
+      func sent() -> Int { fixture.origin.requestCount(path: "/sent") }
+      let recording = try Recording(reading: bytes)
+      #expect(sent() == 1)
+      let (click, answer) = (
+        try Self.step("event click", of: recording), try Self.step("answer to callback", of: recording)
+      )
+      let page = try await Self.goingOn(fixture, recording, from: click)
+      await page.settle(within: .seconds(30))
+      #expect(await page.shown == #"["loaded","click","sent"]"#)
+      #expect(sent() == 2)
+      #expect(await page.messages.isEmpty)
+      try await page.fireGlobalEvent("push", ["n": 1])
+      await page.advance(by: .milliseconds(299))
+      #expect(await page.shown == #"["loaded","click","sent","push 1"]"#)
+      await page.advance(by: .milliseconds(1))
+      #expect(await page.shown == #"["loaded","click","sent","push 1","late 600"]"#)
+      await page.destroy()
+      let next = try await Self.goingOn(fixture, recording, from: answer)
+      await next.settle(within: .seconds(30))
+      #expect(await next.shown == #"["loaded","click","sent"]"#)
+      #expect(sent() == 2)
+      await next.destroy()
+    }
+  }
+
+  @Test("a page that goes on is recorded from its beginning, with the answers that it was given")
+  func recordedAgain() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let count = Mutex(0)
+      fixture.registry.registerModule("app") { module in
+        module.immediate("next") { () -> Int in
+          count.withLock {
+            $0 += 1
+            return $0
+          }
+        }
+      }
+      func click(_ page: PageInstance) async throws {
+        try await page.fireEvent(try #require(await page.first("text")?.ref), "click")
+      }
+      let (bytes, _) = try await Self.recorded(
+        fixture, script: "text.addEvent('click', function () { say(module('app').next()); say(Date.now()) })",
+        determinism: nil
+      ) { page in
+        for _ in 0..<2 { try await click(page) }
+      }
+      let tape = Tape()
+      let page = try await Self.goingOn(fixture, try Recording(reading: bytes), from: 2, recordingOn: tape)
+      #expect(count.withLock(\.self) == 2)
+      try await click(page)
+      #expect(count.withLock(\.self) == 3)
+      let tree = await page.tree.withoutStates
+      await page.destroy()
+      let again = try Recording(reading: tape.bytes)
+      #expect(again.stepCount == 3)
+      #expect(try again.tree(after: 3) == tree)
+      #expect(try await again.replay() == nil)
+      let times = try (1...3).map { try again.step($0).time }
+      #expect(times == times.sorted())
+    }
+  }
+
+  @Test("components in cells, places and visibility go on from a step as the script knows them")
+  func knownState() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let (cells, _) = try await Self.recorded(fixture, script: RecycleListTests.counter)
+      let recording = try Recording(reading: cells)
+      for step in 1...recording.stepCount {
+        let page = try await Self.goingOn(fixture, recording, from: step)
+        #expect(await RecycleListTests.labels(of: page) == ["no. 0: 10", "no. 1: 20"], "\(step)")
+        await page.destroy()
+      }
+      let (places, tree) = try await Self.recorded(
+        fixture,
+        script: """
+          body.addEvent('viewappear', function () { say('shown') })
+          var list = add('scroller', { style: { height: 600 } })
+          ;[0, 1].forEach(function (n) {
+            add('div', { style: { height: 500 } }, list).addEvent('appear', function () { say(n) })
+          })
+          """
+      ) { await $0.appear() }
+      let seen = try Recording(reading: places)
+      #expect(seen.stepCount == 4)
+      for step in 1...seen.stepCount {
+        let page = try await Self.goingOn(fixture, seen, from: step, isShown: step == seen.stepCount)
+        await page.settle(within: .seconds(30))
+        await page.appear()
+        await page.settle(within: .seconds(30))
+        #expect(await page.tree.withoutStates == tree, "\(step)")
+        await page.destroy()
+      }
+    }
+  }
+
+  @Test("a sample that was used at random goes on from its steps", arguments: SampleTests.names)
+  func goingOnFromSamples(_ name: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try SampleTests.serve(fixture)
+      let (bytes, _) = try await Self.recorded(fixture) { page in
+        try await page.renderByURL(fixture.origin.url(for: "/bundles/\(name).js"))
+      } use: { page in
+        try await Self.useRandomly(page, steps: Self.steps, seed: 11)
+      }
+      let recording = try Recording(reading: bytes)
+      for step in Set([1, recording.stepCount / 3, recording.stepCount]).filter({ $0 > 0 }) {
+        // It is compared with the elements of the recording.
+        let page = try await Self.goingOn(fixture, recording, from: step)
+        #expect(await page.settle(within: .seconds(60)))
+        try await Self.useRandomly(page, steps: 5, seed: 12)
+        #expect(await page.phase == .live)
+        await page.destroy()
+      }
+    }
+  }
+
+  @Test("going on is refused for a step that is not there, and after a run with other elements")
+  func refusedGoingOn() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let script = "var n = 0; text.addEvent('click', function () { say(++n) })"
+      let (bytes, _) = try await Self.recorded(fixture, script: script) { page in
+        for _ in 0..<2 { try await page.fireEvent(try #require(await page.first("text")?.ref), "click") }
+      }
+      let recording = try Recording(reading: bytes)
+      for step in [0, -1, 4, .max] {
+        await #expect(throws: RecordingError.noStep(step, count: 3)) {
+          try await Self.goingOn(fixture, recording, from: step)
+        }
+        #expect(throws: RecordingError.noStep(step, count: 3)) { try recording.beginning(to: step) }
+      }
+      let other = try Recording(
+        reading: recording.linesToRun(
+          bundle: Self.source(script.replacing("say(++n)", with: "say(++n === 2 ? 'two' : n)"))))
+      #expect(try await Self.goingOn(fixture, other, from: 2).shown == "[1]")
+      await #expect(throws: RecordingError.otherElements(after: 3)) { try await Self.goingOn(fixture, other, from: 3) }
+      for step in 1...3 {
+        let beginning = try Recording(reading: try recording.beginning(to: step))
+        #expect(beginning.stepCount == step)
+        #expect(try beginning.tree(after: step) == recording.tree(after: step))
+      }
+    }
+  }
+
   @Test("all values of scripts are read as they were written")
   func values() throws {
     let long = String(repeating: "long \"text\" \n ☃ ", count: 200)

@@ -364,7 +364,7 @@ struct RecycleListTests {
   // MARK: Components with data of their own
 
   /// A script that does what the Vue framework does for a component of a cell: its template's id, and the hooks.
-  private static let counter = """
+  static let counter = """
     var center = document.taskCenter, counters = {}
     function root(id, text) {
       var root = document.createElement('div', { attr: {
@@ -397,7 +397,7 @@ struct RecycleListTests {
     slot.appendChild(counter); list.appendChild(slot); body.appendChild(list)
     """
 
-  private static func labels(of page: PageInstance) async -> [String] {
+  static func labels(of page: PageInstance) async -> [String] {
     await page.settle(within: .seconds(20))
     let tree = await page.tree.expanded
     let cells = tree.elements.values.first { $0.type == "recycle-list" }?.children ?? []

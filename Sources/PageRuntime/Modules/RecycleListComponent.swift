@@ -167,7 +167,7 @@ extension PageInstance {
 
   /// Makes, updates and ends the components that are in cells, one step at a time, until they are those of the tree.
   func followComponents() {
-    guard hasCellComponents, componentTask == nil else { return }
+    guard rerun == nil, hasCellComponents, componentTask == nil else { return }
     let key = UUID()
     componentTask = key
     let task = Task { @PageActor [weak self] in
@@ -190,7 +190,7 @@ extension PageInstance {
 
   /// The hooks that are due, after which the components are those of the tree: removed ones are detached, new ones are
   /// created, and attached when their data is there, and changed properties are passed on.
-  private func dueHooks() -> [FrameworkGroup.ComponentHook] {
+  func dueHooks() -> [FrameworkGroup.ComponentHook] {
     let (cells, components) = expandedTree
     var hooks: [FrameworkGroup.ComponentHook] = []
     let present = Set(components.map(\.id))

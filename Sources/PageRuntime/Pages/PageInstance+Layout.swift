@@ -161,7 +161,9 @@ extension PageInstance {
   ///
   /// It is called at the end of each entry of the script, and after changes that do not come from an entry.
   func followLayout() {
-    guard listensToLayout || isLayoutFollowed || !slides.isEmpty || elementLayout?.hasScrolled == true else { return }
+    guard rerun == nil else { return }
+    let isDue = !slides.isEmpty || !overdueEvents.isEmpty
+    guard listensToLayout || isLayoutFollowed || isDue || elementLayout?.hasScrolled == true else { return }
     if isLayoutFollowed, layoutFeed.listenerCount > 0 { updateLayout() }
     guard hasRendered, layoutTask == nil else { return }
     // The page around this one, which is laid out before it, may call this for it.
@@ -200,7 +202,7 @@ extension PageInstance {
 
   /// An event that an element is due. Its target is that of the time when it became due: for a cell that takes the list with
   /// its cells, which the events before it may change.
-  private struct DueEvent {
+  struct LayoutEvent {
     let ref: String
     let type: String
     let details: ScriptValue
@@ -213,23 +215,34 @@ extension PageInstance {
     registry.handlers.layout == nil && (listensToLayout || elementLayout?.hasScrolled == true)
   }
 
-  private func dueLayoutEvents() -> [DueEvent] {
+  private func dueLayoutEvents() -> [LayoutEvent] {
     let slides = registry.handlers.layout == nil ? slides : []
     self.slides = []
     // The script has set the index itself.
-    var due = slides.map { slide in
-      DueEvent(
+    var due = overdueEvents
+    overdueEvents = []
+    due += slides.map { slide in
+      LayoutEvent(
         ref: slide.ref, type: "change", details: ["index": slide.index], changes: [:],
         target: eventTarget(slide.ref, "change"))
     }
     guard followsPlaces else { return due }
     updateLayout()
     due += (elementLayout?.dueEvents(in: tree) ?? []).map { event in
-      DueEvent(
+      LayoutEvent(
         ref: event.ref, type: event.type, details: event.details, changes: .undefined,
         target: eventTarget(event.ref, event.type))
     }
     return due
+  }
+
+  /// Takes over an event that the recorded run has fired on an element: it is not due again.
+  func takeOver(_ type: String, on ref: String, _ event: ScriptValue) {
+    if type == "scroll" { _ = noteFired(type, on: ref, event) }
+    overdueEvents = dueLayoutEvents()
+    if let index = overdueEvents.firstIndex(where: { $0.target.ref == ref && $0.type == type }) {
+      overdueEvents.remove(at: index)
+    }
   }
 
   /// The type of the event that is due next, which stays due; `nil` if none is.

@@ -25,7 +25,7 @@ extension PageInstance {
   /// Fires the event that the page's root is due, if the script listens to it: the page has appeared once it is shown and
   /// has rendered.
   func tellVisibility() {
-    guard hasAppeared != (isShown && hasRendered) else { return }
+    guard rerun == nil, hasAppeared != (isShown && hasRendered) else { return }
     hasAppeared.toggle()
     let type = hasAppeared ? "viewappear" : "viewdisappear"
     guard let root = tree.body, root.events.contains(type) else { return }
@@ -120,7 +120,7 @@ extension PageInstance {
     componentTask = nil
     (tree, sentElements, messages, missing) = (ElementTree(), nil, [], [])
     (elementLayout, listensToLayout, layoutTask, listensToSlides) = (nil, false, nil, false)
-    (slides, newSliders) = ([], [])
+    (slides, newSliders, overdueEvents, toldSources) = ([], [], [], [:])
     (ownTexts, usedFonts) = (nil, [:])
     let isSound = hasRendered && failure == nil
     (hasRendered, hasAppeared, visibilityTask) = (false, false, nil)

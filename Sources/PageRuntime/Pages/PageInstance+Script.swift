@@ -24,7 +24,7 @@ extension PageInstance {
     let entry = Task { @PageActor [weak self] in
       await former?.value
       guard self?.group === group else { throw ScriptError.closed }
-      let began = self?.time?.milliseconds
+      let began = self?.rerun?.time ?? self?.time?.milliseconds
       if let began { group.clock?.begin(at: began) }
       let outcome = try await body(group)
       if let clock = group.clock { self?.time?.move(toMilliseconds: clock.now) }
@@ -64,9 +64,13 @@ extension PageInstance {
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
     for part in outcome.missing { record(part) }
     for exception in outcome.exceptions { report(exception) }
-    for id in outcome.cancelledTimers { cancelTimer(id) }
-    for timer in outcome.timers { start(timer) }
-    for (call, ticket) in outcome.calls { dispatch(call, ticket: ticket) }
+    if rerun == nil {
+      for id in outcome.cancelledTimers { cancelTimer(id) }
+      for timer in outcome.timers { start(timer) }
+      for (call, ticket) in outcome.calls { dispatch(call, ticket: ticket) }
+    } else {
+      rerun?.note(outcome)
+    }
     if let failure = outcome.failure { end(with: failure) }
     followLayout()
   }
@@ -80,6 +84,13 @@ extension PageInstance {
 
   /// Applies changes that do not come from an entry of the script.
   func apply(_ commands: [RenderCommand]) {
+    // A page that runs again has those of the recording.
+    guard rerun == nil else { return }
+    applyRecorded(commands)
+  }
+
+  /// Applies changes that do not come from an entry, also while the page runs the steps of a recording again.
+  func applyRecorded(_ commands: [RenderCommand]) {
     recorder?.record(commands)
     applyOwn(commands)
   }

@@ -48,7 +48,9 @@ extension PageInstance {
 
   private static let sourceTypes: Set<String> = ["image", "img", "embed", "web"]
 
-  private func loadSource(of ref: String) {
+  func loadSource(of ref: String) {
+    // Of a page that runs again, sources are loaded after the last step.
+    guard rerun == nil else { return toldSources[ref] = nil }
     switch tree[ref]?.type {
     case "image", "img": loadImage(of: ref)
     case "embed": loadEmbedded(of: ref)
@@ -88,6 +90,7 @@ extension PageInstance {
 
   /// Fires an event on an element, if the script listens to it.
   func tell(_ ref: String, _ type: String, _ event: ScriptValue) async {
+    guard toldSources[ref]?.remove(type) == nil else { return }
     guard tree[ref]?.events.contains(type) == true else { return }
     try? await fireEvent(ref, type, event)
   }

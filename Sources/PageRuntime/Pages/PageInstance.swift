@@ -140,6 +140,8 @@ public enum PagePhase: String, Hashable, Sendable {
   var timers: [String: PageTimer] = [:]
   /// Records what enters the script, and its changes of the elements; `nil` for a page that is not recorded.
   var recorder: PageRecorder?
+  /// What the steps of a recording leave open, while the page runs them again; `nil` otherwise.
+  var rerun: PageRerun?
   /// The time of the script and of its timers; `nil` for the machine's.
   var time: PageTime?
   /// The calls of modules and components that have not ended, and other calls of the script that are waited for as these
@@ -168,6 +170,8 @@ public enum PagePhase: String, Hashable, Sendable {
   var failedPictures: [String: [String]] = [:]
   /// `true` until these pictures are asked for.
   var defersFailedPictures = false
+  /// The events of sources that a recorded run has told and that are not told again, by the elements' refs.
+  var toldSources: [String: Set<String>] = [:]
   /// The pages that `embed` elements show, by the elements' refs.
   public internal(set) var embedded: [String: PageInstance] = [:]
   /// The documents of `web` elements, by the elements' refs.
@@ -205,6 +209,8 @@ public enum PagePhase: String, Hashable, Sendable {
   nonisolated let layoutFeed = Broadcast<Void>(.newest(1))
   /// The key of the call that fires the events that follow from the layout.
   var layoutTask: UUID?
+  /// The events that followed from the layout in a recorded run, and that the script has not had.
+  var overdueEvents: [LayoutEvent] = []
   /// `true` if a slider listens to its changes.
   var listensToSlides = false
   /// The sliders that the script has put on another page, and its index.
@@ -370,7 +376,8 @@ public enum PagePhase: String, Hashable, Sendable {
     config["env"] = configuration.environment
     let opening = ScriptOpening(
       purpose: purpose, config: .object(config), data: data, configuration: configuration,
-      prelude: frameworks.prelude(for: type), answers: recorder == nil ? .made : .recorded)
+      prelude: frameworks.prelude(for: type),
+      answers: rerun.map { CallAnswers.given($0.firstAnswers) } ?? (recorder == nil ? .made : .recorded))
     recorder?.begin(opening, page: id, registry.services, frameworks)
     do {
       try await enter(.open(opening))

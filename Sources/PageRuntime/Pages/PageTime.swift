@@ -3,7 +3,7 @@ import Foundation
 /// The time of a page that runs deterministically, and of the pages that it embeds.
 @PageActor final class PageTime {
   let determinism: PageDeterminism
-  private let began = ContinuousClock.now
+  private var began = ContinuousClock.now
   private var passed = Duration.zero
   private var lastTimer = 0
 
@@ -28,6 +28,17 @@ import Foundation
   func move(toMilliseconds time: Double) {
     let further = time - determinism.milliseconds
     if further > 0, further < 1e15 { move(to: .milliseconds(Int64(further))) }
+  }
+
+  /// Sets the time in milliseconds since 1970, as the script has it, from which it goes on.
+  func set(toMilliseconds time: Double) {
+    passed = Self.duration(ofMilliseconds: time - determinism.milliseconds)
+    began = .now - passed
+  }
+
+  /// A duration of 0 to 1e15 milliseconds.
+  nonisolated static func duration(ofMilliseconds time: Double) -> Duration {
+    .milliseconds(Int64(time.isNaN ? 0 : min(max(time, 0), 1e15)))
   }
 
   /// The number of a timer: of two that are due at the same time, the one that was set first comes first.

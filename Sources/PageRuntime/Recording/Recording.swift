@@ -143,6 +143,15 @@ package struct Recording: Sendable {
     return needed
   }
 
+  /// The bytes of the recording up to a step, and to the changes that come before the next one: a recording that was cut off
+  /// there.
+  ///
+  /// - Throws: ``RecordingError`` if there is no such step.
+  package func beginning(to number: Int) throws -> [UInt8] {
+    _ = try step(number)
+    return number < stepCount ? Array(bytes[..<lines[steps[number]].start]) : bytes
+  }
+
   /// The step of a number, from 1.
   ///
   /// - Throws: ``RecordingError``.
@@ -210,6 +219,8 @@ package enum RecordingError: Error, Hashable, CustomStringConvertible {
   /// The line that begins at this byte is not as it was written.
   case damaged(byte: Int, String)
   case noStep(Int, count: Int)
+  /// The script has made other elements when it ran again up to this step.
+  case otherElements(after: Int)
   /// The process that runs the script has sent something else than a step.
   case malformedRun
 
@@ -220,6 +231,8 @@ package enum RecordingError: Error, Hashable, CustomStringConvertible {
       "it has the format \(format.quotedForMessage), and this program reads \(RecordingLine.format): a newer one has made it (byte 0)"
     case .damaged(let byte, let reason): "it is damaged in the line that begins at byte \(byte): \(reason)"
     case .malformedRun: "the process that runs its script has sent something else than a step"
+    case .otherElements(let number):
+      "its script ran again and made other elements: those after step \(number) are not the recorded ones"
     case .noStep(let number, let count): "it has the steps 1 to \(count), and no step \(number)"
     }
   }

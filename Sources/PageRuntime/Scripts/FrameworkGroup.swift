@@ -221,9 +221,9 @@ final class FrameworkGroup: Sendable {
     }
   }
 
-  /// Gives a page the results of its next calls that it gets at once.
-  func give(_ answers: [CallAnswer], to id: String) async throws {
-    _ = try await enter(id) { _, page in page.answers = .given(answers) }
+  /// Says where the results of a page's next calls come from that it gets at once.
+  func give(_ answers: CallAnswers, to id: String) async throws {
+    _ = try await enter(id) { _, page in page.answers = answers }
   }
 
   func refresh(_ id: String, _ data: ScriptValue) async throws -> EntryOutcome {

@@ -97,6 +97,7 @@ extension PageScript {
         throw ScriptError.exception(ScriptException(message: "the recording has no answer to this call"))
       }
       answers = .given(Array(given.dropFirst()))
+      record(answer)
       switch answer {
       case .value(let value): return value
       case .error(let message): throw ScriptError.exception(ScriptException(message: message))
