@@ -4,10 +4,15 @@ import Logging
 import PageKit
 
 extension WorkerPool {
+  /// The seconds that a page may take to run the steps of a recording again.
+  private static let rerunTime: Double = 60
+
   /// Opens a page in the most suitable worker. Where a command's only worker has ended by ``KillReason/isAlarmFault``, the
   /// page is opened once more, in another one.
   ///
   /// - Parameters:
+  ///   - source: the text of the bundle, or the recording that the page goes on from.
+  ///   - digest: that of the bundle.
   ///   - caller: the caller for whom the page opens; what it does with the page later is its input.
   ///   - location: the public URL of the bundle.
   /// - Throws: ``PageFault``, ``WorkerError``.
@@ -34,7 +39,8 @@ extension WorkerPool {
     workers[worker.id]?.pages.insert(page)
     assignments[page] = Assignment(worker: worker.id, digest: digest, location: location, caller: caller)
     do {
-      let extra = opening.wait.settle + (opening.view?.picture?.timeLimit ?? 0)
+      let extra =
+        opening.wait.settle + (opening.view?.picture?.timeLimit ?? 0) + (opening.lastStep == nil ? 0 : Self.rerunTime)
       let reply = try await send(page, extra: extra, source) { .open(call: $0, page: page, opening) }
       if opening.isOnce { forget(page) }
       return reply
@@ -55,7 +61,7 @@ extension WorkerPool {
     workers[worker.id]?.pages.insert(page)
     assignments[page] = Assignment(
       worker: worker.id, digest: digest, location: "", caller: PageCaller(client: "", hasInput: true))
-    _ = try await send(page, extra: 60, recording) { .replay(call: $0, page: page, step: 0) }
+    _ = try await send(page, extra: Self.rerunTime, recording) { .replay(call: $0, page: page, step: 0) }
   }
 
   /// Sends a call to a page.

@@ -126,7 +126,7 @@ struct FrameDecoder: ByteToMessageDecoder {
 package enum HostMessage: Codable, Sendable {
   /// The first message.
   case setUp(WorkerSetUp)
-  /// The bytes are the bundle's text.
+  /// The bytes are the bundle's text, or those of a recording: see ``PageOpening/lastStep``.
   case open(call: UInt64, page: UInt64, PageOpening)
   case fire(call: UInt64, page: UInt64, PageFiring, PageWait, view: PageView?)
   /// A tap at a place in units of the page's design.
@@ -219,6 +219,9 @@ package struct PageOpening: Codable, Sendable {
   var isRecorded: Bool
   /// The inputs of an earlier run of the page, which are done again; `nil` for none.
   package var inputs: [PageInput]?
+  /// The number of the step up to which the page runs a recording again before it goes on by itself; `nil` for a bundle that
+  /// begins.
+  package var lastStep: Int?
   /// The number of a former run of the page whose changes are reported: if it is in the same worker, the reports go on with
   /// this one, the first with what differs, and the pictures that it has loaded are not asked for again. `nil` for none.
   package var former: UInt64?

@@ -158,8 +158,12 @@ import Synchronization
       if let type = opening.options.type { options.type = BundleType(rawValue: type) }
       options.determinism = opening.determinism
       do {
-        try await page.render(
-          String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
+        if let last = opening.lastStep {
+          try await page.render(try Recording(reading: source), to: last, options: options)
+        } else {
+          try await page.render(
+            String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
+        }
       } catch is PageError where opening.reportsCommands != nil {
         // A notice has reported the error; the rest of the page is shown.
         return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))

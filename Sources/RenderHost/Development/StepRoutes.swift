@@ -4,7 +4,8 @@ import PageKit
 import PageWorkers
 import ServerKit
 
-/// `/steps`: the steps of pages that are recorded, in their present runs. No script of a page runs for any of it.
+/// `/steps`: the steps of pages that are recorded, in their present runs. No script of a page runs to show them, and one runs
+/// again to go on from a step.
 struct StepRoutes: Sendable {
   let directory: PageDirectory
   let folder: WorkingFolder
@@ -38,6 +39,21 @@ struct StepRoutes: Sendable {
         let id = try context.parameters.require("id")
         let recording = try await recorded(id).recording
         return try Self.preview(recording, Self.number(try context.parameters.require("step")[...]), of: id)
+      }
+    }
+    router.post("/steps/:id/:step/live") { request, context in
+      try await pages.answer(context) {
+        try LiveRoutes.checkOrigin(request)
+        let id = try context.parameters.require("id")
+        let step = try Self.number(try context.parameters.require("step")[...])
+        let (run, recording) = try await recording(of: id)
+        guard request.uri.queryParameters["run"].map({ $0 == "\(run)" }) ?? true else {
+          throw PageFailure.bundle(
+            status: 409, reason: "the page has run anew since the step was shown: go on from a step of the present run")
+        }
+        let page = try await directory.goOn(from: recording, of: id, run: run, after: step, for: context.client)
+        return Response.json(
+          ["page": .string(page.id), "url": .string("/live?page=\(page.id)")], status: .created)
       }
     }
   }
@@ -149,7 +165,8 @@ struct StepRoutes: Sendable {
 
   private static let body = """
     <div class="steps">
-    <section><h1></h1><input type="range" min="1" max="1" value="1" aria-label="Step"><ol></ol></section>
+    <section><h1></h1><input type="range" min="1" max="1" value="1" aria-label="Step">
+    <button type="button" disabled>Go on from here</button><ol></ol></section>
     <iframe title="The elements after the step" width="375" height="667" sandbox="allow-same-origin"></iframe>
     <section id="facts"></section>
     </div>
@@ -159,10 +176,10 @@ struct StepRoutes: Sendable {
   private static let script = #"""
     addEventListener("DOMContentLoaded", () => {
       const page = PAGE, one = (selector) => document.querySelector(selector);
-      const [heading, slider, list, frame, facts] = ["h1", "input", "ol", "iframe", "#facts"].map(one);
+      const [heading, slider, button, list, frame, facts] = ["h1", "input", "button", "ol", "iframe", "#facts"].map(one);
       let run, count = 0, steps = [], wanted = 0, isAsking = false, follows = true;
-      const ask = async (path) => {
-        const answer = await fetch(`/steps/${page}/${path}`, { cache: "no-store" });
+      const ask = async (path, method = "GET") => {
+        const answer = await fetch(`/steps/${page}/${path}`, { method, cache: "no-store" });
         const found = await answer.json();
         if (!answer.ok) throw new Error(found.error);
         return found;
@@ -205,6 +222,7 @@ struct StepRoutes: Sendable {
         wanted = Math.min(Math.max(1, number), count);
         follows = wanted === count;
         slider.value = wanted;
+        button.disabled = !count;
         heading.textContent = `Step ${wanted} of ${count}`;
         if (isAsking) return;
         isAsking = true;
@@ -234,6 +252,12 @@ struct StepRoutes: Sendable {
         } catch (error) { heading.textContent = error.message; }
       };
       slider.addEventListener("input", () => show(Number(slider.value)));
+      button.addEventListener("click", async () => {
+        button.disabled = true;
+        try { location.assign((await ask(`${wanted}/live?run=${run}`, "POST")).url); }
+        catch (error) { heading.textContent = error.message; }
+        button.disabled = false;
+      });
       update();
       setInterval(update, 2000);
     });

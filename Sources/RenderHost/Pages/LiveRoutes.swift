@@ -84,7 +84,7 @@ struct LiveRoutes: Sendable {
   }
 
   /// An event needs the origin of this host, also from callers that no browser is.
-  private static func checkOrigin(_ request: Request) throws {
+  static func checkOrigin(_ request: Request) throws {
     guard SiteRules.hasOwnOrigin(request.head) else {
       let origin = request.headers[.origin].map { "\"\($0.prefix(100))\"" } ?? "missing"
       throw HTTPError(

@@ -29,11 +29,66 @@ extension PageDirectory {
         let page = OpenedPage(
           id: Self.newID(), number: number, name: request.name, opening: opening, target: target, log: log, live: live,
           reply: reply, opened: configuration.now())
-        pages[page.id] = page
-        count(page)
-        configuration.development?.news(.opened(page.id))
+        add(page)
         return (page, seen)
       }
+    }
+  }
+
+  private func add(_ page: OpenedPage) {
+    pages[page.id] = page
+    count(page)
+    configuration.development?.news(.opened(page.id))
+  }
+
+  /// The longest beginning of a recording that a page goes on from, in bytes: it is one message to a worker.
+  private static let rerunLimit = 60 << 20
+
+  /// Opens another page of a recorded page's bundle, which runs the recording again up to a step and goes on from there.
+  ///
+  /// - Parameters:
+  ///   - id: the recorded page. It stays as it is.
+  ///   - run: the run of its script that the recording is of.
+  ///   - step: the number of the step.
+  ///   - client: the client whose turn is used.
+  /// - Throws: ``PageFailure``.
+  func goOn(
+    from recording: Recording, of id: String, run: UInt64, after step: Int, for client: String
+  ) async throws -> OpenedPage {
+    let former = try page(id)
+    guard former.number == run else { throw PageFailure.earlierRun }
+    return try await failing(former.location) {
+      let target = try await target(former.target.url, for: former.target.caller)
+      let (md5, recorded) = (target.bundle.md5.hex, former.target.bundle.md5.hex)
+      guard md5 == recorded else {
+        throw PageFailure.bundle(
+          status: 409,
+          reason:
+            "the bundle has changed since the run was recorded: its MD5 is \(md5), and that of the recording \(recorded)"
+        )
+      }
+      let steps: [UInt8]
+      do { steps = try recording.beginning(to: step) } catch {
+        throw PageFailure.bundle(status: 404, reason: error.sentence)
+      }
+      guard steps.count <= Self.rerunLimit else {
+        throw PageFailure.bundle(
+          status: 413,
+          reason:
+            "the recording has \(steps.count) bytes up to step \(step): the limit to go on from is \(Self.rerunLimit)")
+      }
+      var opening = former.opening
+      opening.lastStep = step
+      let log = EventLog(companion: configuration.inspects ? PageTraffic(bodies) : nil)
+      let live = EventLog()
+      let (number, reply, _) = try await takingPlace(for: client) { [opening] in
+        try await self.run(target, opening, log, live, recording: steps)
+      }
+      let page = OpenedPage(
+        id: Self.newID(), number: number, name: former.name, opening: former.opening, target: target, log: log,
+        live: live, reply: reply, opened: configuration.now())
+      add(page)
+      return page
     }
   }
 
@@ -204,9 +259,10 @@ extension PageDirectory {
       timers: min(max(timers ?? PendingWork.timerLimit.seconds, 0), limit))
   }
 
+  /// - Parameter recording: the recording that the page goes on from; `nil` to run the bundle.
   func run(
     _ target: Target, _ opening: PageOpening, _ log: EventLog? = nil, _ live: EventLog? = nil,
-    patches: EventLog? = nil, answers: [ViewerQuestions.Given] = []
+    patches: EventLog? = nil, answers: [ViewerQuestions.Given] = [], recording: [UInt8]? = nil
   ) async throws -> (UInt64, PageReply, [UInt8]) {
     var tries = 0
     while true {
@@ -216,7 +272,8 @@ extension PageDirectory {
           answers: answers))
       do {
         let (reply, seen) = try await pool.open(
-          number, opening, target.bundle.bytes, target.bundle.sha256, for: target.caller, location: target.location)
+          number, opening, recording ?? target.bundle.bytes, target.bundle.sha256, for: target.caller,
+          location: target.location)
         return (number, reply, seen)
       } catch {
         numbers.remove(number)
