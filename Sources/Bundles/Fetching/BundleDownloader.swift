@@ -75,7 +75,7 @@ package final class BundleDownloader: Sendable {
   ///     size of the whole.
   ///   - received: called with the number of wire bytes that arrived.
   ///   - retries: called when an attempt has failed and another follows.
-  ///   - fetched: called when all bytes have arrived and are being stored.
+  ///   - fetched: called when all bytes have arrived and wait to be made durable.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   package func download(
     _ target: FetchTarget, for release: StoredRelease?, sharing: Bool = false,
@@ -105,12 +105,11 @@ package final class BundleDownloader: Sendable {
       }
       let fetched = try await fetcher.fetch(
         target, into: first, offering: offer, began: began, received: received, retries: retries)
-      didFetch()
       let blob =
         if let release {
-          try await store.add(fetched.download, digests: fetched.digests, to: release)
+          try await store.add(fetched.download, digests: fetched.digests, to: release, queued: didFetch)
         } else {
-          try await store.add(fetched.download, digests: fetched.digests, for: target.url)
+          try await store.add(fetched.download, digests: fetched.digests, for: target.url, queued: didFetch)
         }
       return Delivery(
         blob: blob, wasResumed: fetched.wasResumed, wasFetched: true, wasDelta: fetched.wasDelta)

@@ -226,16 +226,22 @@ extension Preloader {
     let (freeSlots, slot) = AsyncStream.makeStream(of: Void.self)
     for _ in 0..<options.jobs { slot.yield() }
     var slots = freeSlots.makeAsyncIterator()
+    let toCome = Atomic(list.count)
+    let settled = { @Sendable in
+      slot.yield()
+      // The last ones are made durable at once.
+      if toCome.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { store.expectNoMoreDownloads() }
+    }
     try await withThrowingTaskGroup(of: Void.self) { group in
       var started = 0
       for (index, item) in list.enumerated() {
         guard await slots.next() != nil, !tally.mustStop else { break }
         if item.bundles.allSatisfy({ $0.preload == .idle }), !mayDoIdleWork {
           tally.leave(item)
-          slot.yield()
+          settled()
           continue
         }
-        // The slot is freed once: when the bytes have arrived, or at the end.
+        // The slot is freed once: when the bytes wait to be made durable, or at the end.
         let isFreed = Atomic(false)
         group.addTask {
           try await fetch(item, at: index, of: release, tally) {

@@ -318,28 +318,37 @@ public final class BundleStore: Sendable {
   /// Makes a finished download durable, and then records it as the bytes of the release's entries with these digests.
   ///
   /// Returns when a power failure can no longer undo it.
+  ///
+  /// - Parameter queued: called when the download waits for that, with others that came at the same time.
   package func add(
-    _ download: BundleDownload, digests: ContentDigests, to release: StoredRelease
+    _ download: BundleDownload, digests: ContentDigests, to release: StoredRelease, queued: () -> Void = {}
   ) async throws -> Blob {
-    try await commit(download, digests: digests, as: .listed(release: release.id))
+    try await commit(download, digests: digests, as: .listed(release: release.id), queued: queued)
   }
 
   /// Makes a finished download durable, and then records it as a bundle that no manifest lists.
-  package func add(_ download: BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
-    let blob = try await commit(download, digests: digests, as: .unlisted(url))
+  ///
+  /// - Parameter queued: as for one that a release lists.
+  package func add(
+    _ download: BundleDownload, digests: ContentDigests, for url: PageURL, queued: () -> Void = {}
+  ) async throws -> Blob {
+    let blob = try await commit(download, digests: digests, as: .unlisted(url), queued: queued)
     // The bytes are stored; room that cannot be made now is made with the next bundle.
     try? await makeRoomForUnlisted()
     return blob
   }
 
-  private func commit(_ download: BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget)
-    async throws -> Blob
-  {
+  /// Makes the finished downloads that wait durable now: no others will come for the time being.
+  func expectNoMoreDownloads() { committer?.expectNoMore() }
+
+  private func commit(
+    _ download: BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget, queued: () -> Void
+  ) async throws -> Blob {
     guard let committer, download.directory == work else {
       throw StoreError.notWritable(path: directory.path, reason: "the download belongs to another store")
     }
     do {
-      try await committer.commit(download, digests: digests, as: target)
+      try await committer.commit(download, digests: digests, as: target, queued: queued)
     } catch {
       if let database = keeper.latest { _ = try await replace(database, ifDamagedBy: error) }
       throw error.storeError(at: work.database.string)

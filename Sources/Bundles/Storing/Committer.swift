@@ -39,9 +39,15 @@ final class Committer: Sendable {
     blobs = BlobDirectory(root: directory.blobs)
   }
 
-  func commit(_ download: BundleDownload, digests: ContentDigests, as target: CommitTarget) async throws {
-    try await batches.result(of: (download, digests, target), from: self)
+  /// - Parameter queued: called when the download waits for its batch.
+  func commit(
+    _ download: BundleDownload, digests: ContentDigests, as target: CommitTarget, queued: () -> Void
+  ) async throws {
+    try await batches.result(of: (download, digests, target), from: self, queued: queued)
   }
+
+  /// Commits the downloads that wait without a pause for others.
+  func expectNoMore() { batches.expectNoMore(self) }
 
   private func commit(_ batch: [Job]) -> [Result<Void, any Error>] {
     do {

@@ -39,6 +39,38 @@ struct BatcherTests {
     #expect(try await batcher.result(of: 8, from: worker) == "result 8")
   }
 
+  @Test("the last items are performed without a pause after the batch before, and end one that is under way")
+  func last() async throws {
+    let worker = Worker()
+    let batcher = Batcher<Worker, Int, Int>(
+      on: DispatchQueue(label: "test.last"), limit: 4, longestPause: .seconds(3600)
+    ) { worker, items in
+      worker.batches.withLock { $0.append(items) }
+      if items == [0] { worker.proceed.wait() }
+      return items.map { .success($0) }
+    }
+    let first = Task { try await batcher.result(of: 0, from: worker) }
+    try await eventually("the first batch begins") { worker.batches.withLock { $0 == [[0]] } }
+    let last = Task { try await batcher.result(of: 1, from: worker) { batcher.expectNoMore(worker) } }
+    try await eventually("it waits") { batcher.state.withLock { $0.waiting.count == 1 && !$0.expectsMore } }
+    worker.proceed.signal()
+    #expect(try await [first.value, last.value] == [0, 1])
+    try await eventually("the batch ends") { batcher.state.withLock { !$0.isPausing } }
+    #expect(batcher.state.withLock { $0.pauses } == 0)
+
+    // As after a batch of an hour.
+    batcher.state.withLock { ($0.isPausing, $0.pause) = (true, 1) }
+    let next = Task { try await batcher.result(of: 2, from: worker) }
+    try await eventually("it waits") { batcher.state.withLock { $0.waiting.count == 1 } }
+    batcher.expectNoMore(worker)
+    #expect(try await next.value == 2)
+    // A pause that has ended early does not end a later one.
+    batcher.state.withLock { ($0.isPausing, $0.pause) = (true, 2) }
+    batcher.goOn(after: 1, worker)
+    #expect(batcher.state.withLock { $0.pause } == 2)
+    #expect(worker.batches.withLock(\.self) == [[0], [1], [2]])
+  }
+
   private struct Refused: Error, Equatable {
     let item: Int
   }
