@@ -119,6 +119,8 @@ public final class BundleLoader: Sendable {
     while true {
       let seen = activity.failures.count
       if mayShow, activity.failure(verifier.source) != nil { return nil }
+      // What is known needs no deadline.
+      if let known = await verifier.validAnswer { return known }
       let expiry = deadline.expiry(canShow: canShow, progress: activity.last(verifier.source))
       if expiry > time.now() {
         let verified = try await within(until: expiry, on: time) { () async throws -> Verified? in

@@ -38,12 +38,24 @@ final class BundleOpening: Sendable {
 
   /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
   func run() async throws -> LoadedBundle {
-    let candidates = try await candidates()
-    let walk = loader.walks.start { try await self.walk(from: candidates) }
+    let found = try await look()
     let bundle: LoadedBundle
+    switch try await first(found) {
+    case .bundle(let first): bundle = first
+    case .other(let damaged): bundle = try await walkWithinDeadline(from: found, damaged)
+    }
+    if policy == .staleWhileRevalidate, bundle.source == .store || bundle.source == .memory, !bundle.isVerified {
+      let refresh = BundleOpening(url, options, policy: .networkFirst(), of: loader)
+      loader.goOn(loader.walks.start { try await refresh.walk() }, behind: bundle)
+    }
+    return bundle
+  }
+
+  private func walkWithinDeadline(from found: Found, _ damaged: Blob?) async throws -> LoadedBundle {
+    let walk = loader.walks.start { try await self.walk(from: found, damaged) }
     do {
-      bundle = try await withTaskCancellationHandler {
-        try await wait(for: walk, canShow: canShow(candidates))
+      return try await withTaskCancellationHandler {
+        try await wait(for: walk, canShow: canShow(found.candidates))
       } onCancel: {
         if !state.withLock(\.isBehind) { walk.cancel() }
       }
@@ -52,11 +64,6 @@ final class BundleOpening: Sendable {
       walk.cancel()
       throw error
     }
-    if policy == .staleWhileRevalidate, bundle.source == .store || bundle.source == .memory, !bundle.isVerified {
-      let refresh = BundleOpening(url, options, policy: .networkFirst(), of: loader)
-      loader.goOn(loader.walks.start { try await refresh.walk() }, behind: bundle)
-    }
-    return bundle
   }
 
   private func wait(for walk: Task<LoadedBundle, any Error>, canShow: Bool) async throws -> LoadedBundle {
@@ -130,13 +137,13 @@ final class BundleOpening: Sendable {
     case .unknown, .gone, .offersBad: break
     }
     while true {
-      let candidates = try await candidates()
-      guard let choice = candidates.best(loader.configuration.consistency), let blob = choice.blob
+      let found = try await look()
+      guard let choice = found.candidates.best(loader.configuration.consistency), let blob = choice.blob
       else { return nil }
       let decision = BundleDecision(
         for: .init(
           stored: .blob(blob), server: answer.word, fetchHasFailed: true, policy: policy,
-          disabled: try await disabled(candidates, answer)))
+          disabled: disabled(found, answer)))
       if case .refuse(let message) = decision {
         walk.cancel()
         throw BundleError.disabled(bundle: name, message: message)
@@ -149,28 +156,62 @@ final class BundleOpening: Sendable {
 
   // MARK: The walk
 
-  /// Asks and fetches until there are bytes that may be run.
-  ///
-  /// - Parameter found: the stored candidates, if they were just read.
-  func walk(from found: [StoredCandidate]? = nil) async throws -> LoadedBundle {
-    var damaged: Blob?
-    var hasFailed = false
-    var wasContradicted = false
-    var found = found
+  /// What an opening finds without waiting for the server.
+  private enum First {
+    case bundle(LoadedBundle)
+    /// Another step is next. The stored bytes may have been found damaged.
+    case other(damaged: Blob?)
+  }
+
+  /// The first steps of the walk, as long as they take nothing but a look into the store: no deadline is needed for them,
+  /// which takes tasks and a timer.
+  private func first(_ found: Found) async throws -> First {
+    guard !loader.walks.isShutDown else { return .other(damaged: nil) }
     while true {
       let answer = state.withLock(\.answer)
-      let candidates = if let found { found } else { try await candidates() }
-      found = nil
-      let choice = choice(among: candidates, answer)
+      let choice = choice(among: found.candidates, answer)
+      switch decision(found, choice?.blob, answer) {
+      case .runStored(let blob, let confirmation):
+        if let choice, let bundle = try await read(choice, blob, as: confirmation, answer) { return .bundle(bundle) }
+        return .other(damaged: blob)
+      case .askServer:
+        guard answer.word == .notAsked, await loader.verifier?.validAnswer != nil else { return .other(damaged: nil) }
+        await set(serverAnswer(found, isKnown: true))
+      case .quarantine, .askOtherSources, .fetch, .fail, .refuse: return .other(damaged: nil)
+      }
+    }
+  }
+
+  private func decision(
+    _ found: Found, _ blob: Blob?, _ answer: ServerAnswer, damaged: Blob? = nil, fetchHasFailed: Bool = false
+  ) -> BundleDecision {
+    let stored: BundleDecision.Input.Stored =
+      damaged.map { .damaged($0) } ?? blob.map { .blob($0) } ?? .nothing
+    // No other bytes may run in place of those of a given release.
+    let isHeld = options.view != nil && answer.release != nil
+    return BundleDecision(
+      for: .init(
+        stored: stored, server: answer.word, fetchHasFailed: fetchHasFailed, policy: isHeld ? .networkOnly : policy,
+        disabled: disabled(found, answer)))
+  }
+
+  /// Asks and fetches until there are bytes that may be run.
+  ///
+  /// - Parameters:
+  ///   - first: what the store has, if that was just read.
+  ///   - damaged: stored bytes that were found damaged.
+  func walk(from first: Found? = nil, _ damaged: Blob? = nil) async throws -> LoadedBundle {
+    var damaged = damaged
+    var hasFailed = false
+    var wasContradicted = false
+    var next = first
+    while true {
+      let answer = state.withLock(\.answer)
+      let found = if let next { next } else { try await look() }
+      next = nil
+      let choice = choice(among: found.candidates, answer)
       let blob = choice?.blob
-      let stored: BundleDecision.Input.Stored =
-        damaged.map { .damaged($0) } ?? blob.map { .blob($0) } ?? .nothing
-      // No other bytes may run in place of those of a given release.
-      let isHeld = options.view != nil && answer.release != nil
-      let situation = BundleDecision.Input(
-        stored: stored, server: answer.word, fetchHasFailed: hasFailed, policy: isHeld ? .networkOnly : policy,
-        disabled: try await disabled(candidates, answer))
-      switch BundleDecision(for: situation) {
+      switch decision(found, blob, answer, damaged: damaged, fetchHasFailed: hasFailed) {
       case .runStored(let blob, let confirmation):
         if let choice, let bundle = try await read(choice, blob, as: confirmation, answer) { return bundle }
         damaged = blob
@@ -180,12 +221,12 @@ final class BundleOpening: Sendable {
       case .askServer:
         // What was read still holds if nothing is waited for.
         let isKnown = await loader.verifier?.validAnswer != nil
-        if isKnown { found = candidates }
-        await set(serverAnswer(candidates, isKnown: isKnown))
+        if isKnown { next = found }
+        await set(serverAnswer(found, isKnown: isKnown))
       case .askOtherSources: await set(otherSources())
       case .fetch(let expected):
         do {
-          return try await fetch(expected, answer, candidates, seen: blob)
+          return try await fetch(expected, answer, found.candidates, seen: blob)
         } catch let error as CancellationError {
           throw error
         } catch {
@@ -214,15 +255,13 @@ final class BundleOpening: Sendable {
   }
 
   /// Returns `true` if the publisher has disabled the bundle, as far as the store knows.
-  func isDisabled() async throws -> Bool { try await disabled(candidates(), state.withLock(\.answer)) != nil }
+  func isDisabled() async throws -> Bool { disabled(try await look(), state.withLock(\.answer)) != nil }
 
   /// The publisher's message, if it has disabled the page's bundle of any of these releases.
-  private func disabled(_ candidates: [StoredCandidate], _ answer: ServerAnswer) async throws -> String? {
-    guard let source = loader.verifier?.source else { return nil }
-    let messages = try await loader.store.disabled(of: source)
-    guard !messages.isEmpty else { return nil }
-    return (candidates.map(\.bundle) + [answer.bundle].compactMap(\.self)).lazy
-      .filter { $0.kind == .bundle }.compactMap { messages[$0.name] }.first
+  private func disabled(_ found: Found, _ answer: ServerAnswer) -> String? {
+    guard !found.disabled.isEmpty else { return nil }
+    return (found.candidates.map(\.bundle) + [answer.bundle].compactMap(\.self)).lazy
+      .filter { $0.kind == .bundle }.compactMap { found.disabled[$0.name] }.first
   }
 
   private var name: String { url.text }
@@ -233,29 +272,43 @@ final class BundleOpening: Sendable {
 
   // MARK: The store
 
-  /// The stored candidates for the page, also those under its URL without the ignored parameters.
-  private func candidates() async throws -> [StoredCandidate] {
-    guard !options.ignoresStore else { return [] }
+  /// What the store has for the page: the candidates, also those under its URL without the ignored parameters; the source
+  /// with its releases, if it was read; and the messages of the bundles that the publisher has disabled.
+  typealias Found = (candidates: [StoredCandidate], source: StoredSource?, disabled: [String: String])
+
+  private func look() async throws -> Found {
     let (store, source) = (loader.store, loader.verifier?.source)
-    if let view = options.view {
-      guard let entry = try await entry(in: view.release) else {
-        guard options.reason == nil else { return [] }
-        return try await store.candidates(at: url, of: source).filter { $0.place == .unlisted }
-      }
-      return [
-        StoredCandidate(
-          place: .current, release: view.release, bundle: entry.bundle, blob: entry.blob, hasAllFiles: true)
-      ]
+    guard options.view == nil, !options.ignoresStore else {
+      let disabled = if let source { try await store.disabled(of: source) } else { [String: String]() }
+      return (try await givenCandidates(), nil, disabled)
     }
-    let exact = try await store.candidates(at: url, of: source)
     let path = PageIdentity.ignoringAllParameters.reduced(url)
-    guard path != url else { return exact }
+    // Most openings that ask the server need the source's releases; others have no use for them.
+    let found = try await store.look(
+      at: path == url ? [url] : [url, path], of: source, withSource: !policy.startsWithStored)
+    guard let exact = found.candidates.first, found.candidates.count > 1 else {
+      return (found.candidates.first ?? [], found.source, found.disabled)
+    }
     var reduced: [StoredCandidate] = []
-    for candidate in try await store.candidates(at: path, of: source) {
+    for candidate in found.candidates[1] {
       guard let release = candidate.release, try await identity(of: release).reduced(url) == path else { continue }
       reduced.append(candidate)
     }
-    return exact.filter { $0.release != nil } + reduced + exact.filter { $0.release == nil }
+    let candidates = exact.filter { $0.release != nil } + reduced + exact.filter { $0.release == nil }
+    return (candidates, found.source, found.disabled)
+  }
+
+  /// The candidates for a page of a given release, or of none.
+  private func givenCandidates() async throws -> [StoredCandidate] {
+    guard !options.ignoresStore, let view = options.view else { return [] }
+    guard let entry = try await entry(in: view.release) else {
+      guard options.reason == nil else { return [] }
+      return try await loader.store.candidates(at: url, of: loader.verifier?.source).filter { $0.place == .unlisted }
+    }
+    return [
+      StoredCandidate(
+        place: .current, release: view.release, bundle: entry.bundle, blob: entry.blob, hasAllFiles: true)
+    ]
   }
 
   private func identity(of release: StoredRelease) async throws -> PageIdentity {
@@ -387,7 +440,7 @@ final class BundleOpening: Sendable {
   }
 
   /// - Parameter isKnown: `true` if the server was asked before, so that the store's releases stay the same.
-  private func serverAnswer(_ candidates: [StoredCandidate], isKnown: Bool) async -> ServerAnswer {
+  private func serverAnswer(_ found: Found, isKnown: Bool) async -> ServerAnswer {
     if let view = options.view {
       guard let entry = try? await entry(in: view.release) else {
         guard let reason = options.reason else { return ServerAnswer(word: .notListed) }
@@ -400,11 +453,12 @@ final class BundleOpening: Sendable {
         isServers: isServers)
     }
     guard let verifier = loader.verifier else { return ServerAnswer(word: .notListed) }
-    let source = try? await loader.store.source(verifier.source)
+    var source = found.source
+    if source == nil { source = try? await loader.store.source(verifier.source) }
     if !options.ignoresStore, policy != .networkOnly, let source, let held = try? await heldAnswer(verifier, source) {
       return held
     }
-    let answer = await manifestAnswer(verifier, candidates)
+    let answer = await manifestAnswer(verifier, found.candidates)
     guard let source = isKnown ? source : try? await loader.store.source(verifier.source) else { return answer }
     if let instead = try? await insteadOfBad(answer, source) { return instead }
     guard !options.ignoresStore else { return answer }

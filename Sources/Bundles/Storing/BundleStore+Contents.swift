@@ -170,7 +170,7 @@ extension BundleStore {
   }
 
   private func checked(_ release: StoredRelease) async throws -> CheckedFiles? {
-    let text = try await read { db in
+    let text = try await readOnce { db in
       try db.firstRow("SELECT checked FROM \"release\" WHERE id = ?", [release.id]) {
         try $0.decode(String?.self, atIndex: 0)
       }
@@ -253,7 +253,7 @@ extension BundleStore {
   ///
   /// - Parameter onlyStored: `true` to leave out those of bundles that are not stored.
   package func prefetches(of release: StoredRelease, onlyStored: Bool) async throws -> Set<String> {
-    let lists: [String] = try await read { db in
+    let lists: [String] = try await readOnce { db in
       try db.rows(
         """
         SELECT DISTINCT prefetch FROM listed INDEXED BY listedWithPrefetch
@@ -341,33 +341,66 @@ extension BundleStore {
   ///
   /// - Parameter source: the manifest's URL; `nil` for all sources.
   package func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
-    let (found, lastUse) = try await read { [requiresSignatures] db -> ([StoredCandidate], Double?) in
-      let listed = try db.rows(
-        """
-        SELECT \(Self.entryColumns),
-          "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
-          "release".digest AS releaseDigest, "release".etag AS releaseETag,
-          "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
-          "release".signedAt AS signedAt, "release".expiresAt AS expiresAt, "release".standing AS standing,
-          source.url AS sourceURL, source.previous AS previousID,
-          \(Self.current(onlySigned: requiresSignatures)) AS currentID,
-          "release".activatedAt IS NOT NULL OR NOT EXISTS (
-            SELECT 1 FROM listed AS other WHERE other.source = source.id
-            AND "release".id BETWEEN other.first AND other.last AND other.kind = 'file'
-            AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
-        \(Self.atURL) AND (?2 IS NULL OR source.url = ?2)
-        AND ("release".activatedAt IS NULL AND \(Self.isFollowed(onlySigned: requiresSignatures))
-             OR "release".id IN (currentID, source.previous))
-        AND "release".standing <> 'bad'
-        AND (NOT ?3 OR \(Self.isTrusted))
-        ORDER BY "release".id DESC
-        """, [url.text, source?.text, requiresSignatures], Self.candidate)
-      guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
-      // It is used only if no release has bytes.
-      return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
+    try await look(at: [url], of: source, withSource: false).candidates.first ?? []
+  }
+
+  /// The candidates for each of some URLs; a source with its releases; and the messages of the bundles that its publisher
+  /// has disabled, by their names.
+  typealias PageLook = (candidates: [[StoredCandidate]], source: StoredSource?, disabled: [String: String])
+
+  /// Returns what the store has for the URLs of a page, read at once: as ``candidates(at:of:)``, ``source(_:)`` and
+  /// ``disabled(of:)`` return it.
+  ///
+  /// - Parameters:
+  ///   - source: the manifest's URL; `nil` for all sources.
+  ///   - withSource: `false` to leave the source out.
+  func look(at urls: [PageURL], of source: PageURL?, withSource: Bool) async throws -> PageLook {
+    let (found, lastUses) = try await read { [requiresSignatures] db -> (PageLook, [(url: PageURL, last: Double)]) in
+      var found: PageLook = ([], nil, [:])
+      var lastUses: [(url: PageURL, last: Double)] = []
+      for url in urls {
+        let (candidates, lastUse) = try Self.candidates(at: url, of: source, onlySigned: requiresSignatures, db)
+        found.candidates.append(candidates)
+        if let lastUse { lastUses.append((url, lastUse)) }
+      }
+      if let source {
+        if withSource { found.source = try Self.source(source, onlySigned: requiresSignatures, db) }
+        if requiresSignatures { found.disabled = try Self.disabled(of: source, db) }
+      }
+      return (found, lastUses)
     }
-    if let lastUse { await recordUse(of: url, in: "unlisted", last: lastUse) }
+    for use in lastUses { await recordUse(of: use.url, in: "unlisted", last: use.last) }
+    if let source, let known = found.source { await recordUse(of: source, in: "source", last: known.usedAt ?? 0) }
     return found
+  }
+
+  /// The candidates, and the time of the last use of the bundle that no manifest lists, if it is used now.
+  private static func candidates(
+    at url: PageURL, of source: PageURL?, onlySigned: Bool, _ db: Database
+  ) throws -> ([StoredCandidate], Double?) {
+    let listed = try db.rows(
+      """
+      SELECT \(entryColumns),
+        "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
+        "release".digest AS releaseDigest, "release".etag AS releaseETag,
+        "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
+        "release".signedAt AS signedAt, "release".expiresAt AS expiresAt, "release".standing AS standing,
+        source.url AS sourceURL, source.previous AS previousID,
+        \(current(onlySigned: onlySigned)) AS currentID,
+        "release".activatedAt IS NOT NULL OR NOT EXISTS (
+          SELECT 1 FROM listed AS other WHERE other.source = source.id
+          AND "release".id BETWEEN other.first AND other.last AND other.kind = 'file'
+          AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
+      \(atURL) AND (?2 IS NULL OR source.url = ?2)
+      AND ("release".activatedAt IS NULL AND \(isFollowed(onlySigned: onlySigned))
+           OR "release".id IN (currentID, source.previous))
+      AND "release".standing <> 'bad'
+      AND (NOT ?3 OR \(isTrusted))
+      ORDER BY "release".id DESC
+      """, [url.text, source?.text, onlySigned], candidate)
+    guard !onlySigned, let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
+    // It is used only if no release has bytes.
+    return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
   }
 
   private static func candidate(_ row: Row) throws -> StoredCandidate {

@@ -5,6 +5,7 @@ import GRDB
 import HTTPCaching
 import HTTPTransport
 import Releases
+import Synchronization
 import SystemPackage
 
 extension BundleStore {
@@ -13,11 +14,15 @@ extension BundleStore {
   /// - Parameter url: the manifest's URL.
   /// - Throws: ``StoreError``.
   package func source(_ url: PageURL) async throws -> StoredSource? {
-    let found = try await read { [requiresSignatures] db in
-      try Self.sources(db, where: "source.url = ?", [url.text], onlySigned: requiresSignatures).first
+    let found = try await readOnce { [requiresSignatures] db in
+      try Self.source(url, onlySigned: requiresSignatures, db)
     }
     if let found { await recordUse(of: url, in: "source", last: found.usedAt ?? 0) }
     return found
+  }
+
+  static func source(_ url: PageURL, onlySigned: Bool, _ db: Database) throws -> StoredSource? {
+    try sources(db, where: "source.url = ?", [url.text], onlySigned: onlySigned).first
   }
 
   /// Returns all sources of the store, sorted by URL.
@@ -171,14 +176,17 @@ extension BundleStore {
     struct Part: Decodable {
       let identity: PageIdentity?
     }
+    if let known = lastIdentity.withLock({ $0?.release == release.id ? $0 : nil }) { return known.rule }
     // Few manifests have the member, and parsing a long one takes time.
-    let data = try await read { db in
+    let data = try await readOnce { db in
       try db.firstRow(
         "SELECT manifest FROM \"release\" WHERE id = ? AND instr(manifest, CAST('\"identity\"' AS BLOB)) > 0",
         [release.id]
       ) { try $0.decode(Data.self, atIndex: 0) }
     }
-    return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
+    let rule = data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
+    lastIdentity.withLock { $0 = (release.id, rule) }
+    return rule
   }
 
   /// Protects a release, its entries and their bytes from the garbage collectors of all processes while the result

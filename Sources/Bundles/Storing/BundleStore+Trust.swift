@@ -8,7 +8,7 @@ import Releases
 extension BundleStore {
   /// Returns the bytes of the signature file of a release's manifest; `nil` if it has none.
   package func signatures(of release: StoredRelease) async throws -> [UInt8]? {
-    try await read { db in
+    try await readOnce { db in
       try db.firstRow("SELECT signatures FROM \"release\" WHERE id = ? AND signatures IS NOT NULL", [release.id]) {
         Array(try $0.decode(Data.self, atIndex: 0))
       }
@@ -249,11 +249,13 @@ extension BundleStore {
   /// no signatures are required.
   package func disabled(of source: PageURL) async throws -> [String: String] {
     guard requiresSignatures else { return [:] }
-    let rows = try await read { db in
-      try db.rows(
-        "SELECT name, message FROM disabled WHERE source = (SELECT id FROM source WHERE url = ?)", [source.text]
-      ) { (name: try $0.value("name") as String, message: try $0.value("message") as String) }
-    }
+    return try await readOnce { try Self.disabled(of: source, $0) }
+  }
+
+  static func disabled(of source: PageURL, _ db: Database) throws -> [String: String] {
+    let rows = try db.rows(
+      "SELECT name, message FROM disabled WHERE source = (SELECT id FROM source WHERE url = ?)", [source.text]
+    ) { (name: try $0.value("name") as String, message: try $0.value("message") as String) }
     return Dictionary(rows.map { ($0.name, $0.message) }, uniquingKeysWith: { first, _ in first })
   }
 

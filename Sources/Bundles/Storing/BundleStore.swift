@@ -6,6 +6,7 @@ import GRDB
 import HTTPTransport
 import Logging
 import Releases
+import Synchronization
 import SystemPackage
 
 /// The durable store of bundles and releases: an SQLite database, and files named by their SHA-256.
@@ -38,6 +39,8 @@ public final class BundleStore: Sendable {
   private let session: SessionFolder?
   /// The queue that waits for locks. No thread of Swift's tasks waits for one, since the lock's holder may need it.
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
+  /// The rule for query parameters of the release that was asked for last. A release's rule never changes.
+  let lastIdentity = Mutex<(release: Int64, rule: PageIdentity?)?>(nil)
   /// Looks at many files.
   let fileQueue = DispatchQueue(label: "pagekit.store.files")
   /// The time for which replaced releases are kept, in seconds.
@@ -261,7 +264,7 @@ public final class BundleStore: Sendable {
 
   /// Returns how a source's newest release was chosen.
   package func choice(of source: PageURL) async throws -> SourceChoice {
-    let found = try await read { db in
+    let found = try await readOnce { db in
       try db.firstRow("SELECT audience, chosenBy, chosenBySequence FROM source WHERE url = ?", [source.text]) { row in
         var choice = SourceChoice()
         choice.audience = try row.value("audience")

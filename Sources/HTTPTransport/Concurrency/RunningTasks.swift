@@ -31,6 +31,9 @@ package final class RunningTasks: Sendable {
 
   private func remove(_ id: Int) { state.withLock { _ = $0.tasks.removeValue(forKey: id) } }
 
+  /// `true` if all tasks were cancelled.
+  package var isShutDown: Bool { state.withLock { $0.isShutDown } }
+
   /// Cancels all tasks; later ones are cancelled at once.
   package func cancel() {
     let running = state.withLock { state in
