@@ -81,14 +81,19 @@ package struct BlobDirectory: Sendable {
     ///
     /// - Throws: an error of libcrypto.
     package func folders() throws -> (state: SHA256Digest, modified: Int64) {
-      var digester = try Digester.sha256()
       var modified: Int64 = 0
+      var values: [UInt64] = []
+      values.reserveCapacity(4 * 256)
       for byte in UInt8.min...UInt8.max {
         guard let status = Self.status(ofFolder: byte, in: folder) else { continue }
         modified = max(modified, status.modified)
-        let values = [UInt64(byte), status.device, status.inode, UInt64(bitPattern: status.modified)]
-        digester.update(values.flatMap { value in (0..<8).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } })
+        values.append(UInt64(byte).littleEndian)
+        values.append(status.device.littleEndian)
+        values.append(status.inode.littleEndian)
+        values.append(UInt64(bitPattern: status.modified).littleEndian)
       }
+      var digester = try Digester.sha256()
+      values.withUnsafeBytes { digester.update($0) }
       return (try digester.finish(), modified)
     }
 

@@ -143,9 +143,14 @@ public final class CurlTransport: CallbackTransporting {
   /// loaded.
   package static var libraryVersion: String { String(cString: pk_load_curl() ?? UnsafePointer(curl_version())) }
 
-  /// Begins to load libcurl on a thread of its own, which takes a few milliseconds, for a process that will soon send a
-  /// request. A transport that is made meanwhile waits for that.
-  package static func loadAhead() { Thread.detachNewThread { _ = pk_load_curl() } }
+  /// Begins to load libcurl, and to set it and libcrypto up, on a thread of its own, which takes a few milliseconds, for a
+  /// process that will soon send a request. A transport that is made meanwhile waits for that.
+  package static func loadAhead() {
+    Thread.detachNewThread {
+      _ = CurlMailbox.problem
+      _ = CryptoLibrary.shared
+    }
+  }
 }
 
 /// Cancels its transfer when its last reader is released. Until then the transport has an owner, and so its thread goes

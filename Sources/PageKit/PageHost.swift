@@ -57,13 +57,15 @@ public final class PageHost: Sendable {
   ///   - transport: sends requests; `nil` for libcurl.
   /// - Throws: `StoreError`, `TransportError`.
   public convenience init(_ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil) throws {
+    // A process that loads libcurl ahead opens the store meanwhile.
+    let store = try Self.store(configuration)
     let transport =
       try transport
       ?? CurlTransport(
         .init(
           certificateAuthorities: configuration.network.certificateAuthorities,
           connectionsPerHost: max(16, configuration.releases.preload.jobs)))
-    try self.init(configuration, transport: transport, releases: transport)
+    try self.init(configuration, store: store, transport: transport, releases: transport)
   }
 
   /// Makes a host whose requests for releases go another way than those of its pages.
@@ -72,19 +74,19 @@ public final class PageHost: Sendable {
   ///   - transport: sends the requests of pages; it is shut down with the host.
   ///   - releases: sends the requests for manifests and bundles.
   /// - Throws: `StoreError`.
-  package init(
+  package convenience init(
     _ configuration: HostConfiguration, transport: any HTTPTransporting, releases: any HTTPTransporting
+  ) throws {
+    try self.init(configuration, store: Self.store(configuration), transport: transport, releases: releases)
+  }
+
+  private init(
+    _ configuration: HostConfiguration, store: BundleStore, transport: any HTTPTransporting,
+    releases: any HTTPTransporting
   ) throws {
     self.configuration = configuration
     self.transport = transport
-    if let notice = configuration.movedStore { configuration.logger.notice("\(notice)") }
-    store = try BundleStore(
-      at: configuration.storage.directory, memoryCapacity: configuration.storage.memoryCapacity,
-      releaseGrace: configuration.storage.releaseGrace, formerReleases: configuration.storage.formerReleases,
-      quotas: configuration.storage.quotas,
-      allowsReadOnly: configuration.storage.allowsReadOnly, requiresSignatures: configuration.releases.trust != nil,
-      takesAsGood: configuration.releases.trial == nil, actsOnStatus: configuration.releases.actsOnStatus,
-      logger: configuration.logger)
+    self.store = store
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.network.fields, for: $0) }
     let client = OriginClient(
@@ -160,6 +162,17 @@ public final class PageHost: Sendable {
         }
       }
     }
+  }
+
+  private static func store(_ configuration: HostConfiguration) throws -> BundleStore {
+    if let notice = configuration.movedStore { configuration.logger.notice("\(notice)") }
+    return try BundleStore(
+      at: configuration.storage.directory, memoryCapacity: configuration.storage.memoryCapacity,
+      releaseGrace: configuration.storage.releaseGrace, formerReleases: configuration.storage.formerReleases,
+      quotas: configuration.storage.quotas,
+      allowsReadOnly: configuration.storage.allowsReadOnly, requiresSignatures: configuration.releases.trust != nil,
+      takesAsGood: configuration.releases.trial == nil, actsOnStatus: configuration.releases.actsOnStatus,
+      logger: configuration.logger)
   }
 
   /// Returns a function that waits until the release which is packaged with the app is stored, if there is one.
