@@ -176,7 +176,7 @@ extension BundleStore {
     struct Part: Decodable {
       let identity: PageIdentity?
     }
-    if let known = lastIdentity.withLock({ $0?.release == release.id ? $0 : nil }) { return known.rule }
+    if let known = lastIdentity.withLock({ $0?.manifest == release.digest ? $0 : nil }) { return known.rule }
     // Few manifests have the member, and parsing a long one takes time.
     let data = try await readOnce { db in
       try db.firstRow(
@@ -185,7 +185,7 @@ extension BundleStore {
       ) { try $0.decode(Data.self, atIndex: 0) }
     }
     let rule = data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
-    lastIdentity.withLock { $0 = (release.id, rule) }
+    lastIdentity.withLock { $0 = (release.digest, rule) }
     return rule
   }
 

@@ -39,8 +39,8 @@ public final class BundleStore: Sendable {
   private let session: SessionFolder?
   /// The queue that waits for locks. No thread of Swift's tasks waits for one, since the lock's holder may need it.
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
-  /// The rule for query parameters of the release that was asked for last. A release's rule never changes.
-  let lastIdentity = Mutex<(release: Int64, rule: PageIdentity?)?>(nil)
+  /// The rule for query parameters of the manifest that was asked for last.
+  let lastIdentity = Mutex<(manifest: SHA256Digest, rule: PageIdentity?)?>(nil)
   /// Looks at many files.
   let fileQueue = DispatchQueue(label: "pagekit.store.files")
   /// The time for which replaced releases are kept, in seconds.
