@@ -25,6 +25,11 @@ enum Program {
       Terminal.report(problem)
       exit(1)
     }
+    // Scripts ask for it and wait, and nothing else of the program is needed.
+    if command == "--version", CommandLine.arguments.count == 2 {
+      Terminal.output.line(Bundlectl.version)
+      exit(0)
+    }
     // It always sends a request, but for a wrong usage: libcurl is loaded while the arguments are read and the store opens.
     if command == "preload" {
       // The memory of a bundle's bytes is the next one's: the system would have to clear it each time.
@@ -48,7 +53,7 @@ struct Bundlectl: AsyncParsableCommand {
       Exit status: 0 on success, 1 when something failed (the rest is done, and each failure is reported), 64 for \
       wrong usage, 130 when interrupted.
       """,
-    version: "bundlectl \(version)",
+    version: version,
     subcommands: [
       PreloadCommand.self, StatusCommand.self, VerifyCommand.self, CatCommand.self, GCCommand.self,
       SourceCommand.self, ReleaseCommand.self,
@@ -58,8 +63,8 @@ struct Bundlectl: AsyncParsableCommand {
       DoctorCommand.self,
     ])
 
-  /// The version, with the commit if it is known.
-  private static let version = "0.1.0" + (BuildCommit.short.map { " (\($0))" } ?? "")
+  /// The program's name and version, with the commit if it is known.
+  fileprivate static let version = "bundlectl 0.1.0" + (BuildCommit.short.map { " (\($0))" } ?? "")
 
   static func main() async {
     // Enables the width of characters for the terminal; messages stay unchanged.

@@ -192,6 +192,14 @@ struct UsageTests {
   }
 
   @Test(
+    "a time is printed with hundredths below ten seconds, and whole from there on",
+    arguments: [
+      (0, "0.00 s"), (0.034, "0.03 s"), (0.3, "0.30 s"), (1.5, "1.50 s"), (9.994, "9.99 s"), (9.999, "10.00 s"),
+      (10.5, "10 s"), (12.6, "13 s"), (-0.25, "-0.25 s"), (.infinity, "inf s"),
+    ] as [(Double, String)])
+  func times(_ seconds: Double, _ text: String) { #expect(Formatting.seconds(seconds) == text) }
+
+  @Test(
     "the remaining time is a short text",
     arguments: [
       (0.2, "1 s"), (59.5, "1 min 0 s"), (200, "3 min 20 s"), (7_500, "2 h 5 min"), (1e12, "99 h 59 min"),

@@ -15,7 +15,11 @@ enum Formatting {
   }
 
   static func seconds(_ seconds: Double) -> String {
-    seconds < 10 ? String(format: "%.2f s", seconds) : String(format: "%.0f s", seconds)
+    // Without a format: the first one takes 0.2 ms of each command.
+    guard seconds >= 0, seconds < 1e9 else { return String(format: seconds < 10 ? "%.2f s" : "%.0f s", seconds) }
+    if seconds >= 10 { return "\(Int(seconds.rounded(.toNearestOrEven))) s" }
+    let hundredths = Int((seconds * 100).rounded(.toNearestOrEven))
+    return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) s"
   }
 
   static func count(_ number: Int, _ noun: String) -> String {
