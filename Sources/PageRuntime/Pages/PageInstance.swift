@@ -377,7 +377,7 @@ public enum PagePhase: String, Hashable, Sendable {
     let opening = ScriptOpening(
       purpose: purpose, config: .object(config), data: data, configuration: configuration,
       prelude: frameworks.prelude(for: type),
-      answers: rerun.map { CallAnswers.given($0.firstAnswers) } ?? (recorder == nil ? .made : .recorded))
+      answers: rerun.map { CallAnswers.given($0.firstAnswers[...]) } ?? (recorder == nil ? .made : .recorded))
     recorder?.begin(opening, page: id, registry.services, frameworks)
     do {
       try await enter(.open(opening))

@@ -27,7 +27,14 @@ package enum RecordingLine: UInt8 {
 
   /// - Returns: the line with its end.
   func line(_ json: [UInt8]) -> [UInt8] {
-    [rawValue] + check(json).utf8 + [UInt8(ascii: " ")] + json + [UInt8(ascii: "\n")]
+    var line: [UInt8] = []
+    line.reserveCapacity(json.count + 11)
+    line.append(rawValue)
+    line += check(json[...])
+    line.append(UInt8(ascii: " "))
+    line += json
+    line.append(UInt8(ascii: "\n"))
+    return line
   }
 
   /// The last line of a recording.
@@ -42,7 +49,12 @@ package enum RecordingLine: UInt8 {
   }
 
   /// The first digits of the digest of a line's letter and JSON.
-  func check(_ json: [UInt8]) -> String { String(Self.digest([rawValue] + json).prefix(8)) }
+  func check(_ json: ArraySlice<UInt8>) -> Substring.UTF8View {
+    guard var digester = try? Digester.sha256() else { return "00000000".utf8[...] }
+    withUnsafeBytes(of: rawValue) { digester.update($0) }
+    json.withUnsafeBytes { digester.update($0) }
+    return ((try? digester.finish().hex) ?? "").utf8.prefix(8)
+  }
 
   /// The SHA-256 in hexadecimal.
   static func digest(_ bytes: [UInt8]) -> String {

@@ -47,9 +47,9 @@ package actor PageReplay {
         .open(
           ScriptOpening(
             purpose: opening.purpose, config: config, data: data, prelude: opening.prelude,
-            answers: .given(step.answers))))
+            answers: .given(step.answers[...]))))
     case .entry(let input):
-      try await group.give(.given(step.answers), to: head.page)
+      try await group.give(.given(step.answers[...]), to: head.page)
       outcome = try await group.enter(head.page, input)
     }
     var text = RecordedText()

@@ -119,7 +119,7 @@ extension PageInstance {
     guard case .entry(let input) = step.input, let group else { throw failure ?? PageError.superseded }
     rerun?.begin(step)
     takeOver(input)
-    try await group.give(.given(step.answers), to: id)
+    try await group.give(.given(step.answers[...]), to: id)
     do {
       try await enter(input)
     } catch {

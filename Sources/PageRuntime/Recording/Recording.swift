@@ -95,9 +95,10 @@ package struct Recording: Sendable {
       throw fault("there is no kind of line \(String(UnicodeScalar(bytes[range.lowerBound])).quotedForMessage)")
     }
     let json = range.lowerBound + prefixLength..<range.upperBound
-    let digits = String(decoding: bytes[range.lowerBound + 1..<range.lowerBound + prefixLength - 1], as: UTF8.self)
-    guard digits == kind.check(Array(bytes[json])) else {
-      throw fault("its digits are \(digits.quotedForMessage), and those of its JSON are others")
+    let digits = bytes[range.lowerBound + 1..<range.lowerBound + prefixLength - 1]
+    guard digits.elementsEqual(kind.check(bytes[json])) else {
+      let text = String(decoding: digits, as: UTF8.self)
+      throw fault("its digits are \(text.quotedForMessage), and those of its JSON are others")
     }
     return Line(kind: kind, start: range.lowerBound, json: json)
   }

@@ -39,7 +39,7 @@ enum CallAnswers: Sendable {
   /// The modules make them, and they are recorded.
   case recorded
   /// They are those of an earlier run, in the order of the calls.
-  case given([CallAnswer])
+  case given(ArraySlice<CallAnswer>)
 }
 
 /// A result that a call of a module has returned to the script at once.
@@ -96,7 +96,7 @@ extension PageScript {
       guard let answer = given.first else {
         throw ScriptError.exception(ScriptException(message: "the recording has no answer to this call"))
       }
-      answers = .given(Array(given.dropFirst()))
+      answers = .given(given.dropFirst())
       record(answer)
       switch answer {
       case .value(let value): return value
