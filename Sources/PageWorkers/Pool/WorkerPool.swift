@@ -285,8 +285,7 @@ package actor WorkerPool: Service {
     updateAdmission()
     let (how, lastWords) = await spawner.end(worker.process)
     let found = reason ?? .ended("\(how)", lastWords: lastWords)
-    let culprits = found.isAlarmFault ? [] : Self.culprits(of: how, worker)
-    if worker.link.recordEnd(found, culprits: culprits) {
+    if worker.link.recordEnd(found, culprits: found.isAlarmFault ? [] : Self.culprits(of: how, worker)) {
       logger.warning("a worker has ended: \(found)", metadata: ["worker": "\(id)"])
     }
     failedStarts = wasReady ? 0 : failedStarts + 1
