@@ -436,6 +436,92 @@ import Testing
     }
   }
 
+  /// Counts clicks, asks for data, and shows both; each click after the second asks again.
+  private static func asking(_ url: String) -> String {
+    Script.page(
+      """
+      var n = 0, t = d.createElement('text', { attr: { value: 'clicks: 0' } }), s = d.createElement('text')
+      b.appendChild(t); b.appendChild(s)
+      function ask() {
+        weex.requireModule('stream').fetch({ url: '\(url)', type: 'text' }, function (r) { s.setAttr('value', 'data: ' + r.data) })
+      }
+      t.addEvent('click', function () { n += 1; t.setAttr('value', 'clicks: ' + n); if (n > 2) ask() })
+      ask()
+      """)
+  }
+
+  @Test("a page goes on from a step of a recording: it has the state of the step, and is used from there")
+  func goOn() async throws {
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
+      origin.serve("/data", Array("first".utf8), contentType: "text/plain", headers: [.cacheControl: "no-store"])
+      try await running(["home.js": Self.asking(origin.url(for: "/data"))]) {
+        Self.record(&$0)
+      } _: { host in
+        let id = try await host.open("home")
+        try await host.untilView(of: id, has: "data: first")
+        try await host.tap(id)
+        try await host.tap(id)
+        let list = try await host.ask("GET", "/steps/\(id)/list").text
+        let run = try #require(list.firstMatch(of: /"run":(\d+)/)?.1)
+        #expect(list.contains("\"count\":4"), "\(list)")
+        origin.serve("/data", Array("second".utf8), contentType: "text/plain", headers: [.cacheControl: "no-store"])
+
+        // Step 2 is the answer, and step 3 the first click.
+        for (step, clicks) in [(2, 0), (3, 1), (4, 2)] {
+          let answer = try await host.ask("POST", "/steps/\(id)/\(step)/live?run=\(run)")
+          #expect(answer.status == 201, "\(answer.text)")
+          let page = String(try #require(answer.text.firstMatch(of: /"page":"([a-z0-9]+)"/)?.1))
+          #expect(page != id && answer.text.contains("\"url\":\"/live?page=\(page)\""))
+          let view = try await host.view(of: page)
+          #expect(view.contains("clicks: \(clicks)") && view.contains("data: first"), "\(view)")
+          #expect(try await host.ask("GET", "/live?page=\(page)").status == 200)
+          #expect(origin.requests.count == 1)
+          try await host.tap(page)
+          try await host.untilView(of: page, has: "clicks: \(clicks + 1)")
+          // What it asks for now goes to the server.
+          if clicks == 2 { try await host.untilView(of: page, has: "data: second") }
+        }
+        #expect(origin.requests.count == 2)
+        #expect(try await host.view(of: id).contains("clicks: 2"))
+        // The new pages are recorded too.
+        try await host.until { $0.recorded.count == 4 }
+        let recording = try Self.recording(host.news.read { $0.recorded[1] })
+        #expect(try recording.tree(after: 3).outline.contains("clicks: 1"))
+      }
+    }
+  }
+
+  @Test("going on is refused in one sentence for other steps, other runs, other sites and another bundle")
+  func refusedGoingOn() async throws {
+    try await running(["home.js": Script.counter]) {
+      Self.record(&$0)
+    } _: { host in
+      let id = try await host.open("home")
+      try await host.tap(id)
+      let list = try await host.ask("GET", "/steps/\(id)/list").text
+      let run = try #require(list.firstMatch(of: /"run":(\d+)/)?.1)
+      let path = "/steps/\(id)"
+      for (wanted, status, reason) in [
+        ("\(path)/0/live", 400, "is not the number of a step"), ("\(path)/x/live", 400, "is not the number of a step"),
+        ("\(path)/99/live", 404, "it has the steps 1 to 2, and no step 99"),
+        ("\(path)/1/live?run=\(run)0", 409, "the page has run anew"), ("/steps/none/1/live", 404, "there is no page"),
+      ] {
+        let answer = try await host.ask("POST", wanted)
+        #expect(answer.status == status && answer.text.contains(reason), "\(wanted): \(answer.text)")
+      }
+      let other = try await host.ask(
+        "POST", "\(path)/1/live", fields: "Host: 127.0.0.1:\(host.port)\r\nOrigin: http://example.com\r\n")
+      #expect(other.status == 403, "\(other.text)")
+      // The page stays as it was, since the saved file does not run.
+      try host.save("// { \"framework\": \"Vanilla\" }\nthrow new Error('broken')", as: "home.js")
+      _ = try await host.fault("broken")
+      let changed = try await host.ask("POST", "\(path)/1/live?run=\(run)")
+      #expect(changed.status == 409 && changed.text.contains("the bundle has changed since"), "\(changed.text)")
+      // No page was opened.
+      #expect(try await host.ask("GET", "/steps").text.matches(of: /href="\/steps/).count == 1)
+    }
+  }
+
   @Test("pictures of a step are asked for as those of a live page are, with the browser's cookie")
   func stepPictures() async throws {
     try await running(["home.js": Script.page("b.appendChild(d.createElement('image', { attr: { src: 'a.png' } }))")]) {
@@ -552,6 +638,11 @@ import Testing
         try await browser.shows(["Step 1 of", "Step 1: open", "Changes"])
         try await host.tap(id)
         try await browser.becomes("return document.querySelectorAll('li').length > 2")
+        try await browser.evaluate("document.querySelectorAll('li')[1].click()")
+        try await browser.shows(["Step 2 of"])
+        try await browser.evaluate("document.querySelector('button').click()")
+        try await browser.becomes("return location.search.startsWith('?page=')")
+        try await browser.shows(["clicks: 1"])
       }
     }
   }
