@@ -46,7 +46,7 @@ struct StepRoutes: Sendable {
         try LiveRoutes.checkOrigin(request)
         let id = try context.parameters.require("id")
         let step = try Self.number(try context.parameters.require("step")[...])
-        let (run, recording) = try await recording(of: id)
+        let (run, recording, _) = try await recorded(id)
         guard request.uri.queryParameters["run"].map({ $0 == "\(run)" }) ?? true else {
           throw PageFailure.bundle(
             status: 409, reason: "the page has run anew since the step was shown: go on from a step of the present run")
