@@ -308,7 +308,7 @@ final class CurlMailbox: Sendable {
   private let state = Mutex<State>(([], false))
 
   /// The reason why libcurl cannot be used; `nil` if it can. The first access loads it and sets it up.
-  static let problem: String? =
+  private static let problem: String? =
     pk_load_curl().map { String(cString: $0) }
     ?? (curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK ? nil : "cannot be set up")
 

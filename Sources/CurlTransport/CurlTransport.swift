@@ -143,14 +143,11 @@ public final class CurlTransport: CallbackTransporting {
   /// loaded.
   package static var libraryVersion: String { String(cString: pk_load_curl() ?? UnsafePointer(curl_version())) }
 
-  /// Begins to load libcurl, and to set it and libcrypto up, on a thread of its own, which takes a few milliseconds, for a
-  /// process that will soon send a request. A transport that is made meanwhile waits for that.
-  package static func loadAhead() {
-    Thread.detachNewThread {
-      _ = CurlMailbox.problem
-      _ = CryptoLibrary.shared
-    }
-  }
+  /// Begins to load libcurl on a thread of its own, which takes a few milliseconds, for a process that will soon send a
+  /// request. A transport that is made meanwhile waits for that.
+  ///
+  /// It is not set up there: libcrypto's clean-up at the exit of a process must not meet its set-up.
+  package static func loadAhead() { Thread.detachNewThread { _ = pk_load_curl() } }
 }
 
 /// Cancels its transfer when its last reader is released. Until then the transport has an owner, and so its thread goes
