@@ -156,7 +156,7 @@ final class BundleOpening: Sendable {
 
   // MARK: The walk
 
-  /// What an opening finds without waiting for the server.
+  /// The outcome of an opening's steps that wait for no server.
   private enum First {
     case bundle(LoadedBundle)
     /// Another step is next. The stored bytes may have been found damaged.
@@ -272,7 +272,7 @@ final class BundleOpening: Sendable {
 
   // MARK: The store
 
-  /// What the store has for the page: the candidates, also those under its URL without the ignored parameters; the source
+  /// The store's knowledge of the page: the candidates, also those under its URL without the ignored parameters; the source
   /// with its releases, if it was read; and the messages of the bundles that the publisher has disabled.
   typealias Found = (candidates: [StoredCandidate], source: StoredSource?, disabled: [String: String])
 

@@ -1,7 +1,7 @@
 import HTTPTransport
 import ScriptEngine
 
-/// What has happened to a page's elements since a record of them was taken, for another process that follows the page.
+/// The changes of a page's elements since a record of them was taken, for another process that follows the page.
 struct ElementChanges: Sendable {
   enum Change: Sendable {
     case command(RenderCommand)
@@ -129,7 +129,7 @@ extension PageInstance {
   }
 }
 
-/// What a process that runs a page has sent of its elements: all of them, or their changes since.
+/// A record that a process sends of its page's elements: all of them, or their changes since the record before.
 package struct ElementRecord: Sendable {
   private let content: Content
   fileprivate let length: Int

@@ -140,7 +140,7 @@ public enum PagePhase: String, Hashable, Sendable {
   var timers: [String: PageTimer] = [:]
   /// Records what enters the script, and its changes of the elements; `nil` for a page that is not recorded.
   var recorder: PageRecorder?
-  /// What the steps of a recording leave open, while the page runs them again; `nil` otherwise.
+  /// The calls and timers that a recording leaves open, while the page runs its steps again; `nil` otherwise.
   var rerun: PageRerun?
   /// The time of the script and of its timers; `nil` for the machine's.
   var time: PageTime?
@@ -160,7 +160,7 @@ public enum PagePhase: String, Hashable, Sendable {
 
   /// The elements.
   public internal(set) var tree = ElementTree() { didSet { expansion = nil } }
-  /// What has happened to the elements since another process that follows them was sent a record; `nil` if none follows.
+  /// The changes since a process that follows the elements was sent a record; `nil` if none follows.
   var sentElements: ElementChanges?
   /// The loads of pictures, pages and documents of elements, by the elements' refs.
   var sourceTasks: [String: Task<Void, Never>] = [:]

@@ -1,7 +1,7 @@
 import ScriptEngine
 
-/// What the steps of a recording leave open for a page that runs them again and goes on after the last one: calls without
-/// an answer, and timers.
+/// The calls without an answer, and the timers, that the steps of a recording leave open for a page that runs them again
+/// and goes on after the last one.
 struct PageRerun: Sendable {
   /// The time of the step at hand in milliseconds since 1970.
   private(set) var time: Double

@@ -155,7 +155,7 @@ package struct WorkingFolder: Sendable {
 package final class BundleListing: Sendable {
   /// The names of the bundles: their paths below the folder, without `.js`.
   package let names: [String]
-  /// What is not listed because of a bound, as sentences.
+  /// Sentences about folders and files that a bound has left out of the list.
   package let leftOut: [String]
   private let looks: [Look]
   /// `false` if a folder changed just before it was walked. Its next change may have the same time.
